@@ -34,6 +34,8 @@ def missing_entries(logs: CheckpointLogs) -> list[Damage]:
     damage = [
         Damage(offset_path(batch), "missing", f"the plan of batch {batch}, which is committed", "nothing")
         for batch in sorted(commits - offsets)
+        # `StreamExecution.purge` removes old entries of offsets/ first and of commits/ then: a kill in between leaves
+        # old commits without their plans.
         if offsets and batch > min(offsets)
     ]
     damage += [
@@ -59,8 +61,10 @@ def missing_beside_checksums(listing: Listing) -> list[Damage]:
     """Files whose hidden checksum is still there: Hadoop removes both, so something else removed the file."""
     damage = []
     for names, folders in listing.alike().items():
+        # `ChecksumFs.delete` removes the checksum before the file, so that a kill of Spark leaves no checksum alone.
         hidden = [name for name in names if name[0] == "." and name.endswith(_HIDDEN_SUM)]
         owners = [name[1 : -len(_HIDDEN_SUM)] for name in hidden]
+        # `ChecksumFs` renames the file before the checksum: a kill may leave the checksum of a temporary file.
         missing = [owner for owner in owners if owner and owner not in names and not is_leftover(owner)]
         damage += [
             Damage(_join(folder, owner), "missing", "a file, as its checksum exists", "nothing")
@@ -109,6 +113,7 @@ def _ids_of(ids: object, operator: int, partition: int) -> list[str] | None:
 def _holds(held: StoreVersions, version: int, ids: list[str] | None) -> bool:
     if not held.ids:
         return held.has(version)
+    # A file of this version with an id that the commit does not name is from a failed attempt, which Spark never loads.
     return any(held.has(version, identity) for identity in ids or ())
 
 

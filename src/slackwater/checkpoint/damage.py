@@ -176,6 +176,7 @@ class _StartCheck(_Check):
     def _logs(self) -> None:
         logs = self.opened.logs
         self.damage.extend(logs.damage)
+        # Opening the checkpoint has parsed these files, but not compared them with their checksums.
         for path, entry in (
             (METADATA, logs.query_id),
             (offset_path(logs.planned), logs.newest_offset),
@@ -252,6 +253,7 @@ class _StartCheck(_Check):
             self.damage.extend(store.damage)
             for path in store.paths:
                 self._require_bytes(path)
+            # A version of one file has the same first and last file, which is read once.
             outer.extend(dict.fromkeys((store.paths[-1], store.paths[0])))
             between.extend(store.paths[1:-1])
             if self.all_state:

@@ -36,6 +36,7 @@ def file_text(path: str, data: bytes, limits: ReadLimits) -> str:
         return render_json(asdict(parse_state_schema(data)))
     if data.startswith(_HADOOP_MAGIC) or name.endswith(".sst"):
         return data.hex(" ", 4)
+    # Kafka's initial offsets start with a NUL byte, which a terminal does not show.
     return decode_text(data).replace("\0", "\\0")
 
 

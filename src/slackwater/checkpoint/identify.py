@@ -35,6 +35,8 @@ def is_checkpoint(entries: tuple[Entry, ...]) -> bool:
     files = {entry.name for entry in entries if not entry.is_dir}
     if {OFFSETS, COMMITS} & directories:
         return True
+    # A query that was killed at its first start leaves `metadata` and Hadoop's checksum of it; other programs write
+    # files of this name, too.
     return METADATA in files and (bool(_OWN_DIRECTORIES & directories) or len(entries) <= 2)  # noqa: PLR2004
 
 
@@ -65,6 +67,7 @@ def _describe_nothing(store: ReadStore) -> tuple[str, str]:
     local = store.local_path("")
     if local is not None and store.exists(""):
         return ("a file", hint) if _is_file(store) else ("an empty folder", hint)
+    # In an object store an empty folder and an absent one look alike.
     return ("nothing", hint) if local is not None else ("nothing, or an empty folder", hint)
 
 
@@ -93,5 +96,6 @@ def _inside_of_checkpoint(store: ReadStore, names: set[str]) -> str | None:
 
 
 def _checkpoints_below(store: ReadStore, entries: tuple[Entry, ...]) -> list[str]:
+    # Each child is listed, which is a request on a remote store.
     directories = sorted(entry.name for entry in entries if entry.is_dir)[:_CHILDREN_LOOKED_AT]
     return [name for name in directories if is_checkpoint(store.list(name))]

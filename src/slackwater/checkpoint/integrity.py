@@ -39,6 +39,7 @@ def read_checked(store: ReadStore, listing: Listing, path: str, *, thorough: boo
         verified = _check_hadoop(store, path, beside, data, damage)
     beside = spark_checksum_path(path)
     if listing.has(beside) and not path.endswith(".crc"):
+        # Either checksum covers every byte of the file, so one that matches is enough.
         verified = _check_spark(store, path, beside, data, damage, thorough=thorough) or verified
     return CheckedFile(data, verified, tuple(damage))
 
@@ -72,6 +73,7 @@ def _check_spark(
 def _spark_mismatch(checksum: SparkChecksum, data: bytes, *, thorough: bool) -> str | None:
     if checksum.size != len(data):
         return f"{len(data)} bytes instead of {checksum.size}"
+    # Spark 4.1 to 4.3 write CRC32C only; another algorithm is from a newer release, and no damage.
     if not thorough or checksum.algorithm != "CRC32C":
         return None
     from slackwater.formats.crc32c import crc32c  # noqa: PLC0415  (numpy only where state is read)

@@ -15,6 +15,7 @@ SST_FOLDERS = frozenset({"SSTs", "logs"})
 DEFAULT_STORE = "default"
 """The store without a directory of its own."""
 
+# A version is a Long: every number of 18 digits fits.
 _STATE_FILE = re.compile(r"(\d{1,18})(?:_([0-9A-Za-z-]+))?\.(delta|snapshot|zip|changelog)")
 
 

@@ -149,6 +149,7 @@ def _distinct_loadable(inventory: StateInventory, partition_count: int | None) -
         for partition in expected_partitions(partitions, partition_count):
             held = partitions.get(partition, {})
             found.update(held[name].loadable if name in held else frozenset() for name in names)
+        # Without this set the other operators alone would decide, and the mark would be too high.
         if not names:
             found.add(frozenset())
     return found

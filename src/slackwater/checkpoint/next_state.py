@@ -69,6 +69,7 @@ class NextStateFiles:
             files = files_of_attempt(names, version, unique_id, lambda name: self._lineage(f"{folder}/{name}"))
             yield NextState(_paths(folder, _in_order(files)))
         except _HeaderNotRead:
+            # Which of the older files are needed is unknown, so all candidates count as not read, and none as missing.
             yield NextState(_paths(folder, newest), _paths(folder, _candidates(names, version)))
         except FormatError as error:
             yield NextState(_paths(folder, newest), damage=(damage_of(error.where or folder, error),))

@@ -38,6 +38,8 @@ def no_data_entry(
         return None
     if commit.next_batch_watermark_ms <= entry.metadata.batch_watermark_ms:
         return None
+    # `current_timestamp()` and timeouts in processing time read this time, which has to be that of planning, as in
+    # Spark.
     metadata = replace(entry.metadata, batch_watermark_ms=commit.next_batch_watermark_ms, batch_timestamp_ms=now_ms)
     return replace(entry, metadata=metadata)
 

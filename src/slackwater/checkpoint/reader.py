@@ -81,6 +81,7 @@ class CheckpointReader:
     def read(self) -> CheckpointReport:
         """The report."""
         logs, listing, inventory = self.opened.logs, self.opened.listing, self.opened.inventory
+        # Damage of the newest entries of both logs is found again below, where all entries are parsed.
         self.damage.extend(item for item in logs.damage if item.path == METADATA)
         known_offsets = self._known(logs.planned, logs.newest_offset, offset_path)
         offsets = self._entries(logs.offset_ids, known_offsets, offset_path, parse_offset_entry)
@@ -90,6 +91,7 @@ class CheckpointReader:
         marks = marks_of_inventory(logs, inventory)
         operators = self._operators()
         sources = SourceReader(self.opened.store, listing, with_files=self.options.source_files)
+        # Where the newest entry is damaged, an older one still has the sources.
         source_lines = sources.sources(newest or next(iter(offsets.values()), None))
         batch = marks.committed if self.options.batch is None else self.options.batch
         operator_lines = tuple(self._operator_line(operator, batch, offsets.get(batch)) for operator in operators)
@@ -238,6 +240,7 @@ class CheckpointReader:
     def _verify_rest(self) -> None:
         """Checksums of what was not read yet, on a local disk: cheap, and needing only the standard library."""
         for folder in self.opened.listing.folders.values():
+            # Of a small local checkpoint all entries of both logs have been read already.
             if folder.path not in {OFFSETS, COMMITS}:
                 for name in folder.files:
                     if not name.startswith("."):
@@ -289,6 +292,7 @@ def next_batch(
         return None
     if marks.committed == marks.planned:
         commit = commits.get(marks.committed)
+        # Spark raises the watermark of the plan to that of the commit and never lowers it; very old commits have none.
         watermark = max(newest.watermark_ms, commit.next_batch_watermark_ms if commit else 0)
         return NextBatch(marks.planned + 1, "replan", _ends(newest), None, watermark)
     before = offsets.get(ids[-2]) if len(ids) > 1 else None

@@ -104,6 +104,7 @@ class SourceReader:
     def read(self, path: str) -> bytes | None:
         """A file; ``None`` where it cannot be read, which is added to the damage."""
         try:
+            # Spark writes checksums of its own for state files only, so numpy would be imported for nothing.
             checked = read_checked(self.store, self.listing, path, thorough=False)
         except OSError as error:
             self.damage.append(damage_of(path, error))

@@ -38,6 +38,7 @@ def delete_log(store: WriteStore, path: str) -> None:
 
 def rename_log(store: WriteStore, source: str, target: str) -> None:
     """Give a log file another name. Raises ``FileExistsError`` where the target exists."""
+    # Before the rename: a kill in between must not leave the target next to the checksum of another file.
     _drop_stale_checksum(store, target)
     store.rename(source, target)
     store.delete(hadoop_checksum_path(source))
@@ -45,6 +46,7 @@ def rename_log(store: WriteStore, source: str, target: str) -> None:
 
 def rename_state_file(store: WriteStore, source: str, target: str) -> None:
     """Give a state file another version, along with Spark's checksum of it."""
+    # The file comes first: a state file without Spark's checksum is loaded unverified, and a checksum alone is ignored.
     rename_log(store, source, target)
     old_sum, new_sum = spark_checksum_path(source), spark_checksum_path(target)
     if store.exists(old_sum):
@@ -58,6 +60,7 @@ def _drop_stale_checksum(store: WriteStore, path: str) -> None:
     store.delete(hadoop_checksum_path(path))
 
 
+# `StreamMetadata.read` fails on a file that is not JSON, so that no query starts on files that are half replaced.
 _HALT = b"slackwater_is_replacing_this_checkpoint"
 """One word: Spark's error quotes the first, and nothing of what follows."""
 
@@ -86,6 +89,7 @@ def copy_state(source: ReadStore, target: WriteStore, last: int) -> None:
     """Everything below ``state/`` that loading the state after batch ``last``, or an older one, can need."""
     for folder in source.folders(STATE):
         names = list(_needed(folder, last))
+        # These files name the schemas by absolute paths, by which Spark would read those of the source checkpoint.
         if folder.path.endswith(_OPERATOR_METADATA):
             for name in names:
                 data = source.read(f"{folder.path}/{name}")
@@ -118,6 +122,8 @@ def _needed(folder: Folder, last: int) -> Iterator[str]:
             if batch is not None and batch <= last:
                 yield name
             continue
+        # Batch N makes state version N + 1. Names without a version, such as those of tables and schemas, may be needed
+        # by any batch.
         file = parse_state_file(_described(name))
         if file is None or file.version <= last + 1:
             yield name
@@ -140,6 +146,7 @@ def _with_paths_in(data: bytes, location: str) -> bytes:
 
 
 def _moved(path: str, location: str) -> str:
+    # Hadoop writes `file:/a` and `file:///a`: the spelling of each path is kept.
     scheme = _SCHEME.match(path)
     prefix = scheme[0] if scheme and not is_uri(location) else ""
     return f"{prefix}{location.rstrip('/')}/{STATE}/{path.rpartition(f'/{STATE}/')[2]}"

@@ -59,6 +59,7 @@ class JarCache:
         """Whether the file is cached and has the locked hash."""
         path = self.path(jar)
         try:
+            # Taken before the file is hashed: what changes it meanwhile changes its identity, too.
             before = _identity(path)
             known = _verified.get(path)
             if known is None or known[1] != before:
@@ -72,6 +73,7 @@ class JarCache:
         if all(self.has(jar) for jar in jars):
             return
         with self._only_one_fetching():
+            # Another process may have fetched them while this one waited for the lock.
             missing = [jar for jar in jars if not self.has(jar)]
             for path in filter(Path.exists, map(self.path, missing)):
                 self._say(f"{path} does not have the locked hash; fetching it again")
@@ -79,6 +81,7 @@ class JarCache:
                 self._fetch(name, missing)
 
     def _fetch(self, name: str, jars: Sequence[Jar]) -> None:
+        # In the cache itself: a rename within one file system shows a jar only when it is complete.
         with tempfile.TemporaryDirectory(prefix=".fetching-", dir=self._folder) as staging:
             output, wrong = "", dict[Jar, str]()
             problem: EnvironmentMissing | None = None
@@ -154,6 +157,7 @@ class JarCache:
 
 def _identity(path: Path) -> tuple[int, ...]:
     status = path.stat()
+    # The change time is set by the kernel alone, unlike the size and the modification time.
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 

@@ -42,6 +42,7 @@ def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
     for jar in jars:
         candidates = (
             home / ".m2/repository" / jar.repository_path,
+            # Spark 4 keeps its Ivy cache in `~/.ivy2.5.2`, Spark 3.5 in `~/.ivy2`.
             home / ".ivy2.5.2/cache" / jar.group / jar.artifact / "jars" / jar.file_name,
             home / ".ivy2/cache" / jar.group / jar.artifact / "jars" / jar.file_name,
         )

@@ -167,6 +167,7 @@ class _AvroReader:
                 # A negative count is followed by the size of the block in bytes, for readers that skip it.
                 count = -count
                 self._long()
+            # Each item but a void takes at least one byte; a larger count is damage, for which no memory may be taken.
             if count > self._end - self.position + _MOST_EMPTY_ITEMS:
                 raise FormatError("torn", "a list too long to be one", expected="a count", found=str(count))
             items.extend(read_one() for _ in range(count))

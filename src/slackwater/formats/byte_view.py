@@ -47,6 +47,7 @@ class ByteView:
                 larger[:start] = padded[:start]
                 padded = larger
             padded[start:end] = np.frombuffer(piece, np.uint8)
+        # A wide read of the last field reaches into the padding, which must not hold what the memory held before.
         padded[end : end + PADDING] = 0
         return cls(padded[: end + PADDING])
 

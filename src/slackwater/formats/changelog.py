@@ -64,12 +64,15 @@ def parse_changelog_header(view: ByteView) -> tuple[int, tuple[tuple[int, str], 
 
 def _version(data: bytes) -> tuple[int, int]:
     """A file of version 1 starts with a key length below 65,536, which reads as an empty string."""
+    # `\xff\xff` begins the end mark -1 of a file of version 1 without records, and would be taken for the length of a
+    # string.
     if len(data) < 2 or data[:2] in {b"\0\0", b"\xff\xff"}:  # noqa: PLR2004
         return 1, 0
     reader = JavaReader(data)
     try:
         match = _VERSION.fullmatch(reader.utf())
     except FormatError:
+        # A long first key of version 1 looks like a broken string; Spark takes version 1 then, too (SPARK-51922).
         return 1, 0
     if match is None:
         return 1, 0

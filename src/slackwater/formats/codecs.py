@@ -78,6 +78,7 @@ def _expand(chunk: memoryview, size: int, out: bytearray) -> None:
                 position += 1
             distance = ((control & 0x1F) << 8) + chunk[position] + 1
             position += 1
+            # The shortest copy has three bytes, so that LZF writes lengths less two.
             _copy_back(out, base, distance, length + 2)
     except IndexError as error:
         raise _torn("a chunk ends inside a copy") from error
@@ -99,6 +100,7 @@ def _torn(found: str) -> FormatError:
     return FormatError("torn", "the LZF stream is damaged", expected="LZF chunks", found=found)
 
 
+# `LZ4BlockOutputStream.DEFAULT_SEED`, and the 28 bits that `StreamingXXHash32.asChecksum` keeps of the hash.
 _LZ4_SEED = 0x9747B28C
 _LZ4_SUM_MASK = 0x0FFFFFFF
 _ZSTD_USUAL_RATIO, _ZSTD_LARGE_RATIO = 16, 64

@@ -51,6 +51,8 @@ def derive_interval(names: Iterable[str], default: int = DEFAULT_INTERVAL) -> in
 
 def _interval_of_one(entries: int, default: int) -> int:
     """The smallest divisor of ``entries`` from ``default`` up to its half, else all of them."""
+    # `CompactibleFileStreamLog.deriveCompactInterval`: with another result other entries would count as compacted than
+    # in Spark.
     if default >= entries // 2:
         return entries
     return next((interval for interval in range(default, entries // 2 + 1) if entries % interval == 0), entries)

@@ -48,8 +48,10 @@ def crc32c_rows(
 
     ``before`` are the checkchecksums of what precedes each piece without being next to it.
     """
+    # Longest first, so that the pieces with bytes left are always the first ones.
     order = np.argsort(-lengths, kind="stable")
     sorted_starts, sorted_lengths = starts[order], lengths[order]
+    # A finished checksum is inverted; inverting it again continues it.
     crc = np.full(len(starts), _ONES, np.uint32) if before is None else before[order] ^ _ONES
     alive = len(starts)
     for place in range(int(sorted_lengths[0]) if alive else 0):

@@ -108,6 +108,7 @@ def lz4_blocks(data: bytes) -> list[Block]:
             raise torn("lz4", f"the stream stops at byte {position}")
         magic, token, packed, size, checksum = _LZ4_HEADER.unpack_from(data, position)
         position += _LZ4_HEADER.size
+        # `LZ4BlockInputStream` refuses blocks above the size in the token, too; LZ4 packs at most 255 bytes into one.
         largest = min(1 << (_LZ4_BASE_LEVEL + (token & 0x0F)), _LZ4_BEST_RATIO * packed)
         if magic != _LZ4_MAGIC or token & 0xF0 not in {_LZ4_RAW, LZ4_PACKED} or size > largest:
             raise torn("lz4", f"no block at byte {position - _LZ4_HEADER.size}")
@@ -151,6 +152,7 @@ def _snappy_size(head: bytes, packed: int) -> int:
     for place, byte in enumerate(head):
         size |= (byte & 0x7F) << (7 * place)
         if not byte & 0x80:
+            # A copy in Snappy gives at most 64 bytes, so a larger size is damage, for which no memory may be taken.
             if size > _SNAPPY_BEST_RATIO * packed + _SNAPPY_BEST_RATIO:
                 break
             return size

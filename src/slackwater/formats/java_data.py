@@ -42,6 +42,7 @@ class JavaReader:
         length = int(struct.unpack(">H", self.take(2))[0])
         raw = self.take(length)
         try:
+            # Modified UTF-8 has a character above U+FFFF as two surrogates, which the way through UTF-16 joins.
             text = raw.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
             return text.encode("utf-16", "surrogatepass").decode("utf-16")
         except UnicodeDecodeError as error:

@@ -26,6 +26,7 @@ def parse_offset_entry(data: bytes) -> OffsetEntry:
         raise FormatError(
             "torn", "the entry has no offsets", expected="a line for each source", found=counted(len(lines), "line")
         )
+    # Continuous processing leaves this line empty.
     metadata = _parse_metadata(lines[0]) if lines[0].strip() else None
     if version == _BY_NAME:
         return OffsetEntry(version, metadata, tuple(_parse_named(line) for line in lines[1:]))
@@ -59,6 +60,7 @@ def _parse_metadata(line: str) -> OffsetMetadata:
         batch_watermark_ms=integer_field(record, "batchWatermarkMs", what, 0),
         batch_timestamp_ms=integer_field(record, "batchTimestampMs", what, 0),
         conf=conf,
+        # Fields of newer releases are kept, so that an entry that is changed and written again does not lose them.
         extra={name: value for name, value in record.items() if name not in _OWN_FIELDS},
     )
 
@@ -76,6 +78,7 @@ def _render_metadata(metadata: OffsetMetadata) -> str:
 
 def _parse_named(line: str) -> SourceOffset:
     source, colon, text = line.partition(":")
+    # Without its name a line would be split at the first colon of the JSON.
     if not source or not colon or not text or source[0] == "{":
         raise FormatError("torn", "a line of a named source is cut", expected="<source>:<offset>", found=shown(line))
     return SourceOffset(source, _checked(text))

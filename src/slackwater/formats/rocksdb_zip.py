@@ -53,6 +53,7 @@ def parse_rocksdb_zip(data: bytes, *, with_files: bool = True, budget: Budget | 
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
+            # The sizes are only what the directory of the zip has: `_read_member` checks each one against the bytes.
             budget.take(sum(member.file_size for member in members), len(data))
             files = {
                 member.filename: _read_member(archive, member)
@@ -60,6 +61,8 @@ def parse_rocksdb_zip(data: bytes, *, with_files: bool = True, budget: Budget | 
                 if with_files or member.filename == _METADATA
             }
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+        # zipfile raises all of these for damaged headers: RuntimeError for a flag of encryption, NotImplementedError
+        # for an unknown version of the format.
         code = "torn" if data[:2] == b"PK" else "foreign"
         raise FormatError(code, "not a readable zip", expected="a zip", found=str(error)) from error
     if _METADATA not in files:
@@ -102,6 +105,7 @@ def _parse_table(value: object) -> TableFile:
         text_field(value, "dfsSstFileName", _WHAT),
         integer_field(value, "sizeBytes", _WHAT),
     )
+    # Both names become parts of paths, by which a damaged file could lead to other files.
     for name in (table.local_name, table.stored_name):
         if "/" in name or "\0" in name or name in {"", ".", ".."}:
             raise FormatError("foreign", "an SST with a path for a name", expected="a file name", found=shown(name))

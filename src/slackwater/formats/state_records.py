@@ -90,6 +90,8 @@ def records_of_alternating(view: ByteView, lengths: Positions) -> Records:
 
 def walk_records(view: ByteView, start: int = 0) -> Records:
     """The records of a decompressed state file. Raises ``FormatError`` (``torn``) unless it ends as it must."""
+    # Rows of HDFS-backed stores are multiples of 8 bytes long; those of RocksDB have a version byte in front and are
+    # not.
     if start % _WORD == 0 and view.length % _WORD == 0:
         aligned = _Walk(view, start).run()
         if aligned is not None:
@@ -236,6 +238,7 @@ class _Walk:
     def _run_length(self, position: int, key: int, value: int, stride: int) -> int:
         """How many records from here on have these two lengths. Each is checked, so none is taken for another."""
         most = (len(self._words) - position) // stride
+        # Compared in steps that grow: a short run costs little, a long one few calls of numpy.
         heads = self._words[position::stride]
         tails = self._words[position + 1 + (key >> 2) :: stride]
         counted, width = 0, _FIRST_TRY
@@ -296,6 +299,7 @@ def apply_merges(records: Records) -> Records:
         if length == DELETED:
             state.pop(key, None)
         elif appends:
+            # Joined without Spark's delimiter: `split_values` finds the elements by their lengths.
             state[key] = state.get(key, b"") + records.value(index)
         else:
             state[key] = records.value(index)
@@ -345,6 +349,7 @@ def _hash_keys(view: ByteView, starts: Positions, lengths: Positions, hashes: np
 
 def _mix(hashes: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     mixed = hashes ^ words
+    # 2**64 divided by the golden ratio: the product spreads keys that differ in few bits.
     mixed *= np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
     return mixed

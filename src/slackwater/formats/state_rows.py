@@ -102,6 +102,7 @@ def read_keys(spans: Spans, schema: StructType, encoding: KeyEncoding, rows: Row
 
 def _split(spans: Spans) -> tuple[Spans, Spans]:
     """``i32 length`` and that many bytes; then the rest."""
+    # Only for its check: the length of a key that is shorter than 4 bytes would be read from the bytes behind it.
     spans.cut(_LENGTH_BYTES)
     lengths = spans.view.integers(spans.starts, "<i4")
     if (lengths < 0).any():
@@ -226,6 +227,7 @@ def _is_separator(data: bytes, position: int, end: int, head: int) -> bool:
     """Whether the comma here separates two elements, and is not the first byte of the next one."""
     if data[position : position + 1] != b",":
         return False
+    # A row checksum in front of an element may start like a comma, so both readings are tried.
     with_comma = _fits(data, position + 1, end, head)
     without = _fits(data, position, end, head)
     return with_comma or not without

@@ -91,6 +91,7 @@ def _parse_encoding(text: str) -> KeyEncoding:
     if not isinstance(ordering, list) or not all(isinstance(ordinal, int) for ordinal in ordering):
         raise FormatError("foreign", "the ordinals are no numbers", expected="[0, ...]", found=shown(text))
     return KeyEncoding(
+        # Names of classes: `NoPrefixKeyStateEncoderSpec` is the kind `NoPrefix`.
         _ENCODER.sub(r"\1", text_field(record, "keyStateEncoderType", what)),
         integer_field(record, "numColsPrefixKey", what, 0),
         tuple(ordering),

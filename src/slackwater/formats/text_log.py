@@ -83,6 +83,7 @@ def parse_json(text: str, what: str) -> object:
     try:
         value = json_value(text)
     except (ValueError, RecursionError) as error:
+        # RecursionError is what the parser of Python raises for brackets that are nested too deep.
         code = "torn" if text[:1] in {"{", "["} else "foreign"
         raise FormatError(code, f"{what} is not JSON", expected="JSON on one line", found=shown(text)) from error
     return value
@@ -98,6 +99,7 @@ def parse_records(data: bytes) -> None:
 def integer_field(record: dict[str, object], name: str, what: str, default: int | None = None) -> int:
     """A 64-bit integer of a JSON object; ``default`` if the field is absent. Raises ``FormatError`` (``foreign``)."""
     value = record.get(name, default)
+    # In Python a bool is an int, and `true` is no number in JSON.
     if not isinstance(value, int) or isinstance(value, bool):
         raise FormatError("foreign", f"{what}: {name} is not an integer", expected=name, found=shown(repr(value)))
     if value not in _LONG:

@@ -20,6 +20,7 @@ from slackwater.core.schema import ArrayType, AtomicType, DataType, DecimalType,
 from slackwater.formats.byte_view import ByteView, Flags, Positions
 
 _WORD = 8
+# `Decimal.MAX_LONG_DIGITS`: up to so many digits the unscaled value is in the slot itself.
 _LONG_DIGITS = 18
 _BIG_DECIMAL_BYTES = 16
 _DEEPEST = 64
@@ -139,6 +140,8 @@ def _read_atomic(slots: _Slots, name: str) -> pa.Array:
 
 def _read_fixed(slots: _Slots, kind: str, arrow_type: pa.DataType) -> pa.Array:
     values = slots.rows.view.read(slots.positions, kind)
+    # Spark and Arrow have the same units and the same epoch for dates and timestamps, so the integers are not
+    # converted.
     plain = pa.array(values, mask=None if slots.valid.all() else ~slots.valid)
     return plain if plain.type == arrow_type else plain.view(arrow_type)
 
@@ -155,6 +158,7 @@ def _read_calendar_interval(slots: _Slots) -> pa.Array:
     pieces = _pieces(slots)
     view, at = pieces.view, np.where(pieces.valid, pieces.starts, 0)
     view.require(at, np.where(pieces.valid, at + 16, at), view.length, "an interval")
+    # `UnsafeRow.getInterval`: months and days of 32 bits each, then microseconds of 64.
     parts = zip(view.integers(at, "<i4").tolist(), view.integers(at + 4, "<i4").tolist(), strict=True)
     micros = view.integers(at + 8).tolist()
     values = [
@@ -236,6 +240,7 @@ def _read_decimal(slots: _Slots, precision: int, scale: int) -> pa.Array:
     buffers = [pa.array(valid).buffers()[1], pa.py_buffer(words)]
     decimals = pa.Array.from_buffers(pa.decimal128(precision, scale), len(words), buffers)
     try:
+        # `from_buffers` takes any bits: a value with more digits than its type would be shown as a sound one.
         decimals.validate(full=True)
     except pa.ArrowInvalid as error:
         raise FormatError(
@@ -284,6 +289,7 @@ def _read_elements(arrays: Rows, element: DataType, depth: int) -> tuple[Positio
     view.require(at, np.where(arrays.valid, at + _WORD, at), np.where(arrays.valid, arrays.ends, at), "an array")
     counts = np.where(arrays.valid, view.integers(at), 0)
     width = _element_width(element)
+    # Each element takes at least one byte; a larger count is damage, and would set the size of the arrays below.
     if ((counts < 0) | (counts > np.maximum(arrays.ends - arrays.starts, 0))).any():
         raise FormatError("torn", "an array is longer than its bytes", expected="a count", found=str(int(counts.max())))
     null_bytes = (counts + 63) // 64 * _WORD

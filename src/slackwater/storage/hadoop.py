@@ -20,6 +20,7 @@ def hadoop_settings(environment: Mapping[str, str] = os.environ) -> dict[str, st
     """The properties that the files set; empty where there are none. Raises UsageError (``hadoop-configuration``)."""
     folder = environment.get("HADOOP_CONF_DIR") or _default_folder(environment)
     found: dict[str, str] = {}
+    # As in Hadoop, what hdfs-site.xml sets overrides core-site.xml.
     for name in _FILES if folder else ():
         found.update(_properties(Path(folder, name)))
     return {name: _substituted(value, found) for name, value in found.items()}

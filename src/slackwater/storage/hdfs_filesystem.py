@@ -77,6 +77,7 @@ class HdfsFileSystem(WebHDFS):
 
     @staticmethod
     def _get_kwargs_from_urls(_: str) -> dict[str, Any]:
+        # fsspec would add host and port of the URI, which may name a name service; `addresses` has the NameNodes.
         return {}
 
     def _call(
@@ -97,17 +98,21 @@ class HdfsFileSystem(WebHDFS):
                 try:
                     answer = self._sent(method, f"{url}{place}", params=parameters, data=data, allow_redirects=redirect)
                 except ConnectionError as error:
+                    # Not to another NameNode: if the rename was made, that one finds its source missing.
                     if len(self._urls) == 1 or (op == "RENAME" and isinstance(error, _NoAnswerError)):
                         raise
                     failure = error
                     self._ask_last(url)
                     continue
                 if not _is_not_done(answer):
+                    # The first request may have been done, and this error be that the second one found no source: see
+                    # `_rename`.
                     if op == "RENAME" and not answer.ok and _is_of_a_second(answer):
                         raise _NoAnswerError(errno.EIO, f"only the second request was answered: {answer.text}", path)
                     return _checked(answer, path)
                 failure = _failure(answer, path)
                 self._ask_last(url)
+            # Safe mode is waited for; a server that has not answered for this long is not asked again.
             if isinstance(failure, ConnectionError) and time.monotonic() - started_s >= READ_S:
                 raise failure
             if pause_s is not None:
@@ -177,6 +182,7 @@ class HdfsFileSystem(WebHDFS):
         if mode != "create":
             self._create(path, value)
             return
+        # CREATE would show the file before its content is complete; the rename refuses an existing target in one step.
         temporary = temporary_path(path)
         try:
             self._create(temporary, value)
@@ -190,6 +196,7 @@ class HdfsFileSystem(WebHDFS):
 
     def _create(self, path: str, value: bytes) -> None:
         query = {"overwrite": "true", "permission": self._for_files}
+        # The NameNode answers with the address of a DataNode, to which a second request sends the content.
         place = self._call("CREATE", "put", path, redirect=False, **query).headers["Location"]
         headers = {"content-type": "application/octet-stream"}
         _checked(self._sent("put", self._apply_proxy(place), data=value, headers=headers), path)
@@ -206,9 +213,12 @@ class HdfsFileSystem(WebHDFS):
         try:
             answer = self._call("RENAME", "put", path1, destination=path2, renameoptions=options)
         except _NoAnswerError:
+            # Without an answer, the rename was made where its source is absent and its target is there.
             if self.exists(path1) or not self.exists(path2):
                 raise
             return
+        # A NameNode answers a rename with options without a body; HttpFS ignores the options and answers as to a plain
+        # rename.
         if answer.content.strip() and answer.json().get("boolean") is False:
             raise OSError(errno.EIO, f"not renamed to {path2}: the server has no rename with options", path1)
 

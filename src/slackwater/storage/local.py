@@ -25,6 +25,8 @@ LOCAL = StoreTraits(
 """What directories of this machine can do."""
 _PIECE = 1 << 14
 _LARGE_PIECE = 1 << 20
+# Hard links are not possible everywhere: FAT has none, Linux refuses them for files of other users
+# (`fs.protected_hardlinks`), and none leads to another file system.
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
 
 
@@ -217,6 +219,7 @@ class LocalStore:
         old, new = Path(self._full(source)), Path(self._full(target))
         self._make_directories(new.parent)
         _move_without_replacing(old, new)
+        # The new name is made durable first, so that a power failure cannot lose both names.
         sync_directory(new.parent)
         if old.parent != new.parent:
             sync_directory(old.parent)

@@ -182,6 +182,7 @@ class RemoteStore:
                 raise FileTooLarge(path, limit, size)
             data = self._filesystem.cat_file(full)
         else:
+            # One byte more than the limit shows that the file is larger.
             data = self._read_range(full, limit + 1)
         if len(data) > limit:
             raise FileTooLarge(path, limit, None)
@@ -220,6 +221,7 @@ class RemoteStore:
             with self._translated():
                 return bool(self._filesystem.exists(self._place_of(path)))
         except FileNotFoundError:
+            # `_full` raises it for a path that leads out of the root.
             return False
 
     def write(self, path: str, data: bytes) -> None:
@@ -252,6 +254,7 @@ class RemoteStore:
                 with contextlib.suppress(OSError), self._translated():
                     file.close()
         except BaseException:
+            # At an interrupt, too: nothing else would remove the temporary file.
             with contextlib.suppress(OSError), self._translated():
                 self._filesystem.rm_file(temporary)
             raise
@@ -293,6 +296,7 @@ class RemoteStore:
     def rename(self, source: str, target: str) -> None:
         old, new = self._settled(source), self._settled(target)
         with self._translated():
+            # On an object store a rename is a copy, which would replace the target silently.
             if self._filesystem.exists(new):
                 raise FileExistsError(new)
             self._make_parent(new)
@@ -358,6 +362,7 @@ class RemoteStore:
         for folder in folders:
             for name in folder.files:
                 self.delete(_join(folder.path, name))
+        # Children before their parents: only an empty directory can be removed.
         for folder in sorted(folders, key=lambda one: one.path, reverse=True) if self._traits.atomic_rename else ():
             with self._translated(), contextlib.suppress(FileNotFoundError):
                 self._filesystem.rmdir(self._full(folder.path))
@@ -398,6 +403,7 @@ class RemoteStore:
 
     def _make_parent(self, target: str) -> None:
         if self._traits.atomic_rename:
+            # Not on an object store, which has no directories: s3fs would create a bucket that is missing.
             self._filesystem.makedirs(target.rpartition("/")[0], exist_ok=True)
 
     def _full(self, path: str) -> str:

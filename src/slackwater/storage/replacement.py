@@ -37,6 +37,7 @@ def swap_in(filesystem: Any, temporary: str, path: str) -> None:
             move(filesystem, path, set_aside_path(path))
         move(filesystem, temporary, path)
     except OSError:
+        # If only the first rename was done, this puts the old content back.
         with contextlib.suppress(OSError):
             settle(filesystem, path)
         with contextlib.suppress(OSError):

@@ -36,6 +36,7 @@ class S3FileSystem(Base):
         client = await self.set_session()
         attempts_max = (client.meta.config.retries or {}).get("total_max_attempts")
         handler = partial(_end_without_answer, attempts_max)
+        # botocore registers a handler once for each `unique_id`, however often this is called.
         client.meta.events.register_first("needs-retry.s3", handler, unique_id="slackwater-no-answer")
         _started_s.set(time.monotonic())
         try:

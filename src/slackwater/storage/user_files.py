@@ -64,6 +64,7 @@ class NewFile:
                 with os.fdopen(descriptor, "wb") as stream:
                     yield stream
                 return
+            # The target of a link is replaced, and not the link.
             target = self.path.resolve() if self.path.exists() else self.path
             import tempfile  # noqa: PLC0415 - whoever only reads needs none, and it brings random
 
@@ -72,6 +73,7 @@ class NewFile:
                 with os.fdopen(descriptor, "wb") as file:
                     yield file
                     file.flush()
+                    # mkstemp creates files with mode 0600.
                     os.fchmod(file.fileno(), self.mode & ~_umask())
                     os.fsync(file.fileno())
                 self._swap_in(Path(name), target)
@@ -144,6 +146,7 @@ class NewFile:
 
 
 def _umask() -> int:
+    # A process can read its umask only by setting another one.
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -46,6 +46,7 @@ class Waits:
     def look(self) -> None:
         """Report the operation that has been running longest, at most once in ``SHOWN_AGAIN_S`` seconds."""
         now_s, report = self._clock(), self._report
+        # A copy, as other threads start and end operations meanwhile.
         running = sorted(self._running.copy().values(), key=lambda one: one[1])
         if report is None or not running or now_s - self._shown_s < SHOWN_AGAIN_S:
             return

@@ -63,6 +63,7 @@ class StoreDecoder:
             return {(self.store.families[0].name if self.store.families else "default"): records}
         if len(records) and (records.key_lengths < _FAMILY_BYTES).any():
             raise FormatError("torn", "a key without a family", expected="2 bytes", found="fewer")
+        # Spark writes the number in the byte order of the machine, which is little-endian on x86 and ARM.
         found = records.view.integers(records.key_starts, "<i2")
         names = {number: name for name, number in numbers.items()}
         families = {family.name: records.take(np.empty(0, np.int64)) for family in self.store.families}
@@ -130,6 +131,7 @@ class StoreDecoder:
     def _values(self, family: ColumnFamily, values: Spans) -> pa.StructArray:
         rows: RowFormat = BareRows()
         if self.encoding.rocksdb and self.encoding.avro:
+            # A value keeps the schema that it was written with until its key is written again.
             older = self.store.value_schemas.get(family.name, {})
             rows = AvroRows({number: schema.value for number, schema in older.items()})
         elif self.encoding.rocksdb:

@@ -109,6 +109,8 @@ def files_of_attempt(
     """
     there = set(names)
     whole = _name(version, unique_id, StateFileKind.ZIP)
+    # `RocksDB.loadWithCheckpointId` takes the zip where there is one, and then does not read the changelog of the
+    # version.
     if whole in there:
         return VersionFiles(whole, ())
     newest = _name(version, unique_id, StateFileKind.CHANGELOG)
@@ -118,6 +120,7 @@ def files_of_attempt(
     zips = [index for index, entry in enumerate(lineage) if _name(*entry, StateFileKind.ZIP) in there]
     base = _name(*lineage[zips[-1]], StateFileKind.ZIP) if zips else None
     after = lineage[zips[-1] + 1 :] if zips else lineage
+    # Without a zip the changelogs start after version 0, which is empty and has no file.
     first = lineage[zips[-1]][0] + 1 if zips else 1
     return VersionFiles(base, (*_steps(after, first, version, there), newest))
 

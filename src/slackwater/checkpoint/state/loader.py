@@ -81,6 +81,7 @@ class StateLoader:
         for name in files.steps:
             with located(f"{place.folder}/{name}"):
                 changes = self._changes(place.folder, name)
+                # A deleted key has its checksum in front, with which it would not match the key that was put.
                 parts.append(without_delete_checksums(changes) if row_checksums else changes)
         records = parts[0] if len(parts) == 1 and files.base_is_sorted else last_writes(join_records(parts))
         return LoadedStore(records, families)

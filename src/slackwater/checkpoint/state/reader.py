@@ -90,6 +90,7 @@ class BatchState:
             (held.provider for op, _, _, held in self.inventory.each() if op == operator and held.provider), ""
         )
         return Encoding(
+            # The names of the files show the provider; the setting counts only where there is no file.
             rocksdb=provider == "rocksdb" or (not provider and "RocksDB" in conf.get(_PROVIDER, "")),
             avro=conf.get(_ENCODING, "") == "avro",
             row_checksums=conf.get(_ROW_CHECKSUMS, "") == "true",
@@ -258,6 +259,7 @@ class FamilyNumbers:
                     data = self.state.store.read(f"{folder}/{name}")
                     version = parse_rocksdb_zip(data, with_files=False, budget=self.state.store.archive_budget())
                 except (FormatError, OSError):
+                    # All zips of a store number the families alike, so that any other one serves as well.
                     continue
                 return dict(version.column_families)
         return {}
@@ -287,6 +289,8 @@ def shape(rows: FamilyRows, choice: StateChoice) -> dict[str, pa.Array]:
     if family is not None and family.user_key is not None:
         return {"key": key.field("key"), "user_map_key": key.field("userKey"), "user_map_value": value}
     if choice.side:
+        # `index` counts the rows of a join key and `matched` is Spark's mark for outer joins: neither is a column of
+        # the input.
         matched = value.field("matched") if _has(value, "matched") else pa.nulls(len(value), pa.bool_())
         return {"key": without(key, "index"), "value": without(value, "matched"), "matched": matched}
     return {"key": key, "value": value}

@@ -79,6 +79,8 @@ def _scan(directory: str, size: int, budget: Budget) -> Records:
 
 
 def _scan_elsewhere(directory: str) -> Iterator[Frame]:
+    # Without -P the folder of the script would be first in `sys.path`, and its modules would hide others of their
+    # names.
     command = [sys.executable, "-P", rocksdb_scan.__file__, directory]
     with subprocess.Popen(command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, pipesize=_PIPE_BYTES) as process:
         try:

@@ -24,6 +24,7 @@ from slackwater.diagnose.rules.common.rule import DAMAGED, Rule
 def find(snapshot: Snapshot) -> Iterator[Finding]:
     """A stop for the first damage, with the number of the others."""
     found = damage(snapshot)
+    # A checkpoint without any batch has a finding of its own: checkpoint-lost.
     if not found or lost_batch(snapshot) is not None:
         return
     worst = found[0]

@@ -28,6 +28,7 @@ def find(snapshot: Snapshot) -> Iterator[Finding]:
     seen = written(snapshot)
     if seen is None or seen.is_ahead or seen.oldest >= seen.following - 1:
         return
+    # An output that has the planned batch with another range has a finding of its own: range-changed.
     if seen.newest == seen.following and range_differs(snapshot):
         return
     emptied = seen.oldest < 0 and not snapshot.output.members

@@ -30,6 +30,7 @@ class AzureKind(FsspecKind):
 
     def spark_uri(self, location: str) -> str:
         scheme, _, rest = location.partition(":")
+        # `az` is a scheme of adlfs, which Hadoop does not have.
         return f"abfss:{rest}" if scheme == "az" else location
 
 

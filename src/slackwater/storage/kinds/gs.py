@@ -28,6 +28,7 @@ class GoogleKind(FsspecKind):
         return url, {**options, "token": "anon"} if os.environ.get("STORAGE_EMULATOR_HOST") else options
 
     def spark_uri(self, location: str) -> str:
+        # `gcs` is a scheme of gcsfs; Google's connector for Hadoop has `gs` only.
         return f"gs:{location.partition(':')[2]}"
 
 

@@ -55,6 +55,7 @@ def umask(settings: Mapping[str, str]) -> int:
 
     Raises UsageError (``hadoop-configuration``) where it is neither.
     """
+    # 022 is the default of Hadoop (core-default.xml).
     text = settings.get(_UMASK, "022").strip()
     if re.fullmatch("[0-7]{1,4}", text):
         return int(text, 8) & 0o777
@@ -92,6 +93,7 @@ def http_addresses(
     if found:
         return tuple(_host_and_port(one, port) for one in found)
     host = _host_and_port(authority, port)[0]
+    # `dfs.namenode.http-address` is that of the default file system: another host has its own.
     if authority != default_authority(settings):
         return ((host, port),)
     configured = _host_and_port(settings.get(key, ""), port)

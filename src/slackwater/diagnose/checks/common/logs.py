@@ -25,6 +25,7 @@ class Unparsed(NamedTuple):
 def has_gaps_by_design(checkpoint: CheckpointSeen) -> bool:
     """Whether both logs lack the same batches, as asynchronous progress tracking leaves them (performance tips)."""
     offsets, commits = set(checkpoint.offset_ids), set(checkpoint.commit_ids)
+    # The newest planned batch may not be committed yet.
     if not commits or (offsets ^ commits) - {max(offsets, default=-1)}:
         return False
     return len(commits) < max(commits) - min(commits) + 1

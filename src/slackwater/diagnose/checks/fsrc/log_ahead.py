@@ -22,6 +22,7 @@ from slackwater.diagnose.checks.common.check import Check
 from slackwater.diagnose.checks.common.commands import rebuild
 from slackwater.diagnose.checks.common.source_logs import last_entry
 
+# The source writes its entry before the plan in offsets/, so that a crash in between leaves one entry without a batch.
 _LEFT_BY_A_CRASH = 1
 
 

@@ -49,6 +49,7 @@ def find(facts: Facts) -> Iterator[Ahead]:
     """Commits above the newest plan, other than a number that no query has written (SW-STORE-007)."""
     batches = unplanned_commits(facts.checkpoint)
     if batches:
+        # `populateStartOffsets`: without an entry in offsets/ Spark starts with batch 0.
         runs = max(facts.checkpoint.planned, 0)
         yield Ahead(batches, facts.checkpoint.planned, runs, _at_stake(facts, runs))
 

@@ -46,6 +46,7 @@ def find(facts: Facts) -> Iterator[Copied]:
 
 def _plans(lines: tuple[BatchLine, ...]) -> Iterator[Copied]:
     for earlier, later in pairwise(line for line in lines if line.planned and line.timestamp_ms):
+        # An offline repartition keeps the time, too, but changes a setting.
         if earlier.timestamp_ms == later.timestamp_ms and earlier.settings == later.settings:
             yield Copied("offsets", later.id, earlier.id, "time of planning", utc_text(later.timestamp_ms or 0))
 

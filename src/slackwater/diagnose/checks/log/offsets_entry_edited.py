@@ -40,6 +40,7 @@ def find(facts: Facts) -> Iterator[Edited]:
     checkpoint, history = facts.checkpoint, facts.history
     if not isinstance(history, HistoryFacts):
         return
+    # A start reads the two newest entries only.
     pairs = zip(checkpoint.offset_ids[:-3:-1], (checkpoint.newest_offset, checkpoint.offset_before), strict=False)
     for batch, now in pairs:
         recorded = history.offsets.get(batch)

@@ -48,6 +48,7 @@ def find(facts: Facts) -> Iterator[Changed]:
 def _changes(earlier: BatchLine, later: BatchLine) -> Iterator[Changed]:
     before, after = earlier.settings or {}, later.settings or {}
     for setting in PINNED:
+        # An offline repartition (Spark 4.2) copies the entry with its time, and changes this setting.
         repartitioned = setting == PARTITIONS and earlier.timestamp_ms == later.timestamp_ms
         if setting in before and setting in after and before[setting] != after[setting] and not repartitioned:
             yield Changed(later.id, earlier.id, setting, before[setting], after[setting])

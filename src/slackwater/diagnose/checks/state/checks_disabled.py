@@ -41,6 +41,7 @@ def find(facts: Facts) -> Iterator[Disabled]:
     entry = newest_committed(checkpoint)
     if entry is None:
         return
+    # Spark 3.5 writes no metadata of operators; from 4.0 on it does, and pins the encoding.
     with_metadata = ENCODING in settings_of(entry)
     for operator in sorted(checkpoint.inventory.stores):
         if not any(held.loadable for _, _, held in _stores(checkpoint, operator)):

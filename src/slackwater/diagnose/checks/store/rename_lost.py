@@ -48,6 +48,7 @@ def _is_lost(checkpoint: CheckpointSeen, one: Temporary) -> bool:
         return False
     last = {
         "offsets": max(checkpoint.planned, checkpoint.committed),
+        # The newest planned batch may have been interrupted while its commit was written.
         "commits": checkpoint.planned - 1,
     }.get(one.folder, checkpoint.committed + 1 if one.folder.startswith("state/") and kind in _CHANGES else -1)
     versions = _versions(names)

@@ -37,6 +37,7 @@ def find(facts: Facts) -> Iterator[Idle]:
     batches = [one for one in facts.history.batches if one.generation == generation and one.input_rows][-_BATCHES:]
     if len(batches) < _BATCHES or len({one.watermark_ms for one in batches}) > 1 or batches[0].watermark_ms is None:
         return
+    # Sources are compared by position, so that their number must not have changed.
     count = {len(one.sources) for one in batches}
     if len(count) != 1:
         return
