@@ -89,6 +89,7 @@ def check_stopped(workspace: Workspace, stream: StreamRecord, *, since_ms: int, 
     newest = newest_file(workspace, stream, since_ms)
     quiet_ms = quiet_time_ms(workspace.ledger.batches(stream.full_name))
     now_ms = round(time.time() * 1000)
+    # The store's clock may be ahead: a file of the future counts as just written.
     if newest is None or now_ms - newest[1] >= quiet_ms:
         return
     raise Refused(
@@ -109,6 +110,7 @@ def written_since(workspace: Workspace, stream: StreamRecord, since_ms: int) -> 
 
 def quiet_time_ms(batches: Sequence[BatchRecord]) -> int:
     """How long a query that runs may write nothing: twice its usual interval between batches."""
+    # The median: one long stop must not count as the usual interval.
     gaps = sorted(later.timestamp_ms - earlier.timestamp_ms for earlier, later in pairwise(batches[-RECENT:]))
     return max(QUIET_MIN_MS, 2 * gaps[len(gaps) // 2] if gaps else 0)
 
@@ -180,10 +182,12 @@ def _times_ms(location: str) -> Iterator[tuple[str, int]]:
 
 def _fixed(real: Path) -> str | None:
     """Why no other directory can be put in its place, which the query could then use as before."""
+    # rename(2) fails on a mount point (EBUSY).
     if real.is_mount():
         return "a mount point"
     if not os.access(_existing(real.parent), os.W_OK):
         return f"no permission to write to {real.parent}"
+    # The new checkpoint belongs to this user; a query of another user could not write to it.
     if real.exists() and real.stat().st_uid != os.geteuid():
         return f"a directory of user {real.stat().st_uid}; this is user {os.geteuid()}"
     return None

@@ -90,6 +90,7 @@ def _accept(workspace: Workspace, place: Place) -> None:
                 where=str(home.location),
                 hint="set another ledger in slackwater.toml, or leave it out to use one in the home",
             )
+        # Before the new ids: an output without an owner file has to get the id that ``stream.json`` still has.
         _leave_outputs_to_the_original(workspace, streams, place)
         ledger.replace_ids({stream.full_name: _new_id(workspace, stream) for stream in streams})
         for stream in streams:
@@ -127,6 +128,7 @@ def _end_operations_of_the_original(workspace: Workspace, streams: list[StreamRe
         for operation in ledger.operations(stream.full_name):
             if ledger.operation_files(operation.id) is None:
                 folder = workspace.home.operation(stream.pipeline, stream.name, operation.id)
+                # A path is never the id of a home, so that the operation counts as one of another home.
                 ledger.record_operation_files(files_in(folder, home=str(place.was), stream_id=stream.id or ""))
             if operation.ended_ms is None:
                 ledger.end_operation(operation.id, "refused", f"started in {place.was}, and not in this copy")

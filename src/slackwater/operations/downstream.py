@@ -123,6 +123,7 @@ def _change(derived: PlannedStream) -> Cut:
 def _later(planning: Planning, stream: StreamRecord) -> Iterator[StreamRecord]:
     """All streams that have read the stream's output, or that of one of these; each after those that it has read."""
     ledger = planning.workspace.ledger
+    # Readers are found by the copies of their logs in the ledger.
     update_ledger(planning.workspace, ledger.streams(), planning.updated)
     earlier: dict[str, set[str]] = {stream.full_name: set()}
     pending = [stream]

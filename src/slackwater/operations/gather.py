@@ -26,6 +26,7 @@ from slackwater.sinks.common.registry import open_output
 from slackwater.storage.open import open_read_store
 
 
+# A history is hundreds of thousands of objects without cycles, which the garbage collector would search in vain.
 @collector_off()
 def gather(
     workspace: Workspace,
@@ -57,6 +58,7 @@ def gather(
         if reference and reader is not None
         else PipelineFacts(),
         directory=directory,
+        # Also above folders that no record names: after a lost ledger one of them may be the checkpoint in use.
         next_generation=max([*generations, *workspace.home.generation_numbers(stream.pipeline, stream.name)]) + 1,
         executed=tuple(executed(ledger, stream)) if with_executed else (),
     )
@@ -90,6 +92,7 @@ def _states(snapshot: Snapshot, opened: OpenedCheckpoint) -> frozenset[int]:
         # Any version may list the table.
         return frozenset()
     versions = [file.version for path in paths if (file := parse_state_file(path.rpartition("/")[2])) is not None]
+    # Version N + 1 is the state after batch N, and each later version may need the damaged file.
     return frozenset(batch for batch in found if batch + 1 < min(versions, default=batch + 2))
 
 

@@ -44,6 +44,7 @@ def make_plan(
     """
     check_home(workspace, consent, say)
     stream, goal = find_stream(workspace.ledger, name), goal_named(request.goal)
+    # The JVM of a killed driver can still commit a batch, after which the plan would be outdated.
     wait_until_free(workspace.ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
     request = replace(request, pipeline_named=bool(request.pipeline_file))
     made_at = datetime.now(UTC)

@@ -209,6 +209,7 @@ def _is_recorded(basis: Basis) -> bool:
         # The recorded profile is that of the newest run, also where it committed no batch.
         runs.append(last)
     known = [run for run in runs if run is not None and run.rows_digest is not None]
+    # Releases of Spark optimise a plan differently, so that only digests of one minor release can be compared.
     digests = {(minor_release(run.spark_version), run.rows_digest) for run in known}
     one_each = len(digests) == len({release for release, _ in digests})
     return one_each and all(basis.code.reads_as(run) for run in runs)

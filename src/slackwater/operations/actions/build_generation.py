@@ -80,6 +80,7 @@ class BuildGeneration(Base):
         starts = offsets_by_source(batches.offset(self.first - 1)) if on_base else {}
         write_sources(store, self.planned, batches, replayer.compact_interval(), starts)
         if self.first > self.last and not on_base:
+            # ``MicroBatchExecution.populateStartOffsets`` reads the newest entry and the one before it.
             write_entries(store, batches, max(self.last - 1, 0), self.last)
         elif on_base:
             run_empty_base(operation, store, batches.offset(self.first - 1))
@@ -95,6 +96,7 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
     """The upgraded query may need older batches than the plan counted on: a longer retention, or other rows read."""
     facts = operation.plan.facts
     if facts.target < 0:
+        # From batch 0 on nothing is replayed: the batches run again with their output.
         return
     plan = operation.plan
     check_reproducible(profile, operation.stream, plan.request)

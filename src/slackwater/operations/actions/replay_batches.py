@@ -107,6 +107,7 @@ class ReplayBatches(Action):
         store, counted = operation.store(self.number), {}
         done = read_logs(store).committed
         for batch in range(max(self.first, done + 1), self.last + 1):
+            # Nothing is journaled between two batches, so a lease that was lost has to be noticed here.
             operation.check_lease()
             expected = _expected_rows(operation, batch, code)
             rows = _replay(self, operation, store, batch)
@@ -155,11 +156,13 @@ def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batc
         write_log(store, offset_path(batch), entry)
     replayed = operation.open_replayer().run_pending(
         store.location,
+        # The stream's own setting counts here; only the empty base needs whole files.
         changelog=True,
         settings=_settings(action, batch),
         more=_is_continued(action, operation, batch),
         again=again,
     )
+    # A query that finds no planned entry plans a batch of its own, whose rows the no-op sink discards.
     if replayed.batch_id != batch:
         raise Refused(
             "replay-strayed",

@@ -58,6 +58,7 @@ class CutBackfill(Inverse):
     def check_unused(self, operation: Operation) -> None:
         """The batch may be one that cannot be taken out, or that other streams have read."""
         if operation.journal.state(operation.index_of(self)) == "undoing":
+            # The attempt that was killed has checked it, and may have cut a part since.
             return
         output, batch = operation.output, self.after + 1
         if output.traits.cuts:
@@ -91,6 +92,7 @@ class CutBackfill(Inverse):
             operation.ledger.record_sink_mark(operation.plan.stream, self.after)
         # The id is used for other data now: what the sink wrote under it is not the past of the generation in use.
         operation.ledger.remove_lines(operation.plan.stream, _generation_in_use(operation), SINK, after=self.after)
+        # Last: until all is taken out, a repeated undo needs to know what the output had.
         folder.delete(RECORD.name)
 
     def _look_up(self, operation: Operation) -> _TakenOut | None:
@@ -100,6 +102,7 @@ class CutBackfill(Inverse):
             return None
         number = sum(1 for entry in operation.backup.list() if entry.name.startswith("backfill-")) + 1
         taken = _TakenOut(f"backfill-{number}", output.cut_after(self.after, operation.history.written))
+        # Before the cut: afterwards the output no longer shows which files or rows the batch wrote.
         RECORD.write(operation.files, taken)
         return taken
 

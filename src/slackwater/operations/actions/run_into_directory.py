@@ -41,6 +41,7 @@ class EmptyDirectory(Inverse):
         """Other streams that have read the backfill directory would keep rows that are nowhere else."""
         output = backfill_output.open_backfill_output(self.output)
         if operation.journal.state(operation.index_of(self)) == "undoing" or output.owner() is None:
+            # A continued undo has checked this, and without the owner file nothing is removed from the directory.
             return
         written = replace(operation.stream, sink=backfill_output.identity(self.output))
         readers = operation.readers(written, output.cut_after(BEFORE_ALL, {}))
@@ -102,6 +103,7 @@ class RunIntoDirectory(OneBatch):
         backfill_output.claim(output, plan.id, plan.stream, str(operation.home.location))
         record = _record(operation, self.number)
         run_once(operation, self, record, lambda replayer, run: replayer.run_into_directory(run, output))
+        # The ledger keeps the range that was read, also once ``prune`` has deleted the checkpoint.
         copy_new(operation.ledger, plan.stream, self.number, operation.store(self.number))
         return NOTHING
 

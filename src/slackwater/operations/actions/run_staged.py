@@ -35,6 +35,7 @@ class RunStaged(Action):
     def do(self, operation: Operation) -> ActionFacts:
         """Run it. A run that was killed is continued exactly-once."""
         generation = record_of(operation, self.number)
+        # Before the run: rows of runs and batches refer to their generation by a foreign key.
         operation.ledger.add_generation(generation)
         run = OperationRun(
             generation, operation.stream, operation.plan.id, operation.epoch, operation.ledger, operation.home

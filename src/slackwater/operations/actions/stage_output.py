@@ -60,6 +60,7 @@ class StageOutput(Action):
         output, identifier = swappable(operation), operation.plan.id
         stream = operation.stream
         owner = Owner(stream.id or "", stream.full_name, str(operation.home.location))
+        # First: an output of another stream is refused here, and not when its replacement is complete.
         operation.output.claim(owner)
         if isinstance(output, ReplacesUnmarked) and not others_in(operation.plan).sure:
             output = output.without_marker()

@@ -80,10 +80,12 @@ class StartGeneration(Base):
         store = new_folder(operation, self)
         if self.last >= 0:
             entry = entry_of(operation, self)
+            # The first batch loads the state of the batch before it: an empty version of each store has to exist.
             if profile.stateful:
                 run_empty_base(operation, store, entry)
                 rename_base(store, self.last + 1)
             else:
+                # Without a commit Spark would take the empty batch for an unfinished one, and run it into the output.
                 write_log(store, commit_path(self.last), b'v1\n{"nextBatchWatermarkMs":0}')
             # Spark reads the entries of two batches when it starts.
             for batch in range(max(self.last - 1, 0), self.last + 1):
@@ -109,7 +111,9 @@ def entry_of(operation: Operation, action: StartGeneration) -> OffsetEntry:
     """The entry of the empty batch, under the settings that the newest recorded batch was planned with."""
     batches = operation.batches
     metadata = batches.offset(batches.batches[-1]).metadata if batches.batches else None
+    # The time of the plan: Spark takes ``current_timestamp()`` from it, and each attempt must write the same rows.
     planned_ms = round(datetime.fromisoformat(operation.plan.made_at).timestamp() * 1000)
+    # Spark pins the state store's provider and the number of state partitions in the entry (``OffsetSeqMetadata``).
     conf = metadata.conf if metadata is not None else {}
     offsets = tuple(SourceOffset(start.source, start.offset) for start in action.starts)
     return OffsetEntry(1, OffsetMetadata(0, planned_ms, conf), offsets)

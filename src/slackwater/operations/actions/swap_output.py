@@ -39,6 +39,7 @@ class SwapBack(Inverse):
         """Streams that have read the new output would read all of the old one as new rows."""
         index, output = operation.index_of(self), swappable(operation)
         if operation.journal.state(index) == "undoing" or changed_nothing(operation, index):
+            # After a kill in the middle of an undo the old output may be back, and its readers are no reason to refuse.
             return
         whole = output.whole(operation.history.written)
         readers = [one for one in operation.readers(operation.stream, whole) if not _is_undone_with(operation, one)]

@@ -69,6 +69,7 @@ class SwitchGeneration(Action, Inverse):
         if adopted is not None:
             # The journal has how to do by hand what a failure of the machine leaves halfway.
             _journal(operation, self, {BY_HAND: list(adopted.by_hand)})
+            # The exchange first: until the ledger has recorded it, a mark shows which checkpoint is where.
             adopted.swap_in()
             record = record_of(operation, self.new)
             adopted.record_in_place(record)
@@ -76,6 +77,7 @@ class SwitchGeneration(Action, Inverse):
             record = record_of(operation, self.new)
             ledger.add_generation(record)
         copy_new(ledger, record.stream, record.number, operation.store(self.new))
+        # For a stream of a pipeline this is the switch: until here a kill leaves the old generation in use.
         _use(operation, self.new)
         return NOTHING
 
@@ -83,6 +85,7 @@ class SwitchGeneration(Action, Inverse):
         """The checkpoint to switch back to must be as it was when the operation switched."""
         expected, adopted = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.adopted
         if expected is None or (adopted is not None and adopted.is_old_in_place):
+            # A checkpoint at the path is not compared: its program may have run since.
             return
         location = operation.ledger.generation(operation.plan.stream, self.new).location
         store = open_read_store(location) if adopted is None else adopted.store_of_old()
@@ -125,6 +128,7 @@ def _record_kept(operation: Operation, action: SwitchGeneration) -> None:
     if adopted is not None and not adopted.is_old_in_place:
         # An earlier release has started the exchange, without recording this.
         return
+    # By the first attempt only: a later one could record a checkpoint that was changed meanwhile.
     if KEPT not in operation.journal.facts(operation.index_of(action)):
         location = operation.ledger.generation(operation.plan.stream, action.old).location
         _journal(operation, action, {KEPT: _seen_in(open_read_store(location))})
@@ -175,6 +179,7 @@ def _left_at(operation: Operation, number: int) -> tuple[int, int]:
     """The newest planned and committed batch when the generation was switched in."""
     for index in range(len(operation.plan.actions)):
         facts = operation.journal.facts(index)
+        # A staged run goes further than the plan; how far is known from its journal line alone.
         if PLANNED in facts:
             return facts[PLANNED], facts[COMMITTED]
     skipped = skipped_in(operation.plan, number)

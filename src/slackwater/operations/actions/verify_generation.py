@@ -72,6 +72,7 @@ class VerifyGeneration(Action):
         """Verify the new checkpoint again, unless it was used since."""
         index, state = operation.index_of(self), operation.journal.state
         later = range(index + 1, len(operation.plan.actions))
+        # Once a later action has run the query with it, its marks are no longer those of the plan.
         if state(index) != "done" or any(state(one) and operation.plan.actions[one].uses_checkpoint for one in later):
             return
         try:
@@ -98,6 +99,7 @@ class VerifyGeneration(Action):
             )
         _check_files(operation, store)
         _, base = base_of(operation.plan, self.number)
+        # The positions of a reset or backfill were chosen: no batch was recorded with them.
         if isinstance(base, StartGeneration):
             if base.last >= 0:
                 _check_entry(logs.offset(base.last), entry_of(operation, base), base.last, operation)

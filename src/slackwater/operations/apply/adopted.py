@@ -113,4 +113,5 @@ class AdoptedCheckpoint(ABC):
         return replace(self.ledger.generation(self.plan.stream, self.switch.old), location=location)
 
     def _switch(self, current: int, records: Sequence[GenerationRecord]) -> None:
+        # One transaction: after a kill the generation in use must be the one that is recorded at the path.
         self.ledger.switch_generations(self.plan.stream, current, records)

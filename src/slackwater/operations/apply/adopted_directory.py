@@ -50,6 +50,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
             return staging.folder if self.is_new_in_place else staging.real
         if staging.mark_in(staging.exchange_path) is None:
             return staging.exchange_path
+        # In an undo the new checkpoint is moved out of the path first, and then the old one into it.
         return staging.folder if staging.folder.exists() else staging.real
 
     @property
@@ -76,10 +77,13 @@ class AdoptedDirectory(AdoptedCheckpoint):
 
     def swap_in(self) -> None:
         """Exchange the two directories, unless that was done. Raises Refused where they cannot be renamed."""
+        # An exchange by renames that was killed is finished first: until then a mark can be in a third directory.
         self.staging.finish_exchange()
         if not self.is_new_in_place:
+            # Operator metadata names schema files by absolute paths (``stateSchemaFilePaths``).
             relocate_operators(LocalStore(self.staging.folder), str(self.staging.real))
             if self.staging.real.exists():
+                # The mode of the checkpoint stays: that of a new directory depends on the umask of this process.
                 shutil.copymode(self.staging.real, self.staging.folder)
             self.staging.set_mark(self.staging.folder, _NEW)
             self._exchange(self.staging.folder, self.staging.real)

@@ -77,10 +77,12 @@ class AdoptedObjects(AdoptedCheckpoint):
         """As for any; raises Refused (``backup-damaged``) where a copy is no longer what it was."""
         if self.is_new_in_place:
             return
+        # Copied once only: after the first file was replaced the location no longer has the old checkpoint.
         copies = self._recorded_copies() or self._copy()
         self._check(BUILT, copies)
         self._halt()
         self._replace(BUILT, KEPT, copies)
+        # Before ``metadata``, with which a query can start: unmarked, the new checkpoint would count as the old one.
         self._own.write(_PLACED, b"")
         self._release(self.built)
 
@@ -92,12 +94,14 @@ class AdoptedObjects(AdoptedCheckpoint):
             return
         self._check(KEPT, copies)
         self._halt()
+        # Only after the halt: a location that is neither halted nor marked counts as the old checkpoint.
         self._own.delete(_PLACED)
         self._replace(KEPT, BUILT, copies)
         self._release(self.kept)
 
     def end(self, *, applied: bool) -> None:
         if not applied:
+            # The list first: what a kill then leaves of the copy counts as unfinished, and is copied again.
             self._own.delete(COPIES)
             self._own.delete_tree(KEPT)
 
@@ -117,6 +121,7 @@ class AdoptedObjects(AdoptedCheckpoint):
     def _copy(self) -> Copies:
         """Copy the checkpoint that is in place, and record both."""
         relocate_operators(open_write_store(self.built), self.location)
+        # A copy that the list does not have yet is one that a killed attempt has left unfinished.
         self._own.delete_tree(KEPT)
         target = open_write_store(self.kept, private=True)
         for folder, names in _files_by_folder(self._store):

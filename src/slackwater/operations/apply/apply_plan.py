@@ -93,6 +93,7 @@ def apply_plan(
     if all(_status(workspace, one) in {"applied", PRUNED} for one in plan.members):
         return Outcome(plan, "applied", repeated=True)
     streams = [ledger.find_stream(one.stream) for one in plan.members]
+    # In this order: the JVM of a replayer writes until it has ended, and only then may the leases be released.
     with (
         LeaseKeeper(streams, workspace.home, ledger, f"apply {plan.goal}", display.say) as leases,
         _one_at_a_time(workspace, runtime, leases.add_jvm, plan) as opened,
@@ -105,6 +106,7 @@ def apply_plan(
             return Outcome(plan, "applied")
         operations = operations_of(workspace, plan, display, leases.fence)
         if operations[0].journal.in_progress or operations[0].journal.end in {"applied", PRUNED}:
+            # All stages are checked before the first one is continued: a later refusal would leave the others changed.
             for operation in operations:
                 check_own(workspace, operation.plan.id)
                 _check_continued(operation)
@@ -164,6 +166,7 @@ def _apply_one(operations: Sequence[Operation], operation: Operation) -> bool:
     try:
         execute(operation)
     finally:
+        # Later stages are recorded as ``applying``, which would refuse any other plan for their streams.
         if operations[0].journal.end == "refused":
             _end_as_refused(operations[1:], f"operation {operations[0].plan.id} was refused")
     return True
@@ -199,6 +202,7 @@ def _check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opene
     facts = planning.facts(workspace.ledger.find_stream(plan.stream), plan.pipeline_file, plan.goal)
     derived = derive_all(planning, facts, plan.request)
     again = {one.stream: one for one in derived.members}
+    # Facts first: a stream that has changed is reported as that, and not as an edited plan.
     for one in plan.members:
         if one.stream in again:
             _compare_facts(one, again[one.stream], plan)
@@ -280,6 +284,7 @@ def _check_continued(operation: Operation) -> None:
 
 def _record(operation: Operation) -> None:
     """The operation's folder, plan and ledger record, before its first action."""
+    # The ledger's record last: an operation that it lists as unfinished has the plan that ``apply`` and ``undo`` read.
     operation.files.write(PLAN_FILE, render(operation.plan).encode())
     plan, now_ms = operation.plan, operation.ledger.now_ms()
     home = ensure_identity(operation.home)
@@ -311,6 +316,7 @@ def _one_at_a_time(
 
         @contextmanager
         def keep(plan: Plan) -> Iterator[Callable[[], Replayer]]:
+            # Spark allows one ``SparkContext`` in a process, and each pipeline file has its own session options.
             if plan.id not in kept:
                 stack.close()
                 kept.clear()

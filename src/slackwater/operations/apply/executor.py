@@ -64,6 +64,7 @@ def _apply_one(operation: Operation, index: int, action: Action) -> None:
     journal, now_ms = operation.journal, operation.ledger.now_ms
     operation.progress.action(action)
     if journal.state(index) is None:
+        # Not checked again when it is continued: what a killed action has done may itself have changed these facts.
         preconditions.check(operation.plan, index, operation.look())
         action.check_start(operation)
         journal.write(index, action.kind, "started", now_ms())
@@ -133,5 +134,6 @@ def _ways(operation: Operation) -> str:
 
 
 def _end(operation: Operation, end: End, summary: str) -> None:
+    # The journal first: until the ledger has the end too, its open record refuses runs and other plans.
     operation.journal.write_end(end, operation.ledger.now_ms())
     operation.ledger.end_operation(operation.plan.id, end, summary)

@@ -113,6 +113,7 @@ class Journal:
         self._states[index] = state
         if facts:
             self._facts[index] = facts
+        # An undo writes lines after the end of the apply, and a plan that was refused can be applied again.
         self.end = None
 
     def write_end(self, end: End, at_ms: int) -> None:

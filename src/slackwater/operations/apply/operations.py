@@ -56,6 +56,7 @@ def operations_of(
         folder = workspace.home.operation(stream.pipeline, stream.name, one.id)
         operation = Operation(
             plan=one,
+            # Outputs are owned by the id in ``stream.json``; ledgers of earlier releases have none.
             stream=replace(stream, id=stream_id(workspace.home, stream)),
             home=workspace.home,
             ledger=workspace.ledger,

@@ -151,6 +151,7 @@ def check_undoable(workspace: Workspace, operation: OperationRecord, display: Ap
     _check_kept(records, plan)
     check_own(workspace, operation.id)
     recorded = partial(readers_of, workspace.ledger)
+    # No lease is held here: with fence number 0 any write to a journal would be refused.
     for one, record in _left(operations_of(workspace, plan, display, lambda _: 0), records):
         _check(replace(one, readers=recorded), record)
 

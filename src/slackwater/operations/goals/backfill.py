@@ -59,6 +59,7 @@ def scope_of_backfill(basis: Basis) -> Scope | None:
         check_free(snapshot, (kind, span), live[span.source], of_source(basis.facts.executed, span.source))
     if not wanted:
         return None
+    # Into a directory the batch uses no id of the stream.
     last = snapshot.marks.committed if basis.side is not None else snapshot.marks.committed + 1
     return Scope(
         last,

@@ -93,6 +93,7 @@ def recomputed(basis: Basis, target: int) -> Scope:
 def scope_at(basis: Basis, target: int) -> Scope:
     """As much of the scope as does not depend on the query. Raises Refused for a cut that cannot be."""
     following = target + 1
+    # With new ranges the earlier stage writes other files, which the recorded range does not name.
     pending = following if basis.request.ranges == "recorded" and basis.batches.is_whole(following) else None
     unread = StateBounds(basis.snapshot.stateful, None, None)
     scope = Scope(target, 0, pending, unread, keeps_pending=basis.written <= target)

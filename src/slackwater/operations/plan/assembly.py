@@ -119,6 +119,7 @@ def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ..
         actions.append(ReplayBatches(number, first, target, _settings(basis.batches, first, target)))
     if scope.pending is not None:
         actions.append(PlanBatch(number, scope.pending))
+    # Before the first action that changes what is in use.
     actions.append(VerifyGeneration(number, first, target, scope.pending, scope.state_until))
     if isinstance(change, Swap):
         actions += [StageOutput(target), RunStaged(number), SwapOutput(change)]

@@ -138,6 +138,7 @@ class _Search:
         begins = self.history.history.begins
         offsets, skipped = self.history.history.offsets, self.history.history.skipped
         for batch in sorted(batch for batch in offsets.keys() | skipped if begins <= batch <= self.target):
+            # The rows of a batch that was skipped are unknown without its range.
             if batch not in offsets:
                 return begins
             # Unrecorded batches are passed only if a later one proves that none of them reached the threshold.
@@ -202,6 +203,7 @@ class _Search:
     def _earliest_unproven(self, reaching: int, threshold: int) -> int:
         """``reaching``, if the batch before it is recorded; else the first, unless its start proves that too old."""
         begins, delay_ms = self.history.history.begins, self.state.delay_ms
+        # The search has passed the batch before it, if that is recorded: its rows are proven to be too old.
         if reaching == begins or reaching - 1 in self.history.history.offsets:
             return reaching
         before = self.history.offset(reaching).watermark_ms
@@ -222,6 +224,7 @@ def newest_event_time(history: BatchHistory, batch: int, delay_ms: int | None) -
         # Spark did not read its rows when it ran it again: they advanced no watermark.
         return None
     if delay_ms is not None:
+        # The commit and the next entry both have the watermark after the batch; one of the two may not be recorded.
         after = max(history.watermark_after_ms(batch), history.watermark_ms(batch + 1))
         recorded += [after + delay_ms] if after > 0 else []
     return max(recorded, default=None)

@@ -116,6 +116,7 @@ def _validated(content: dict[str, Any], where: str | Path) -> Plan:
         known = ACTIONS.all()
         if known not in _parsers:
             _parsers[known] = TypeAdapter(Plan)
+        # From JSON and not from Python values: in strict mode pydantic takes a list for a tuple only there.
         return _parsers[known].validate_json(json.dumps(_with_goal_in_request(content)))
     except (ValidationError, RecursionError) as error:
         first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "nested too deeply"}

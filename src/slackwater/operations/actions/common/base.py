@@ -54,6 +54,7 @@ class RemoveGeneration(Inverse):
         check_removable(operation.store(self.number))
 
     def take_back(self, operation: Operation) -> None:
+        # The record last: ``prune`` leaves a folder that no record names.
         operation.store(self.number).delete_tree()
         operation.ledger.remove_generation(operation.plan.stream, self.number)
         write_stream_file_of(operation.home, operation.ledger, operation.plan.stream)
@@ -137,6 +138,7 @@ def new_folder(operation: Operation, action: Base) -> WriteStore:
     store = operation.store(action.number)
     # Only reached after the journal records that the folder is this operation's own.
     store.delete_tree()
+    # Sinks such as Delta's record batches under this id: under a new one they would write them a second time.
     write_log(store, METADATA, f'{{"id":"{action.query_id}"}}'.encode())
     return store
 
@@ -179,6 +181,7 @@ def write_sources(
         end = ends.get(source)
         kind = batches.kind(source, end)
         files = dict(kind.log_until(end, log, interval))
+        # A Kafka source takes the offsets in ``sources/<i>/0`` as its start, so that the range of the base is empty.
         base = kind.empty_base(starts[source]) if source in starts else None
         files.update(base.log if base is not None else {})
         for name, content in files.items():
@@ -233,15 +236,18 @@ def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) 
 
 def rename_base(store: WriteStore, first: int) -> None:
     """Version 1 of each state store becomes version ``first``, and batch 0 becomes the batch before ``first``."""
+    # ``_metadata`` and ``_stateSchema`` are numbered by batch or schema, and not by version of the state.
     for folder in [folder for folder in store.folders(STATE) if "/_" not in folder.path]:
         for name in folder.files:
             state_file = parse_state_file(name)
             if state_file is not None and state_file.version == 1 and first > 1:
+                # ``HDFSBackedStateStoreProvider`` applies a delta to the version before it, which does not exist here.
                 kind = "snapshot" if state_file.kind == "delta" else state_file.kind
                 unique = f"_{state_file.unique_id}" if state_file.unique_id else ""
                 rename_state_file(store, f"{folder.path}/{name}", f"{folder.path}/{first}{unique}.{kind}")
     if first > 1:
         rename_log(store, commit_path(0), commit_path(first - 1))
+    # The range of the base was made empty: its entry is replaced by one that ends where the first batch starts.
     delete_log(store, offset_path(0))
 
 

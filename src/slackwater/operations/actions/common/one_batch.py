@@ -55,7 +55,9 @@ def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, r
     store = operation.store(action.number)
     if read_logs(store).committed < action.ran:
         _check_query(operation, action)
+        # Before the run: rows of runs and batches refer to their generation by a foreign key.
         operation.ledger.add_generation(record)
+        # Without a planned entry Spark would plan a batch of its own, with all that the sources have.
         _plan(operation, action, store)
         recorded = OperationRun(
             record, operation.stream, operation.plan.id, operation.epoch, operation.ledger, operation.home
