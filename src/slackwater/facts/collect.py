@@ -250,6 +250,7 @@ def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape], snapshot
     named = {line.name: line for line in checkpoint.report.sources}
     for line in _lines(named, logs):
         end = ends.get(line.name)
+        # Without a planned batch the next one starts where the newest one ends.
         start = starts.get(line.name) if marks.next_is_planned else end
         files = checkpoint.folders.get(f"sources/{logs.get(line.name, line.name)}", ())
         parsed = [entry for file in files if (entry := parse_entry_name(file)) is not None]

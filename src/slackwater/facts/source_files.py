@@ -84,6 +84,7 @@ def read_outputs(line: SourceLine) -> Fact[tuple[ReadOutput, ...]]:
 
 
 def _without_partitions(folder: Path) -> Path:
+    # Folders such as ``day=1`` are partitions of the output above them.
     while "=" in folder.name:
         folder = folder.parent
     return folder
@@ -102,6 +103,7 @@ def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str
     files = line.log.entries if line.log is not None else ()
     if not files or (shape is not None and _AGE_OPTIONS & shape.options.keys()):
         return ()
+    # ``FileStreamSource`` counts the age from the newest time in its log, and not from the present.
     limit_ms = max(file.timestamp_ms for file in files) - _MAX_AGE_MS
     listed = {local_file_of(file.path) for file in files}
     return tried(
@@ -121,6 +123,7 @@ def _unlisted_before(limit_ms: int, files: Sequence[SourceFile], listed: set[str
     looked_up = 0
     for folder in sorted({path.parent for path in paths}):
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            # Spark lists no files whose names start so (``HadoopFSUtils.shouldFilterOutPathName``).
             hidden = path.name.startswith((".", "_"))
             if hidden or path.suffix not in suffixes or str(path) in listed or not path.is_file():
                 continue

@@ -141,6 +141,7 @@ class Database:
                     driver.rollback()
                 driver.close()
                 raise
+            # Only after success: a connection in an unknown state must not be used for another transaction.
             with self._lock:
                 self._idle.append(driver)
 
@@ -160,6 +161,7 @@ class Database:
         errors = self._driver.errors
         try:
             yield
+        # Rows with given keys are inserted with ON CONFLICT: what can be violated are references to other tables.
         except errors.IntegrityError as error:
             raise NotFound(
                 "generation-unknown",

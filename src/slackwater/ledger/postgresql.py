@@ -30,6 +30,7 @@ class PostgresqlServer:
 
     def connect(self) -> PsycopgConnection:
         """A new connection, outside of any transaction."""
+        # Transactions are started by ``begin``; else psycopg starts one at the first statement.
         driver = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
         # JSON as it is stored: columns are decoded, and checked, in one place for both databases.
         set_json_loads(lambda stored: stored if isinstance(stored, str) else stored.decode(), driver)
@@ -51,11 +52,13 @@ class PostgresqlServer:
 
     def now_ms(self, driver: PsycopgConnection) -> int:
         """The server's clock: hosts' clocks differ."""
+        # ``now()`` would be the time at which the transaction started.
         row = driver.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
         return int(row[0] * 1000) if row else 0
 
     def is_read_only(self, driver: PsycopgConnection) -> bool:
         """Whether the role may read but not write."""
+        # A standby has the privileges of its primary, and refuses each write all the same.
         may_write = "SELECT has_table_privilege('runs', 'INSERT') AND NOT pg_is_in_recovery()"
         return driver.execute(may_write).fetchone() != (True,)
 

@@ -111,6 +111,7 @@ class RunsPart(LedgerPart):
         run = self.last_run(stream)
         if run is None or run.ended_ms is not None:
             return None
+        # In the statement itself: the run may have ended since it was read.
         not_requested = "id = :id AND ended_ms IS NULL AND stop_requested_ms IS NULL"
         with self._database.write() as connection:
             connection.update(runs, {"stop_requested_ms": self._now_ms()}, not_requested, {"id": run.id})
@@ -175,6 +176,7 @@ class OperationFilesPart(LedgerPart):
     def home_of_operations(self) -> str | None:
         """The id of the home that started the newest operation, ``None`` where there is no record of any."""
         with self._database.read() as connection:
+            # An id starts with the time at which its plan was made.
             newest = connection.first(operation_files, "ORDER BY operation DESC")
         return newest["home"] if newest else None
 

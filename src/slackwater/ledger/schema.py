@@ -178,6 +178,7 @@ def _refuse_unknown(database: Database, found: str | None) -> None:
 def _migrate(database: Database) -> None:
     if database.file:
         _use_write_ahead_log(database, database.file)
+    # ``upgrade`` reads the version again under this lock: another process may have migrated meanwhile.
     with database.write() as connection:
         if not database.is_sqlite:
             connection.execute("SELECT pg_advisory_xact_lock(:key)", {"key": _MIGRATION_LOCK})
@@ -210,6 +211,7 @@ def upgrade(connection: Connection, to: str = SCHEMA_VERSION) -> None:
     if found is None:
         connection.execute(_VERSION_TABLE)
     for version, statements in _VERSIONS.items():
+        # Versions have four digits, so that they can be compared as strings.
         if (found or "") < version <= to:
             for statement in statements:
                 connection.execute(statement.format(**connection.types))

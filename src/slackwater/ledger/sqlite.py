@@ -60,6 +60,7 @@ class SqliteFile:
         """A new connection, outside of any transaction."""
         driver = self._connect_read_only() if self.read_only else self._connect("mode=rwc")
         driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
+        # SQLite checks foreign keys only on a connection that asks for it.
         driver.execute("PRAGMA foreign_keys = ON")
         return driver
 
@@ -91,6 +92,7 @@ class SqliteFile:
             disk = os.statvfs(next(folder for folder in self.path.parents if folder.exists()))
         except (OSError, StopIteration):
             return False
+        # A file system that does not count inodes, such as Btrfs, reports 0 of them and none free.
         return disk.f_blocks > 0 and (disk.f_bavail * disk.f_frsize < _LEAST_SPACE or disk.f_files > 0 == disk.f_favail)
 
     def wait_for_lock(self, attempt: Callable[[], Any], is_locked: Callable[[Exception], bool]) -> None:
@@ -142,13 +144,16 @@ class SqliteFile:
         if writes:
             if self.read_only:
                 raise self.not_writable()
+            # The pragma first: SQLite does not allow it inside a transaction.
             statements = [f"PRAGMA synchronous = {'NORMAL' if unflushed else 'FULL'}", "BEGIN IMMEDIATE"]
 
         def attempt() -> None:
             for statement in statements:
+                # An attempt that is repeated can be in the transaction already, without its snapshot.
                 if not (driver.in_transaction and statement.startswith("BEGIN")):
                     driver.execute(statement).fetchone()
 
+        # In short attempts, as SQLite waits without a chance to show a message.
         driver.execute(f"PRAGMA busy_timeout = {_ATTEMPT_MS}")
         self.wait_for_lock(attempt, is_busy)
         driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
@@ -183,7 +188,9 @@ class SqliteFile:
                 where=str(wal),
                 hint=f"run as {self.owner()}: {command('status')}",
             )
+        # The signature of the first connection counts: rows of all of them have to be from one state of the file.
         self._unlocked_as = self._unlocked_as or self._signature()
+        # ``mode=ro`` alone creates -shm where it can, and else cannot open a file in WAL mode.
         return self._connect("mode=ro&immutable=1")
 
     def _connect(self, parameters: str) -> sqlite3.Connection:
@@ -215,4 +222,5 @@ def _is_writable(path: Path) -> bool:
 
 
 def _may_write(path: Path) -> bool:
+    # SQLite opens files with the effective user, and ``os.access`` asks for the real one by default.
     return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

@@ -97,6 +97,7 @@ class StreamsPart(LedgerPart):
 
     def set_current_generation(self, stream: str, number: int) -> None:
         """Make a generation the one in use. ``stream`` is the full name; the generation must have been added."""
+        # Raises for a number that was not added: ``current_generation`` has no foreign key.
         self.generation(stream, number)
         with self._database.write() as connection:
             connection.update(streams, {"current_generation": number}, _THIS, {"stream": stream})
@@ -137,6 +138,7 @@ class StreamsPart(LedgerPart):
         """
         values = {"stream": stream, "number": number}
         with self._database.write() as connection:
+            # What refers to a generation first, as the foreign keys require.
             for table in (log_lines, replaced_lines, batches, runs):
                 connection.delete(table, "stream = :stream AND generation = :number", values)
             connection.delete(generations, "stream = :stream AND number = :number", values)
@@ -145,6 +147,7 @@ class StreamsPart(LedgerPart):
         """Delete all that is recorded of a stream, its lease too. ``stream`` is the full name."""
         values, this_one = {"stream": stream}, "stream = :stream"
         with self._database.write() as connection:
+            # First, as these rows are found through the rows of ``operations``.
             of_operations = "operation IN (SELECT id FROM operations WHERE stream = :stream)"
             connection.delete(operation_files, of_operations, values)
             for table in (log_lines, replaced_lines, batches, runs, sink_marks, operations, leases, generations):
@@ -153,6 +156,7 @@ class StreamsPart(LedgerPart):
 
     def relocate(self, old: str, new: str) -> None:
         """Replace the folder ``old`` by ``new`` at the start of every recorded path of checkpoints and operations."""
+        # With the slash: /data/home is no parent of /data/home2.
         below = old.rstrip("/") + "/"
         with self._database.write() as connection:
             for table, name, key in ((generations, "location", "number"), (operations, "summary", "id")):

@@ -82,6 +82,7 @@ def stream_status(
 ) -> StreamStatus:
     """The state of one stream; ``place`` as ``home_place`` returns it."""
     ledger = workspace.ledger
+    # Before the snapshot: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
     try:
         snapshot = read_snapshot(SnapshotContext(ledger, workspace.home, thorough=verify, place=place), stream)

@@ -15,6 +15,7 @@ NOT_THE_USERS = (
     "/site-packages/",
     "/pyspark/",
     "/py4j/",
+    # Such as ``<frozen importlib._bootstrap>``.
     "<",
 )
 

@@ -43,6 +43,7 @@ def files_in(folder: AnyLocation, *, home: str, stream_id: str) -> OperationFile
     """The files of an operation as they are now, for those of which no copies were recorded."""
     folder, store = Location(folder), open_read_store(folder)
     plan, journal = (_content(store, name).decode("utf-8", "replace") for name in (PLAN_FILE, JOURNAL))
+    # What follows the last line break was being written at a kill, and was never acted on.
     return OperationFiles(folder.name, home, stream_id, plan, journal[: journal.rfind("\n") + 1])
 
 

@@ -32,10 +32,12 @@ class LeaseCheck:
 
     def __call__(self) -> None:
         """Ask the ledger."""
+        # The time before the question: an answer that comes late is not a new one.
         asked_at = time.monotonic()
         try:
             lease = self.ledger.lease(self.stream)
         except SlackwaterError:
+            # Half: the last heartbeat may be older than the last answer, and the write that follows takes time.
             if asked_at - self._held_at > EXPIRES_S / 2:
                 raise
             return

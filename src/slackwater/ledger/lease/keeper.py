@@ -14,6 +14,7 @@ from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.lease import EXPIRES_S, JVM_WAIT_S, Lease, wait_until_free
 from slackwater.ledger.ledger import Ledger
 
+# Several heartbeats in a row may fail before a holder on another host counts as dead.
 HEARTBEAT_S = EXPIRES_S / 6
 
 log = structlog.get_logger(__name__)
@@ -59,6 +60,7 @@ class LeaseKeeper:
         self._refuse = refuse
         self._leases: list[Lease] = []
         self._closing = threading.Event()
+        # A daemon: its heartbeats must not keep a process alive whose main thread has ended.
         self._thread = threading.Thread(target=self._beat, name="slackwater-heartbeat", daemon=True)
         self.lost: LeaseHeld | None = None
 

@@ -73,8 +73,10 @@ class Lease:
             known = _known(row, read_lease_file(stream_folder))
             for lease in known:
                 _refuse_unless_gone(lease, now, expires_s)
+            # Above the number in the file, too: a ledger that was lost or restored would give a number a second time.
             fence = max((lease.fence for lease in known), default=0) + 1
             taken = LeaseRecord(stream, fence, this_process(), purpose, acquired_ms=now, heartbeat_ms=now)
+            # Where the row has changed since it was read, its holder has to be looked at again.
             if ledger.take_lease(row, taken):
                 _write_first_file(ledger, stream_folder, taken)
                 return cls(ledger, taken, stream_folder)
@@ -160,6 +162,7 @@ def _write_first_file(ledger: Ledger, stream_folder: AnyLocation, taken: LeaseRe
     try:
         write_lease_file(stream_folder, taken)
     except OSError as error:
+        # Nothing else of the stream could be written either, and nobody would renew the lease.
         ledger.release_lease(taken)
         raise EnvironmentMissing(
             "stream-folder-unwritable",
@@ -188,6 +191,7 @@ def _signs(lease: LeaseRecord, now_ms: int, expires_s: float) -> Signs:
         return Signs.EXITED
     if not can_look_up(holder):
         return Signs.ALIVE if now_ms - lease.heartbeat_ms <= expires_s * 1000 else Signs.EXITED
+    # A process that can be looked up counts by that alone: one that was paused for long may resume and write.
     if is_alive(holder.pid, holder.pid_started):
         return Signs.ALIVE
     if holder.jvm_pid is not None and is_alive(holder.jvm_pid, holder.jvm_started):

@@ -41,6 +41,7 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
     begins, profile = generation.floor + 1, profile_of(generation)
     recorded = {log.removeprefix(SOURCES): ledger.lines(name, log) for log in sources}
     logs = profile.logs_of_sources if profile is not None else {}
+    # The entry before the first batch has the positions at which that batch starts.
     offsets = {batch: text for batch, text in ledger.lines(name, "offsets").items() if batch >= begins - 1}
     return History(
         metadata=ledger.lines(name, METADATA).get(0),
@@ -161,6 +162,7 @@ def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchSummar
         recorded = {batch.batch_id for batch in batches} | ledger.entries(stream.full_name, "offsets")
         for committed, written in ahead:
             held |= {committed + 1} | {one for one in recorded if committed < one <= written}
+    # Spark has reported rows of these, so that they were not skipped.
     held -= {batch.batch_id for batch in batches if batch.input_rows}
     return frozenset(held - _empty(ledger, stream.full_name, held & {batch.batch_id for batch in batches}))
 

@@ -132,6 +132,7 @@ class LogCopier:
         if changed:
             self._ledger.record_lines([*changed, *self._sizes(changed)], replaced)
         self._seen_before = True
+        # After the transaction only: what a failed pass has read is read again in the next one.
         for log, texts in fresh.items():
             if texts:
                 self._progress[log].add(texts)

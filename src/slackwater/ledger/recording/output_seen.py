@@ -54,6 +54,7 @@ def look_at_output(
     ``recorded`` are the ledger's copies of entries of the output's log, with which a thorough look compares.
     """
     each = open_each(sink)
+    # A single output is opened once: reading its log a second time takes as long as the first time.
     output = each[0] if member_identities(sink) == (sink,) else open_output(sink)
     unreadable: Unreadable | None = None
     unchecked = ""

@@ -93,6 +93,7 @@ def reads_within(path: str, output: str) -> bool:
     if found is None:
         return overlap(Place(path).location, output)
     fixed = path[: found.start()].rpartition("/")[0] or "/"
+    # ``fnmatch`` has no alternatives such as Hadoop's ``{a,b}``: a ``*`` matches more, and at most refuses too much.
     base, pattern = Place(fixed).location.rstrip("/"), _ALTERNATIVES.sub("*", path[len(fixed) :].lstrip("/"))
     if is_within(base, output):
         return True

@@ -135,10 +135,12 @@ def profile_of(generation: GenerationRecord) -> QueryProfile | None:
 def _no_data_batch(
     logs: CheckpointLogs, marks: Marks, stream: StreamRecord, profile: QueryProfile | None, run: RunRecord | None
 ) -> int | None:
+    # Only operators with state ask for batches without data; where they are unknown, any state counts as one that does.
     if profile is None and marks.state is None:
         return None
     settings = (run.settings if run is not None else None) or {}
     enabled = settings.get(NO_DATA_BATCHES, "true") != "false"
+    # Whether there is such a batch does not depend on the time.
     entry = no_data_entry(logs, profile, stream.output_mode, enabled=enabled, now_ms=0)
     return marks.planned + 1 if entry is not None else None
 
@@ -154,6 +156,7 @@ def _recorded(ledger: Ledger, stream: StreamRecord, marks: Marks) -> Recorded:
     return Recorded(
         planned=ledger.newest_entry(name, "offsets"),
         committed=ledger.newest_entry(name, "commits"),
+        # An output without a log of files is recorded by its marks only.
         shown=max(ledger.newest_entry(name, SINK), mark.written if mark is not None else NONE_YET),
         next_entry=_parsed(entry) if entry is not None else None,
     )

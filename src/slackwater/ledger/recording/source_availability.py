@@ -23,6 +23,7 @@ class StoreAvailability:
         store, name = _place_of(path)
         if store.exists(name):
             return True
+        # A file in a folder that this user may not enter looks absent, and its rows would count as lost.
         _require_access(store.local_path(name))
         return False
 

@@ -114,6 +114,7 @@ def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = 
             # By the ledger's record it finds the query of this checkpoint.
             stream = _as_in_program(stream, request.program(workspace, stream))
         workspace.ledger.register_stream(stream)
+        # From here on a failure leaves a stream that is known, and the same command adds what is missing.
         undo.pop_all()
         write_stream_file_of(workspace.home, workspace.ledger, stream.full_name)
         entries = copy_new(

@@ -79,6 +79,7 @@ def inspect_file(target: str, path: str, *, home: str | None = None, limits: Rea
             hint="raise the limit with --max-bytes",
         ) from error  # fmt: skip
     except PermissionError:
+        # The file may exist: the error is shown as it is.
         raise
     except OSError as error:
         if not store.exists(""):

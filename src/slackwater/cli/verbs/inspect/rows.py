@@ -182,6 +182,7 @@ def _narrow_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if not pa.types.is_struct(kind):
         return array
     fields = [_narrow_array(array.field(field.name), field.type) for field in kind]
+    # ``StructArray.field`` has the values of a field only, not the nulls of the struct around them.
     mask = array.is_null() if array.null_count else None
     return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)
 
@@ -237,6 +238,7 @@ def choose(operator: Operator, request: StateRequest) -> StateChoice:
     if request.store is not None:
         wanted = [request.store]
     else:
+        # Names with a $ are column families of Spark's own, such as those of timers.
         shown = [name for name in stores if not name.startswith("$")]
         wanted = shown if len(shown) == 1 else []
     chosen = next((stores[name] for name in wanted if name in stores), None)
@@ -261,6 +263,7 @@ def choices(operator: Operator) -> Mapping[str, tuple[OperatorStore, str]]:
 
 def _choose_side(operator: Operator, request: StateRequest) -> StateChoice:
     stores = choices(operator)
+    # The second name is that of the join's state format 4, which Spark 4.2 introduced.
     names = (f"{request.side}-keyWithIndexToValue", f"{request.side}-keyWithTsToValues")
     found = next((stores[name] for name in names if name in stores), None)
     if request.side not in _SIDES or operator.name != JOIN or found is None:

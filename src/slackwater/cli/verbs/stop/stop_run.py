@@ -63,9 +63,11 @@ def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Calla
 
 def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: float) -> Stopped:
     while True:
+        # Before the run is read: a run records its end before it releases the lease, so that the end is not missed.
         lease = _lease(workspace, stream)
         last = workspace.ledger.last_run(stream.full_name)
         if last is None or last.id != run.id:
+            # A newer run has started, so that the one that was asked has ended.
             return Stopped(stream.full_name, run.id, "ended")
         if last.end is not None:
             return Stopped(stream.full_name, run.id, last.end)
