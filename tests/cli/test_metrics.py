@@ -148,11 +148,18 @@ TABLE = BatchSource("DeltaSource[file:/table]", None, '{"sourceVersion":1,"reser
         (HomeSpec(), _kafka(3), "running", HOUR_S),
         (HomeSpec(planned=6), _kafka(0), "running", HOUR_S),
         (HomeSpec(), _kafka(0), "waiting", HOUR_S),
+        (HomeSpec(), _kafka(0), "draining", 0),
+        (HomeSpec(), _kafka(0), "finished", HOUR_S),
+        (HomeSpec(), _kafka(0), "stopped", HOUR_S),
+        (HomeSpec(), _kafka(0), "interrupted", HOUR_S),
         (HomeSpec(), _kafka(0), "failed", HOUR_S),
         (HomeSpec(), _kafka(0, more=FILES), "running", None),
         (HomeSpec(), _kafka(0, more=TABLE), "running", None),
     ],
-    ids=["caught up", "behind", "a batch hangs", "waits", "failed", "files unknown", "a table"],
+    ids=[
+        *("caught up", "behind", "a batch hangs", "waits", "drains", "finished", "stopped", "interrupted", "failed"),
+        *("files unknown", "a table"),
+    ],
 )
 def test_only_a_stream_that_is_known_to_have_read_all_has_no_lag(
     tmp_path: Path, spec: HomeSpec, newest: BatchRecord, state: str, seconds: float | None

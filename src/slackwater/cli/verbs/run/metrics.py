@@ -43,8 +43,8 @@ Clock = Callable[[], float]
 Values = Mapping[tuple[str, ...], float | None]
 """Values of one metric of a stream by its own labels; ``None``: unknown."""
 
-_ASKS_NO_SOURCE = frozenset({"waiting", "failed", "not-started"})
-"""States in which nobody knows what has arrived in the sources."""
+_ASKS_NO_SOURCE = frozenset({"waiting", "finished", "stopped", "interrupted", "failed", "not-started"})
+"""States in which no query asks the sources what has arrived."""
 
 Reading = Mapping[str, StreamStatus | None]
 """The status of each stream by its full name; ``None`` where it cannot be read."""
@@ -190,7 +190,7 @@ def _lag_seconds(status: StreamStatus, seen: _Seen, now: float) -> Values:
     """The time since the stream had no backlog; unknown where one of its sources cannot be counted.
 
     The rows that the newest recorded batch left are what there is only while the query asks its sources. It asks none
-    while a planned batch is not committed, however long that takes, and after a failure.
+    while a planned batch is not committed, however long that takes, and when it has ended, for whatever reason.
     """
     lag = status.lag
     if status.batch is None or lag.unknown is not None or not every_source_counts(status.batch):
