@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 from slackwater.checkpoint.damage import FoundDamage, cheap_damage
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.storage.local import LocalStore
-from slackwater.storage.protocols import StoreTraits
+from slackwater.storage.protocols import READ_LIMIT, StoreTraits
 from tests.checkpoint.cases import checkpoint_folder, cut_after
 from tests.support.sabotage import without_checksums
 
@@ -24,6 +27,18 @@ class RemoteStore(LocalStore):
     @property
     def traits(self) -> StoreTraits:
         return super().traits._replace(remote=True)
+
+
+class CountingStore(LocalStore):
+    """Counts how often each file is read."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.reads: Counter[str] = Counter()
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        self.reads[path] += 1
+        return super().read(path, limit)
 
 
 @pytest.fixture
@@ -119,3 +134,27 @@ def test_on_a_remote_store_all_that_may_be_loaded_is_named_as_not_read(checkpoin
     names = {Path(path).name.partition("_")[0] for path in unread.paths}
     assert (names, unread.verified_by_store) == ({"6", "7", "8"}, True)
     assert cheap_damage(opened).unread.paths == ()
+
+
+@pytest.mark.parametrize(("all_state", "versions"), [(True, {"6", "7", "8"}), (False, {"8"})])
+def test_each_file_is_read_once_and_for_a_status_only_the_newest(
+    checkpoint: Path, all_state: bool, versions: set[str]
+) -> None:
+    store = CountingStore(checkpoint)
+
+    cheap_damage(open_checkpoint(store), all_state=all_state)
+
+    reads = {path: times for path, times in store.reads.items() if path.endswith((".changelog", ".zip"))}
+    assert {Path(path).name.partition("_")[0] for path in reads} == versions
+    assert set(reads.values()) == {1}
+
+
+def test_a_status_does_without_the_libraries_that_decompress(checkpoint: Path) -> None:
+    program = (
+        "import sys; from slackwater.checkpoint.damage import cheap_damage;"
+        "from slackwater.checkpoint.opened import open_checkpoint; from slackwater.storage.local import LocalStore;"
+        "cheap_damage(open_checkpoint(LocalStore(sys.argv[1])));"
+        "print([name for name in ('numpy', 'pyarrow') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program, checkpoint], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

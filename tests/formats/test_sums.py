@@ -7,16 +7,20 @@ import struct
 import zlib
 
 import numpy as np
+import pyarrow as pa
 import pytest
+import xxhash
 
 from slackwater.core.errors import FormatError
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.checksums import hadoop_mismatch
-from slackwater.formats.codecs import decompress
+from slackwater.formats.codecs import decompress, decompress_start
 from slackwater.formats.crc32c import crc32c, crc32c_rows
+from slackwater.formats.frames import Budget
 from slackwater.formats.state_records import last_writes, records_of_pairs, walk_records
 
 LZ4_SUM_OF_ABC = 0xD4CB222
+MANY_BYTES = random.Random(2).randbytes(6 << 20)
 
 
 def test_crc32c_of_known_bytes() -> None:
@@ -49,6 +53,33 @@ def test_lz4_blocks_are_verified() -> None:
     assert decompress(lz4_stream(LZ4_SUM_OF_ABC)).content.tobytes() == b"abc"
     with pytest.raises(FormatError, match="differs from its checksum"):
         decompress(lz4_stream(LZ4_SUM_OF_ABC ^ 1))
+
+
+def _compressed(codec: str) -> bytes:
+    """``MANY_BYTES`` in pieces of 32 KiB, as Spark's codecs write them; with lz4 the last piece is damaged."""
+    pieces = [MANY_BYTES[at : at + 0x8000] for at in range(0, len(MANY_BYTES), 0x8000)]
+    if codec == "lz4":
+        header = struct.Struct("<8sBIII")
+        sums = [*(xxhash.xxh32_intdigest(piece, 0x9747B28C) & 0x0FFFFFFF for piece in pieces[:-1]), 0]
+        blocks = [
+            header.pack(b"LZ4Block", 0x15, len(piece), len(piece), checksum) + piece
+            for piece, checksum in zip(pieces, sums, strict=True)
+        ]
+        return b"".join(blocks) + header.pack(b"LZ4Block", 0x15, 0, 0, 0)
+    if codec == "snappy":
+        packed = [pa.compress(piece, codec="snappy", asbytes=True) for piece in pieces]
+        return b"\x82SNAPPY\0" + bytes(8) + b"".join(len(piece).to_bytes(4, "big") + piece for piece in packed)
+    if codec == "lzf":
+        return b"".join(b"ZV\0" + len(piece).to_bytes(2, "big") + piece for piece in pieces)
+    return bytes(pa.compress(MANY_BYTES, codec=codec, asbytes=True))
+
+
+@pytest.mark.parametrize("codec", ["lz4", "snappy", "zstd", "lzf"])
+def test_the_start_of_a_stream_is_decompressed_without_the_rest(codec: str) -> None:
+    start = decompress_start(_compressed(codec), 0x8001, Budget()).content.tobytes()
+
+    assert MANY_BYTES.startswith(start)
+    assert 0x8001 <= len(start) <= 4 << 20
 
 
 def test_hadoop_sums() -> None:

@@ -36,7 +36,7 @@ from slackwater.checkpoint.next_state import NextStateFiles
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.sources import parse_source_entry
-from slackwater.checkpoint.state.inventory import state_file
+from slackwater.checkpoint.state.inventory import Lineage, state_file
 from slackwater.checkpoint.state.operators import schema_paths
 from slackwater.core.checkpoint_logs import CommitEntry
 from slackwater.core.damage import Damage, UnreadState
@@ -79,12 +79,13 @@ def cheap_damage(
     ``commits/``, of each source the newest compacted entry and those after it. By names: holes in the logs and in the
     state. Of the state version that the next batch loads: no file is empty, and on a local disk the first and last file
     of each store are framed as they must be and not cut, then those between (up to 500 files and 64 MiB), with the
-    tables that a RocksDB zip lists.
+    tables that a RocksDB zip lists. With format 2 these are only the newest file of each store: a compressed header
+    in it names the others.
 
     ``all_state`` compares every file of that version with its checksums, whatever that takes: Spark reads them all, and
     fails at one damaged byte. A remote store verifies what it serves by itself. Of files without one, as a copy without
     hidden files leaves them, the first 4 MiB are decompressed: LZ4 streams have checksums of their own. Only with
-    ``all_state`` the files that were not read are known.
+    ``all_state`` headers of format 2 are read, and the files that were not read are known.
 
     ``source_logs``: the number of each source's own log, by its position, where the query is recorded.
     """
@@ -159,6 +160,8 @@ class _StartCheck(_Check):
     source_logs: Mapping[str, str] = field(default_factory=dict)
     decompress_left: int = _MOST_DECOMPRESSED_BYTES
     unread: dict[str, int] = field(default_factory=dict)
+    with_lineage: set[str] = field(default_factory=set)
+    """Files that were read, and checked, to find out which older ones they name."""
 
     def unread_state(self) -> UnreadState:
         """The files that ``run`` has not read, with their bytes."""
@@ -243,13 +246,12 @@ class _StartCheck(_Check):
 
     def _state(self) -> None:
         remote = self.opened.store.traits.remote
-        is_small = sum(len(folder.files) for folder in self.opened.listing.folders.values()) <= SMALL
-        if not is_small:
+        if sum(len(folder.files) for folder in self.opened.listing.folders.values()) > SMALL:
             # To load the libraries alone would take longer than all the rest.
             self.decompress_left = -1
         outer: list[str] = []
         between: list[str] = []
-        for store in NextStateFiles(self.opened, headers=not remote and (is_small or self.all_state)).stores():
+        for store in NextStateFiles(self.opened, self._lineage).stores():
             self.damage.extend(store.damage)
             for path in store.paths:
                 self._require_bytes(path)
@@ -267,7 +269,25 @@ class _StartCheck(_Check):
             bytes_left -= self._size_or_zero(path)
             if not self.all_state and (bytes_left < 0 or number >= _MOST_STATE_FILES):
                 return
-            self._parse(path, partial(self._check_structure, path), thorough=self.all_state)
+            if path not in self.with_lineage:
+                self._parse(path, partial(self._check_structure, path), thorough=self.all_state)
+
+    def _lineage(self, path: str) -> Lineage | None:
+        """The older files that a changelog names, which is checked first; ``None`` where that is not known.
+
+        Only for ``all_state``, which reads the whole file anyway. On a remote store it would be a request.
+        """
+        if not self.all_state or self.opened.store.traits.remote:
+            return None
+        found: list[Lineage] = []
+
+        def check(data: bytes) -> None:
+            self._check_structure(path, data)
+            found.append(self.opened.changes().lineage(data, state_file(path.rpartition("/")[2])))
+
+        self._parse(path, check, thorough=True)
+        self.with_lineage.add(path)
+        return found[0] if found else None
 
     def _schemas(self) -> None:
         """What Spark compares the query with. One that is missing is written again: another finding (SW-STATE-006)."""

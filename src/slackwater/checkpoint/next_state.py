@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -34,10 +34,13 @@ class _HeaderNotRead(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NextStateFiles:
-    """Finds the files by name. With format 2 the newest changelog lists the older files: ``headers`` reads it."""
+    """Finds the files by name. With format 2 the newest changelog lists the older files.
+
+    ``lineage_of`` reads its header; ``None`` where it does not.
+    """
 
     opened: OpenedCheckpoint
-    headers: bool
+    lineage_of: Callable[[str], Lineage | None]
 
     def stores(self) -> Iterator[NextState]:
         """The files of each store."""
@@ -72,10 +75,10 @@ class NextStateFiles:
             # Which of the older files are needed is unknown, so all candidates count as not read, and none as missing.
             yield NextState(_paths(folder, newest), _paths(folder, _candidates(names, version)))
         except FormatError as error:
-            yield NextState(_paths(folder, newest), damage=(damage_of(error.where or folder, error),))
+            yield NextState(_paths(folder, newest), damage=(damage_of(folder, error),))
 
     def _lineage(self, path: str) -> Lineage:
-        lineage = self.opened.changes().lineage(path) if self.headers else None
+        lineage = self.lineage_of(path)
         if lineage is None:
             raise _HeaderNotRead
         return lineage

@@ -47,7 +47,7 @@ class OpenedCheckpoint:
         """Reads files of changes, which takes libraries that a report does without."""
         from slackwater.checkpoint.state.changes import ChangeFiles  # noqa: PLC0415  (imports numpy and pyarrow)
 
-        return ChangeFiles(self.store, self.listing)
+        return ChangeFiles(self.store)
 
     def _plan(self, batch: int) -> tuple[OffsetEntry | None, tuple[Damage, ...]]:
         """The plan of a batch, and why one that is there cannot be read. One that Spark has purged is no damage."""

@@ -22,7 +22,7 @@ from slackwater.formats.text_log import integer_field, parse_json, shown, text_f
 
 _VERSION = re.compile(r"v(\d{1,9})")
 _NEWEST_VERSION = 4
-_LONGEST_HEADER = 2 * (2 + 0xFFFF)
+LONGEST_HEADER = 2 * (2 + 0xFFFF)
 """Two strings of ``writeUTF``."""
 _WITH_LINEAGE = frozenset({3, 4})
 _WITH_KINDS = frozenset({2, 4})
@@ -54,7 +54,7 @@ def decompressed_records(data: bytes, *, is_changelog: bool, budget: Budget) -> 
 
 def parse_changelog_header(view: ByteView) -> tuple[int, tuple[tuple[int, str], ...], int]:
     """``(version, lineage, where the records start)``. Raises ``FormatError``."""
-    data = view.slice(0, min(view.length, _LONGEST_HEADER))
+    data = view.slice(0, min(view.length, LONGEST_HEADER))
     version, position = _version(data)
     if version not in _WITH_LINEAGE:
         return version, (), position

@@ -5,8 +5,10 @@ LZF in the chunks of ning's compress-lzf is the one codec of Spark that no libra
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import accumulate, takewhile
+from typing import TypeVar
 
 import pyarrow as pa
 import xxhash
@@ -30,9 +32,9 @@ _LITERAL_LIMIT = 32
 _LONG_COPY = 7
 
 
-def decompress_lzf(data: bytes, budget: Budget) -> bytes:
-    """All chunks, joined. Raises ``FormatError``; ``too-large`` before anything is expanded."""
-    chunks = list(_chunks(data))
+def decompress_lzf(data: bytes, budget: Budget, needed: int | None = None) -> bytes:
+    """All chunks, joined, or the first ones. Raises ``FormatError``; ``too-large`` before anything is expanded."""
+    chunks = _first(list(_chunks(data)), needed, lambda chunk: chunk[2])
     budget.take(sum(size for _, _, size in chunks), len(data))
     out = bytearray()
     for packed, chunk, size in chunks:
@@ -124,8 +126,35 @@ def decompress(data: bytes, *, check: bool = True, budget: Budget | None = None)
             return ByteView.of(decompress_lzf(data, budget))
 
 
-def _decompress_lz4(data: bytes, budget: Budget, *, check: bool) -> ByteView:
-    blocks = lz4_blocks(data)
+def decompress_start(data: bytes, needed: int, budget: Budget) -> ByteView:
+    """The first bytes inside one compressed stream: all, or at least ``needed``. Raises as ``decompress``."""
+    match require_codec(data):
+        case "lz4":
+            return _decompress_lz4(data, budget, check=True, needed=needed)
+        case "zstd":
+            try:
+                return ByteView.of(next(_zstd_pieces(data, _PIECE), b""))
+            except (OSError, ValueError) as error:
+                raise torn("zstd", str(error)) from error
+        case "snappy":
+            return _decompress_snappy(data, budget, needed)
+        case _:
+            return ByteView.of(decompress_lzf(data, budget, needed))
+
+
+_Part = TypeVar("_Part")
+
+
+def _first(parts: Sequence[_Part], needed: int | None, size_of: Callable[[_Part], int]) -> Sequence[_Part]:
+    """The first parts of a stream that have ``needed`` bytes together, all parts where there are fewer."""
+    if needed is None:
+        return parts
+    before = accumulate(map(size_of, parts), initial=0)
+    return parts[: sum(1 for _ in takewhile(lambda size: size < needed, before))]
+
+
+def _decompress_lz4(data: bytes, budget: Budget, *, check: bool, needed: int | None = None) -> ByteView:
+    blocks = _first(lz4_blocks(data), needed, lambda block: block.size)
     total = sum(block.size for block in blocks)
     budget.take(total, len(data))
     return ByteView.joined((_lz4_block(data, block, index, check=check) for index, block in enumerate(blocks)), total)
@@ -147,8 +176,8 @@ def _lz4_block(data: bytes, block: Block, index: int, *, check: bool) -> bytes:
     return packed
 
 
-def _decompress_snappy(data: bytes, budget: Budget) -> ByteView:
-    blocks = snappy_blocks(data)
+def _decompress_snappy(data: bytes, budget: Budget, needed: int | None = None) -> ByteView:
+    blocks = _first(snappy_blocks(data), needed, lambda block: block.size)
     total = sum(block.size for block in blocks)
     budget.take(total, len(data))
     pieces = (_arrow_decompress(data[block.start : block.end], "snappy", block.size) for block in blocks)

@@ -4,36 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slackwater.checkpoint.integrity import read_checked
 from slackwater.checkpoint.limited_store import LimitedStore
-from slackwater.checkpoint.listing import Listing
-from slackwater.checkpoint.state.inventory import Lineage, state_file
+from slackwater.checkpoint.state.inventory import Lineage
 from slackwater.core.errors import FormatError
 from slackwater.core.state import StateFile, StateFileKind
-from slackwater.formats.changelog import decompressed_records, parse_changelog_header
-from slackwater.formats.codecs import decompress
+from slackwater.formats.changelog import LONGEST_HEADER, decompressed_records, parse_changelog_header
+from slackwater.formats.codecs import decompress_start
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeFiles:
-    """Reads the files through one listing."""
+    """Parses such files, within the limits of a store."""
 
     store: LimitedStore
-    listing: Listing
 
-    def lineage(self, path: str) -> Lineage | None:
-        """The lineage of a changelog; ``None`` where it cannot be read, or the file differs from its checksum.
+    def lineage(self, data: bytes, file: StateFile) -> Lineage:
+        """The lineage of a changelog, of which no more is decompressed.
 
-        Raises ``FormatError`` where it is that of another version.
+        Raises ``FormatError``, also where it is the lineage of another version.
         """
-        try:
-            checked = read_checked(self.store, self.listing, path, thorough=False)
-            if not checked.is_sound:
-                return None
-            lineage = parse_changelog_header(decompress(checked.data, budget=self.store.state_budget()))[1]
-        except (FormatError, OSError):
-            return None
-        _require_own(lineage, state_file(path.rpartition("/")[2]), path)
+        start = decompress_start(data, LONGEST_HEADER, self.store.state_budget())
+        lineage = parse_changelog_header(start)[1]
+        _require_own(lineage, file)
         return lineage
 
     def require_records(self, data: bytes, file: StateFile) -> None:
@@ -44,14 +36,13 @@ class ChangeFiles:
             _require_own(changelog.lineage, file)
 
 
-def _require_own(lineage: Lineage, file: StateFile, where: str | None = None) -> None:
+def _require_own(lineage: Lineage, file: StateFile) -> None:
     before = max((version for version, _ in lineage), default=None)
     if before is not None and before != file.version - 1:
         # RocksDB.scala: the lineage ends with the version before the one that is written.
         raise FormatError(
             "foreign",
             "the changes are those of another version",
-            where=where,
             expected=f"a lineage up to version {file.version - 1}",
             found=f"version {before}",
         )
