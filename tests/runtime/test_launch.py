@@ -185,6 +185,42 @@ def test_a_default_is_that_of_the_users_file(tmp_path: Path, monkeypatch: pytest
     assert (default_setting("spark.jars"), default_setting("spark.other")) == (None, "1")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "jars", "packages"),
+    [
+        ("--jars /a.jar,/b.jar pyspark-shell", "/a.jar,/b.jar", None),
+        ("--jars=/a.jar --packages g:a:1 pyspark-shell", "/a.jar", "g:a:1"),
+        ("--conf spark.jars=/a.jar --conf=spark.jars.packages=g:a:1 pyspark-shell", "/a.jar", "g:a:1"),
+        ("--conf spark.jars=/a.jar -c 'spark.jars= /b.jar' pyspark-shell", "/b.jar", None),
+        ("--jars /a.jar --conf spark.jars=/b.jar pyspark-shell", "/a.jar", None),
+        ("--verbose --jars /a.jar --jars /b.jar pyspark-shell", "/b.jar", None),
+        ("--driver-java-options --jars pyspark-shell --jars /a.jar", "/default.jar", None),
+        ("--conf spark.jars", "", None),
+        ("--jars", "", None),
+    ],
+)
+def test_a_default_of_the_users_arguments_counts_before_the_file(
+    arguments: str, jars: str, packages: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text("spark.jars /default.jar\n")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+    assert (default_setting("spark.jars"), default_setting("spark.jars.packages")) == (jars, packages)
+
+
+def test_jars_of_ours_replace_those_of_the_users_arguments(
+    launched: _Launched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = "--packages g:a:1 --conf spark.a=2"
+    arguments = f"--jars /a.jar --conf spark.jars=/b.jar {kept} --jars=/c.jar pyspark-shell --jars x"
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+    launch(launched, {"spark.jars": "/a.jar,/kafka.jar", "spark.a": "1"})
+    assert launched.properties == "spark.jars=/a.jar,/kafka.jar\nspark.a=1\n"
+    assert launched.arguments == f"--properties-file {launched.file} {kept} pyspark-shell --jars x"
+    launch(launched, {"spark.a": "1"})
+    assert launched.arguments == f"--properties-file {launched.file} {arguments}"
+
+
 @given(st.dictionaries(_TEXT.filter(bool), _TEXT))
 def test_every_setting_is_on_one_line(settings: Mapping[str, str]) -> None:
     lines = render(settings).split("\n")

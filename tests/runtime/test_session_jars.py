@@ -66,17 +66,23 @@ def test_what_is_set_here_counts_before_the_defaults(tmp_path: Path, monkeypatch
     assert session._jars(["postgresql"], {}, print) == []
     (jar,) = session._jars(["postgresql"], {"spark.jars.packages": "com.example:mine:1"}, print)
     assert Path(jar).name.startswith("postgresql-")
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--packages com.example:mine:1 pyspark-shell")
+    assert session._jars(["postgresql"], {}, print) == [jar]
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--packages org.postgresql:postgresql:42.7.12 pyspark-shell")
+    assert session._jars(["postgresql"], {}, print) == []
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("submitted", [False, True], ids=["spark-defaults.conf", "spark-submit"])
-def test_the_users_jars_are_kept_with_those_of_connectors(tmp_path: Path, *, submitted: bool) -> None:
+@pytest.mark.parametrize("way", ["spark-defaults.conf", "spark-submit", "PYSPARK_SUBMIT_ARGS"])
+def test_the_users_jars_are_kept_with_those_of_connectors(tmp_path: Path, way: str) -> None:
     with zipfile.ZipFile(tmp_path / "mine.jar", "w") as jar:
         jar.writestr("mine.txt", "mine")
     (tmp_path / "program.py").write_text(PROGRAM)
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_CONF_DIR": str(tmp_path)}
     words = [sys.executable]
-    if submitted:
+    if way == "PYSPARK_SUBMIT_ARGS":
+        environment[way] = f"--jars {tmp_path}/mine.jar pyspark-shell"
+    elif way == "spark-submit":
         words = [str(SPARK_SUBMIT), "--master", "local[1]", "--jars", str(tmp_path / "mine.jar")]
     else:
         (tmp_path / "spark-defaults.conf").write_text(f"spark.jars {tmp_path}/mine.jar\n")

@@ -2,7 +2,8 @@
 
 ``spark-submit`` reads the file before the JVM's Python gateway answers, so it is removed as soon as there is a gateway.
 ``--properties-file`` replaces ``spark-defaults.conf`` (Spark 4 has ``--load-spark-defaults``, 3.5 has nothing like it),
-so the user's file is copied in first: of two lines for one key, Java's ``Properties`` takes the last.
+so the user's file is copied in first: of two lines for one key, Java's ``Properties`` takes the last. ``--jars`` counts
+before any file: where our settings have jars, the user's option is left out.
 
 Options of the JVM itself (``spark.driver.extraJavaOptions``) are its command line, and stay visible.
 
@@ -18,10 +19,11 @@ import re
 import shlex
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark.find_spark_home import _find_spark_home
 
@@ -33,6 +35,13 @@ from slackwater.storage.private import private_opener
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _OPTION = "--properties-file"
+_CONF = ("--conf", "-c")
+_KEYS = {"--jars": "spark.jars", "--packages": "spark.jars.packages"}
+"""Options for settings that ``spark-submit`` alone acts on: it loads what they name."""
+_SWITCHES = frozenset(
+    {"--help", "-h", "--load-spark-defaults", "--supervise", "--usage-error", "--verbose", "-v", "--version"}
+)
+"""Options without a value (``SparkSubmitOptionParser``)."""
 _BLANKS = " \t\f"
 _LINE_ENDS = re.compile(r"\r\n?|\n")
 _PROPERTY = re.compile(r"(?s)(?P<key>(?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(?P<value>.*)")
@@ -48,7 +57,7 @@ def launch(start_gateway: Callable[[], Any], settings: Mapping[str, str]) -> Any
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return start_gateway()
     with tempfile.TemporaryDirectory(prefix="slackwater-spark-") as folder:
-        arguments, users_file = _split(_words(os.environ.get(_ARGUMENTS, "pyspark-shell")))
+        arguments, users_file = _split(_users_arguments(), settings)
         file = Path(folder) / "spark.properties"
         with open(file, "wb", opener=private_opener) as opened:
             opened.write(_defaults(users_file) + render(settings).encode())
@@ -72,8 +81,13 @@ def _escape(text: str, *, is_key: bool = False) -> str:
 
 
 def default_setting(key: str) -> str | None:
-    """A setting of the user's own file, which a value of ours would replace: as ``spark-submit`` reads it."""
-    _, users_file = _split(_words(os.environ.get(_ARGUMENTS, "pyspark-shell")))
+    """A setting of the user's own arguments or file, which a value of ours replaces, as ``spark-submit`` reads them."""
+    arguments, users_file = _split(_users_arguments(), ())
+    given = [option for option in _options(arguments) if option.key == key]
+    # SparkSubmitArguments: --jars counts before --conf, and the file after both; of two options the last one.
+    given.sort(key=lambda option: option.name in _KEYS)
+    if given:
+        return given[-1].setting.strip()
     found = parse(_defaults(users_file).decode(errors="replace")).get(key)
     return None if found is None else found.strip()
 
@@ -100,8 +114,9 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)) if match[1] else _LETTERS.get(match[2], match[2]), text)
 
 
-def _words(arguments: str) -> list[str]:
-    """Raises UsageError where a shell could not split them either."""
+def _users_arguments() -> list[str]:
+    """The user's own arguments of ``spark-submit``. Raises UsageError where a shell could not split them either."""
+    arguments = os.environ.get(_ARGUMENTS, "pyspark-shell")
     try:
         return shlex.split(arguments)
     except ValueError as error:
@@ -115,18 +130,50 @@ def _words(arguments: str) -> list[str]:
         ) from error
 
 
-def _split(arguments: list[str]) -> tuple[list[str], Path | None]:
-    """The user's own arguments of ``spark-submit`` without a properties file, and that file: the last one counts."""
-    kept: list[str] = []
-    file: str | None = None
+class _Option(NamedTuple):
+    """Words of a command line that belong together; ``name`` is empty for the application and its own arguments."""
+
+    words: Sequence[str]
+    name: str = ""
+    value: str = ""
+
+    @property
+    def key(self) -> str:
+        """The setting that it is, if it is one."""
+        return self.value.partition("=")[0] if self.name in _CONF else _KEYS.get(self.name, "")
+
+    @property
+    def setting(self) -> str:
+        """The value of that setting."""
+        return self.value.partition("=")[2] if self.name in _CONF else self.value
+
+
+def _options(arguments: Iterable[str]) -> Iterator[_Option]:
+    """The arguments as ``SparkSubmitOptionParser`` reads them: options up to the first word that is none."""
     remaining = iter(arguments)
-    for argument in remaining:
-        if argument == _OPTION:
-            file = next(remaining, None)
-        elif argument.startswith(f"{_OPTION}="):
-            file = argument.partition("=")[2]
+    for word in remaining:
+        name, equals, value = word.partition("=")
+        if not word.startswith("-"):
+            yield _Option([word, *remaining])
+        elif equals or word in _SWITCHES:
+            yield _Option([word], name, value)
         else:
-            kept.append(argument)
+            words = [word, *islice(remaining, 1)]
+            yield _Option(words, word, "".join(words[1:]))
+
+
+def _split(arguments: list[str], replaced: Container[str]) -> tuple[list[str], Path | None]:
+    """The user's own arguments without a properties file, and that file: the last one counts.
+
+    Left out are ``--jars`` and ``--packages``, by any name, where they are ``replaced``: they count before a file.
+    """
+    kept: list[str] = []
+    file = ""
+    for option in _options(arguments):
+        if option.name == _OPTION:
+            file = option.value
+        elif option.key not in _KEYS.values() or option.key not in replaced:
+            kept += option.words
     return kept, Path(file) if file else None
 
 
