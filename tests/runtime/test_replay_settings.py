@@ -28,6 +28,8 @@ def test_rows_are_computed_under_the_recorded_settings(tmp_path: Path) -> None:
         "present again": ["22 -1"],
     }
     assert {part["batch"] for part in found.values() if "batch" in part} == {0}
+    # With a password, so that no run records it.
+    assert {login for part in found.values() for login in part.get("logins", ())} == {"postgresql://work:pw@host/work"}
     present, recorded = found["present"]["settings"], found["recorded"]["settings"]
     assert present["spark.sql.own"] == "1"
     assert present["spark.sql.shuffle.partitions"] == "4"

@@ -13,7 +13,14 @@ from slackwater.core.errors import SlackwaterError
 from slackwater.core.program import Program
 from slackwater.core.stream_verdict import OtherSetting
 from slackwater.diagnose.program_changes import verdict
-from slackwater.runtime.sql_settings import changed_settings, effective_settings, replace_settings
+from slackwater.runtime.failures import SPARK_ERRORS
+from slackwater.runtime.sql_settings import (
+    changed_settings,
+    effective_settings,
+    replace_settings,
+    restore_settings,
+    settings_before,
+)
 
 if TYPE_CHECKING:
     from slackwater.runtime.query import BuiltStream
@@ -37,24 +44,22 @@ def only_settings(
     present = effective_settings(spark)
     before = {**(present if recorded is None else recorded), **kept.settings}
     changed = changed_settings(spark, before)
-    if not changed or (build_again is not None and not _fits(built, kept, (before, present), build_again)):
+    if not changed or (build_again is not None and not _fits(built, kept, before, build_again)):
         return ()
     own = built.definition.settings
     return tuple(OtherSetting(name, old, new, in_code=name in own) for name, (old, new) in changed.items())
 
 
-def _fits(
-    built: BuiltStream,
-    kept: Program,
-    settings: tuple[Mapping[str, str], Mapping[str, str]],
-    build_again: BuildAgain,
-) -> bool:
-    spark, (before, present) = built.frame.sparkSession, settings
-    replace_settings(spark, before)
+def _fits(built: BuiltStream, kept: Program, settings: Mapping[str, str], build_again: BuildAgain) -> bool:
+    spark = built.frame.sparkSession
+    present = settings_before(spark, settings)
+    # A newer Spark may reject a value that was recorded: then it is unknown whether the state would fit.
+    unknown: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
     try:
+        replace_settings(spark, settings)
         program = build_again(built).program
-    except SlackwaterError:
+    except unknown:
         return False
     finally:
-        replace_settings(spark, present)
+        restore_settings(spark, present)
     return program is not None and verdict(kept, program).starts

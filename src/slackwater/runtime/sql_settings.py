@@ -7,9 +7,10 @@ function may read settings of its own (``spark.app.least``), which Spark does no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from slackwater.core.masking import is_secret_name, mask_setting
+from slackwater.core.masking import is_secret_name, mask, mask_setting
 from slackwater.sources.common.scala import scala_map
 
 if TYPE_CHECKING:
@@ -85,12 +86,42 @@ def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
     Unchanged: static settings, secrets, what Slackwater itself sets, and how data is stored.
     """
     present = _set_explicitly(spark)
-    for key in _replaceable(spark, present):
+    for key in _replaceable(spark, present, present):
         if key not in settings:
             _unset(spark, key)
-    for key in _replaceable(spark, settings):
+    for key in _replaceable(spark, settings, present):
         if present.get(key) != settings[key]:
             _set(spark, key, settings[key])
+
+
+@dataclass(frozen=True, slots=True)
+class SetExplicitly:
+    """What a session and its application set, secrets too; of the application what ``replace_settings`` may change."""
+
+    session: Mapping[str, str] = field(repr=False)
+    application: Mapping[str, str | None] = field(repr=False)
+
+
+def settings_before(spark: SparkSession, settings: Mapping[str, str]) -> SetExplicitly:
+    """What is set before ``replace_settings`` with these settings, for ``restore_settings``."""
+    session = scala_map(_conf(spark).getAllConfs())
+    return SetExplicitly(session, _of_application(spark, {*session, *settings}))
+
+
+def restore_settings(spark: SparkSession, before: SetExplicitly) -> None:
+    """Set exactly what was set: effective settings have no secrets, and have defaults that nobody set."""
+    present = scala_map(_conf(spark).getAllConfs())
+    for key in present.keys() - before.session.keys():
+        spark.conf.unset(key)
+    for key, value in before.session.items():
+        if present.get(key) != value:
+            spark.conf.set(key, value)
+    for key, changed in _of_application(spark, before.application).items():
+        of_application = before.application[key]
+        if of_application is None:
+            _application_conf(spark).remove(key)
+        elif of_application != changed:
+            _application_conf(spark).set(key, of_application)
 
 
 def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str, str]:
@@ -107,23 +138,25 @@ def changed_settings(spark: SparkSession, before: Mapping[str, str]) -> dict[str
     """The old and the present value of each setting that a replay under those of ``before`` would change."""
     present = effective_settings(spark)
     names = [name for name in sorted({*before, *present}) if before.get(name) != present.get(name)]
-    return {name: (before.get(name), present.get(name)) for name in _replaceable(spark, names)}
+    replaceable = _replaceable(spark, names, _set_explicitly(spark))
+    return {name: (before.get(name), present.get(name)) for name in replaceable}
 
 
 def _set(spark: SparkSession, key: str, value: str) -> None:
     spark.conf.set(key, value)
     if not key.startswith(PREFIX):
         # Where code reads it by ``spark.sparkContext.getConf()``.
-        spark.sparkContext._jsc.sc().conf().set(key, value)
+        _application_conf(spark).set(key, value)
 
 
 def _unset(spark: SparkSession, key: str) -> None:
     spark.conf.unset(key)
     if not key.startswith(PREFIX):
-        spark.sparkContext._jsc.sc().conf().remove(key)
+        _application_conf(spark).remove(key)
 
 
-def _replaceable(spark: SparkSession, keys: Iterable[str]) -> list[str]:
+def _replaceable(spark: SparkSession, keys: Iterable[str], present: Mapping[str, str]) -> list[str]:
+    """Those of the keys that may get another value: a ``present`` one with a secret is not recorded anywhere else."""
     sql_conf = _sql_conf_class(spark)
     return [
         key
@@ -131,6 +164,7 @@ def _replaceable(spark: SparkSession, keys: Iterable[str]) -> list[str]:
         if key not in NOT_THE_QUERYS
         and not key.startswith(HOW_IT_IS_STORED)
         and not is_secret_name(key)
+        and mask(present.get(key, "")) == present.get(key, "")
         and not sql_conf.isStaticConfigKey(key)
     ]
 
@@ -142,6 +176,16 @@ def _sql_conf_class(spark: SparkSession) -> Any:
 
 def _conf(spark: SparkSession) -> Any:
     return spark._jsparkSession.sessionState().conf()
+
+
+def _application_conf(spark: SparkSession) -> Any:
+    """The SparkConf that all sessions share, from which a new session takes its settings."""
+    return spark.sparkContext._jsc.sc().conf()
+
+
+def _of_application(spark: SparkSession, keys: Iterable[str]) -> dict[str, str | None]:
+    conf = _application_conf(spark)
+    return {key: str(conf.get(key)) if conf.contains(key) else None for key in keys if not key.startswith(PREFIX)}
 
 
 def _set_explicitly(spark: SparkSession) -> dict[str, str]:

@@ -38,7 +38,13 @@ Path("in").mkdir()
 Path("in/0.json").write_text('{"number": "5x", "at": "2026-01-01T03:00:00Z"}\n')
 checkpoint = FOLDER / "checkpoint"
 tokyo = {"spark.sql.session.timeZone": "Asia/Tokyo", "spark.sql.ansi.enabled": "false", "spark.work.own": "x"}
-present = {"spark.sql.session.timeZone": "America/Bogota", "spark.sql.ansi.enabled": "false", "spark.sql.own": "1"}
+LOGIN = "postgresql://work:pw@host/work"
+present = {
+    "spark.sql.session.timeZone": "America/Bogota",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.own": "1",
+    "spark.work.url": LOGIN,
+}
 
 
 def rows_under(replayer: SparkReplayer, settings: Mapping[str, str] | None) -> dict[str, object]:
@@ -51,6 +57,7 @@ def rows_under(replayer: SparkReplayer, settings: Mapping[str, str] | None) -> d
         "batch": replayed.batch_id,
         "rows": Path("rows.txt").read_text().split("\n")[:-1],
         "settings": effective_settings(spark),
+        "logins": [spark.conf.get("spark.work.url"), spark.sparkContext._jsc.sc().conf().get("spark.work.url")],
     }
 
 
