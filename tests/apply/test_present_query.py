@@ -115,6 +115,20 @@ def test_they_do_not_count_where_a_setting_has_changed_with_the_release(upgraded
     assert upgraded.apply(upgraded.plan(retention_ms=ALL_MS), replayer).outcome == "applied"
 
 
+def test_they_do_not_count_where_a_program_of_the_old_release_is_not_recorded_any_more(upgraded: Project) -> None:
+    """It may have read other rows: of equal files the present query reads all."""
+    with upgraded.open() as workspace:
+        later = {**_program(0), "spark_version": "4.3.0"}
+        workspace.ledger.update_generation(STREAM, 1, programs=[{"after": -1, "program": later}])
+    plan, replayer = upgraded.plan(), OtherRelease(upgraded.folder / "clicks.py", least=0)
+
+    with pytest.raises(Refused) as caught:
+        upgraded.apply(plan, replayer)
+
+    assert (caught.value.code, caught.value.expected) == ("retention-longer", "batches from 0")
+    assert upgraded.apply(upgraded.plan(retention_ms=ALL_MS), replayer).outcome == "applied"
+
+
 @pytest.mark.parametrize(
     ("code", "rows", "release", "is_read"),
     [

@@ -279,14 +279,23 @@ def test_evidence_of_other_code_does_not_count(case: Case, by_other_code: frozen
         # Of one query, two releases of Spark do not optimise the same plan.
         (replace(RUN, rows_digest="other plan", spark_version="3.5.9"), True),
         (replace(RUN, rows_digest="rows", spark_version="3.5.9", code="other"), False),
+        (replace(RUN, rows_digest="other plan", spark_version="3.5.9", program="same"), True),
         (replace(RUN, rows_digest="other plan", spark_version="3.5.9", program="other"), False),
+        # The ledger has dropped it: it may have read other rows.
+        (replace(RUN, rows_digest="other plan", spark_version="3.5.9", program="dropped"), False),
+        (replace(RUN, program="dropped"), True),
+        (replace(RUN, program="other"), False),
         (replace(RUN, code=None), False),
         (replace(RUN, code=None, rows_digest="rows"), False),
         (None, False),
     ],
 )
 def test_which_runs_read_the_rows_that_the_present_code_reads(run: RunRecord | None, counts: bool) -> None:
-    assert replace(CODE, other_programs=frozenset({"other"})).reads_as(run) is counts
+    assert replace(CODE, programs={"other": False, "same": True}).reads_as(run) is counts
+
+
+def test_before_programs_were_compared_equal_files_are_the_evidence() -> None:
+    assert CODE.reads_as(replace(RUN, rows_digest="other plan", spark_version="3.5.9", program="dropped"))
 
 
 def test_an_unknown_digest_of_rows_equals_no_other() -> None:

@@ -35,10 +35,14 @@ def recorded_verdict(kept: Mapping[str, object] | None, now: Mapping[str, object
 
     It has no changes where one is not recorded, or in a form that the present one cannot be compared with.
     """
-    if kept is None or now is None:
-        return Verdict()
+    found = None if kept is None or now is None else compared(kept, now)
+    return Verdict() if found is None else found
+
+
+def compared(kept: Mapping[str, object], now: Mapping[str, object]) -> Verdict | None:
+    """The verdict on two recorded programs; ``None`` where the form of the earlier one cannot be compared with."""
     before, after = Program.from_json(kept), Program.from_json(now)
-    return verdict(before, after) if after.can_be_compared_with(before) else Verdict()
+    return verdict(before, after) if after.can_be_compared_with(before) else None
 
 
 def changes(kept: Program, now: Program) -> tuple[Change, ...]:

@@ -34,7 +34,7 @@ from slackwater.operations.actions.common.base import (
 from slackwater.operations.actions.common.facts import CODE, LAYOUT, PROGRAMS
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.replayer import Replayer
-from slackwater.operations.apply.restorable import check_restorable, other_programs
+from slackwater.operations.apply.restorable import check_restorable, compared_programs
 from slackwater.operations.plan.basis import bounds_of, check_reproducible
 from slackwater.operations.plan.contributing import first_contributing
 from slackwater.operations.plan.replaced import refuse_replaced
@@ -105,7 +105,8 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
     recorded = profile_of(operation.ledger.generation(operation.stream.full_name, operation.stream.current_generation))
     given = plan.request.retention_ms
     state = bounds_of(profile, recorded, operation.stream.output_mode, given)
-    code = replace(replayer.code(), other_programs=other_programs(operation.ledger, operation.stream, program))
+    programs = compared_programs(operation.ledger, operation.stream, program)
+    code = replace(replayer.code(), programs=programs)
     needed = first_contributing(batches, facts.target, state, code)
     if needed < facts.contributing:
         runs = batches.history.runs

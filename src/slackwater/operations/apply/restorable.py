@@ -12,7 +12,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.records import StreamRecord
 from slackwater.core.state_programs import PROGRAM, digest_of, program_of_batch
 from slackwater.core.verdict import Effect
-from slackwater.diagnose.program_changes import recorded_verdict
+from slackwater.diagnose.program_changes import compared, recorded_verdict
 from slackwater.diagnose.refusal import NO_GOAL, ways_with
 from slackwater.ledger.ledger import Ledger
 from slackwater.sinks.common.contract import of_any_query
@@ -42,15 +42,15 @@ def check_restorable(
     )
 
 
-def other_programs(ledger: Ledger, stream: StreamRecord, program: Mapping[str, object] | None) -> frozenset[str]:
-    """The digests of the stream's recorded programs whose rows are not those of the present ``program``.
+def compared_programs(ledger: Ledger, stream: StreamRecord, program: Mapping[str, object] | None) -> dict[str, bool]:
+    """By the digest of each of the stream's recorded programs whether its rows are those of the present ``program``.
 
     Unlike digests of optimised plans, programs can be compared across releases of Spark: that shows a setting which the
-    query reads from a file that is no code.
+    query reads from a file that is no code. Programs that cannot be compared are left out.
     """
     if program is None:
-        return frozenset()
+        return {}
     entries = (entry for one in ledger.generations(stream.full_name) for entry in one.programs or ())
     recorded: list[Any] = [entry[PROGRAM] for entry in entries if isinstance(entry.get(PROGRAM), Mapping)]
-    others = [one for one in recorded if recorded_verdict(one, program).effect > Effect.COMPATIBLE]
-    return frozenset(map(digest_of, others))
+    verdicts = ((digest_of(one), compared(one, program)) for one in [*recorded, program])
+    return {digest: found.effect <= Effect.COMPATIBLE for digest, found in verdicts if found is not None}

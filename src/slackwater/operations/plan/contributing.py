@@ -13,6 +13,7 @@ in which no row that Spark accepted is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slackwater.core.errors import Refused
@@ -57,14 +58,15 @@ class Code:
 
     The files are that of the pipeline and the modules of the project that it imports; a query may read settings from
     others. ``rows_digest`` is of a plan that ``spark_version`` optimised, and is compared with those of the same minor
-    release. Where there is none to compare (``None``: unknown), equal files are the evidence, unless the run had one of
-    ``other_programs``: digests of programs with other rows, as far as recorded ones were compared with the present one.
+    release. Where there is none to compare (``None``: unknown), equal files are the evidence, unless ``programs`` shows
+    otherwise: by the digest of each program that was compared with the present one, whether it reads the same rows
+    (``None``: no comparison was made). A run of another release whose program is not among them is no evidence.
     """
 
     digest: str
     rows_digest: str | None = None
     spark_version: str = ""
-    other_programs: frozenset[str] = frozenset()
+    programs: Mapping[str, bool] | None = None
 
     def reads_as(self, run: RunRecord | None) -> bool:
         """Whether a run read the rows that this code reads, as far as is known."""
@@ -72,7 +74,7 @@ class Code:
             return False
         if self.rows_digest is not None and run.rows_digest is not None and self._has_release_of(run):
             return run.rows_digest == self.rows_digest
-        return run.code == self.digest and run.program not in self.other_programs
+        return run.code == self.digest and self._has_rows_of(run)
 
     def counts_as(self, run: RunRecord | None) -> bool:
         """Whether the rows that Spark counted in a run's batches can be compared with those that it counts now.
@@ -80,6 +82,12 @@ class Code:
         It counts them behind the filters that it pushes into a source, and its versions do not push the same.
         """
         return run is not None and self.reads_as(run) and self._has_release_of(run)
+
+    def _has_rows_of(self, run: RunRecord) -> bool:
+        if run.program is None or self.programs is None:
+            return True
+        # The ledger keeps only the newest programs of a generation: which rows an older one read is unknown.
+        return self.programs.get(run.program, self._has_release_of(run))
 
     def _has_release_of(self, run: RunRecord) -> bool:
         return minor_release(run.spark_version) == minor_release(self.spark_version)
