@@ -21,7 +21,7 @@ from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink
 from slackwater.operations.actions.plan_batch import PlanBatch
 from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
-from slackwater.operations.actions.run_into_directory import RunIntoDirectory
+from slackwater.operations.actions.run_aside import RunIntoDirectory
 from slackwater.operations.actions.start_generation import StartGeneration
 from slackwater.operations.actions.switch_generation import SwitchGeneration
 from slackwater.operations.actions.verify_generation import VerifyGeneration

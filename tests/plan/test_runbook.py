@@ -20,7 +20,7 @@ from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink
 from slackwater.operations.actions.plan_batch import PlanBatch
 from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
-from slackwater.operations.actions.run_into_directory import RunIntoDirectory
+from slackwater.operations.actions.run_aside import RunIntoDirectory
 from slackwater.operations.actions.run_staged import RunStaged
 from slackwater.operations.actions.stage_output import StageOutput
 from slackwater.operations.actions.start_generation import StartGeneration

@@ -105,7 +105,7 @@ class _Stages:
             where=open_output(earlier.sink).location,
             expected="an output that is replaced as a whole",
             found=f"a cut back to batch {change.after}",
-            hint=f"build new output aside: {plan_command(first.full_name, request)}",
+            hint=f"build new output in staging: {plan_command(first.full_name, request)}",
         )
 
 

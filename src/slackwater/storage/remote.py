@@ -398,8 +398,8 @@ class RemoteStore:
         full = self._full(path)
         if self._traits.atomic_replace or self._filesystem.exists(full):
             return full
-        staging = set_aside_path(full)
-        return staging if self._filesystem.exists(staging) else full
+        before = set_aside_path(full)
+        return before if self._filesystem.exists(before) else full
 
     def _make_parent(self, target: str) -> None:
         if self._traits.atomic_rename:

@@ -49,13 +49,13 @@ def swap_in(filesystem: Any, temporary: str, path: str) -> None:
 
 def settle(filesystem: Any, path: str) -> None:
     """Finish or take back a replacement of ``path`` that was interrupted."""
-    staging = set_aside_path(path)
-    if not filesystem.exists(staging):
+    before = set_aside_path(path)
+    if not filesystem.exists(before):
         return
     if filesystem.exists(path):
-        filesystem.rm_file(staging)
+        filesystem.rm_file(before)
     else:
-        move(filesystem, staging, path)
+        move(filesystem, before, path)
 
 
 def move(filesystem: Any, source: str, target: str) -> None:

@@ -100,7 +100,7 @@ def _check_mode(stream: str, output_mode: str) -> None:
         )
 
 
-def check_writer(stream: StreamRecord, replayer: Replayer, *, staging: bool) -> None:
+def check_writer(stream: StreamRecord, replayer: Replayer, *, into_directory: bool) -> None:
     """Raises Refused unless the batch is written as the batches of the stream are: by its own program's writer.
 
     A backfill directory is written by Slackwater in any case.
@@ -109,7 +109,7 @@ def check_writer(stream: StreamRecord, replayer: Replayer, *, staging: bool) -> 
         return
     # What its checkpoint and sink have recorded does not show the mode.
     _check_mode(stream.full_name, replayer.output_mode)
-    if staging or replayer.writes_to(stream.sink):
+    if into_directory or replayer.writes_to(stream.sink):
         return
     written = replayer.sink_written
     raise Refused(
@@ -236,7 +236,7 @@ def with_range(
     facts = look_up.facts
     if replayer.profile().stateful:
         raise stateful(facts.stream.full_name)
-    check_writer(facts.stream, replayer, staging=request.into is not None)
+    check_writer(facts.stream, replayer, into_directory=request.into is not None)
     batches, snapshot = BatchHistory(facts.history), facts.snapshot
     live = live_ranges(snapshot, batches)
     current = {source: span.end for source, span in live.items()}

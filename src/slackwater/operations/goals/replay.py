@@ -112,8 +112,8 @@ class Replay(Goal):
             "--output",
             "output",
             "how to treat existing output of these batches: cut (default) moves it to a backup at once; swap "
-            "builds new output aside and replaces all when that has caught up; keep leaves it, so that a sink that "
-            "skips no batch gets their rows a second time",
+            "builds new output in staging and replaces all when that has caught up; keep leaves it, so that a sink "
+            "that skips no batch gets their rows a second time",
             kind="choice",
             default=outputs[0],
             choices=outputs,

@@ -121,7 +121,7 @@ class Reset(Goal):
         Flag(
             "--output",
             "output",
-            "how to treat existing output: swap (default) builds new output aside and replaces it when that has "
+            "how to treat existing output: swap (default) builds new output in staging and replaces it when that has "
             "caught up; clear moves it to a backup at once; keep leaves it, and batches count on from its newest one",
             kind="choice",
             default=outputs[0],

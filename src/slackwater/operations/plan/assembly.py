@@ -17,8 +17,8 @@ from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink
 from slackwater.operations.actions.plan_batch import PlanBatch
 from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
+from slackwater.operations.actions.run_aside import RunIntoDirectory
 from slackwater.operations.actions.run_backfill import RunBackfill
-from slackwater.operations.actions.run_into_directory import RunIntoDirectory
 from slackwater.operations.actions.run_staged import RunStaged
 from slackwater.operations.actions.skip_batch import SkipBatch
 from slackwater.operations.actions.stage_output import StageOutput
@@ -131,26 +131,26 @@ def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ..
 
 def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
     """Two checkpoints are verified before the output is changed: one to run the batch, one to continue behind it."""
-    before, staging, following = batch - 1, basis.facts.next_generation, basis.facts.next_generation + 1
+    before, number, following = batch - 1, basis.facts.next_generation, basis.facts.next_generation + 1
     identifier, old = query_id(basis, before), basis.snapshot.generation.number
     return (
-        StartGeneration(staging, identifier, before, basis.request.starts),
-        VerifyGeneration(staging, batch, before, None, None),
+        StartGeneration(number, identifier, before, basis.request.starts),
+        VerifyGeneration(number, batch, before, None, None),
         CopyGeneration(following, old, identifier, before, None, None),
         SkipBatch(following, batch),
         VerifyGeneration(following, batch + 1, batch, None, None),
-        RunBackfill(staging, batch, basis.request.ends),
+        RunBackfill(number, batch, basis.request.ends),
         SwitchGeneration(old, following),
     )
 
 
 def _actions_into_directory(basis: Basis, last: int, side: BackfillDirectory) -> tuple[Action, ...]:
     """The checkpoint is one of its own, whose first batch is the range: the stream stays after batch ``last``."""
-    staging = basis.facts.next_generation
+    number = basis.facts.next_generation
     return (
-        StartGeneration(staging, query_id(basis, last), BEFORE_ALL, basis.request.starts),
-        VerifyGeneration(staging, 0, BEFORE_ALL, None, None),
-        RunIntoDirectory(staging, basis.request.ends, side),
+        StartGeneration(number, query_id(basis, last), BEFORE_ALL, basis.request.starts),
+        VerifyGeneration(number, 0, BEFORE_ALL, None, None),
+        RunIntoDirectory(number, basis.request.ends, side),
     )
 
 

@@ -14,7 +14,7 @@ def declare(parser: Parser) -> None:
         metavar="N",
         type=natural,
         required=True,
-        help="how many generations to keep next to the one in use",
+        help="how many generations to keep in addition to the one in use",
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_home(parser)

@@ -46,7 +46,7 @@ from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.location import Location
 from slackwater.storage.open import local_path_of, open_read_store, open_write_store
 
-_ASIDE = ".pruned-"
+_BEING_DELETED = ".pruned-"
 """Prefix of the name of a folder that is being removed."""
 
 _FINAL = {"applied", PRUNED}
@@ -120,7 +120,7 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     checkpoints, interrupted = _checkpoints(workspace, stream)
     old = [number for number in sorted(checkpoints) if number != current]
     # No operation goes back to the checkpoint of a backfill's batch, and undo does not need it.
-    ahead = [number for number in old if number not in _staging(workspace, operations)]
+    ahead = [number for number in old if number not in _batch_generations(workspace, operations)]
     kept = {current, *ahead[len(ahead) - keep :]} if keep else {current}
     generations = tuple(number for number in old if number not in kept)
     lost = [one for one in operations if one.status in _FINAL and not _switched_from(workspace, one) <= kept]
@@ -128,7 +128,7 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     backups = {one.id: home.operation(stream.pipeline, stream.name, one.id) / BACKUP for one in ended}
     left = {one: backup for one, backup in backups.items() if _exists(backup)}
     folders = [checkpoints[number] for number in generations]
-    folders += [staging for backup in backups.values() if _exists(staging := _staging_of(backup))]
+    folders += [one for backup in backups.values() if _exists(one := _being_deleted(backup))]
     folders += [*interrupted, *left.values()]
     undoable = tuple(one.id for one in lost if one.status != PRUNED)
     half = tuple(one.id for one in lost if one.status == PRUNED and one.id in left)
@@ -142,7 +142,7 @@ def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, 
     if not stream.is_watched:
         numbers = [one.number for one in ledger.generations(name)]
         made = {number: generation_location(home, ledger, stream, number) for number in numbers}
-        renamed = [_staging_of(folder) for folder in made.values()]
+        renamed = [_being_deleted(folder) for folder in made.values()]
         return {number: one for number, one in made.items() if _exists(one)}, [one for one in renamed if _exists(one)]
     path = local_path_of(ledger.generation(name, stream.current_generation).location)
     operations = [one for one in ledger.operations(name) if is_own(workspace, one.id)]
@@ -156,11 +156,11 @@ def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, 
     # Those that only ran the batch of a backfill are in the home.
     owned += [home.checkpoint(stream.pipeline, stream.name, number) for number in known.values()]
     folders = {known[str(one)]: one for one in owned if str(one) in known and _exists(one)}
-    return folders, [staging for one in owned if _exists(staging := _staging_of(one))]
+    return folders, [started for one in owned if _exists(started := _being_deleted(one))]
 
 
-def _staging_of(folder: Location) -> Location:
-    return folder.parent / (_ASIDE + folder.name)
+def _being_deleted(folder: Location) -> Location:
+    return folder.parent / (_BEING_DELETED + folder.name)
 
 
 def _exists(folder: Location) -> bool:
@@ -198,7 +198,7 @@ def _plan_or_none(workspace: Workspace, operation: OperationRecord) -> Plan | No
         return None
 
 
-def _staging(workspace: Workspace, operations: Sequence[OperationRecord]) -> set[int]:
+def _batch_generations(workspace: Workspace, operations: Sequence[OperationRecord]) -> set[int]:
     """The generations that were built to run the batch of a backfill, and were never in use."""
     plans = (_plan_or_none(workspace, one) for one in operations if one.status in _FINAL)
     return {one.number for plan in plans if plan is not None for one in plan.actions if isinstance(one, OneBatch)}
@@ -265,8 +265,8 @@ def _remove_folder(folder: Location) -> None:
     removed by the next one: its operation is recorded as pruned.
     """
     store, name = open_write_store(folder.parent), folder.name
-    if store.traits.moves_directories and not name.startswith(_ASIDE):
-        name = _ASIDE + name
+    if store.traits.moves_directories and not name.startswith(_BEING_DELETED):
+        name = _BEING_DELETED + name
         store.rename_folder(folder.name, name)
     store.delete_tree(name)
 

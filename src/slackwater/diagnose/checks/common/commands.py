@@ -36,8 +36,8 @@ def move_away(checkpoint: CheckpointSeen, path: str) -> str:
     hidden = f"{folder}/.{name}.crc"
     names = [path, hidden] if checkpoint.has(hidden) else [path]
     files = " ".join(quoted(f"{root}/{one}") for one in names)
-    staging = quoted(f"{root}.removed/{folder}")
-    return f"mkdir -p {staging} && mv -n {files} {staging}/"
+    removed = quoted(f"{root}.removed/{folder}")
+    return f"mkdir -p {removed} && mv -n {files} {removed}/"
 
 
 def move_checkpoint_away(checkpoint: CheckpointSeen) -> str:

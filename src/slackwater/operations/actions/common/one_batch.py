@@ -80,7 +80,7 @@ def _check_query(operation: Operation, action: OneBatch) -> None:
     replayer = operation.open_replayer()
     if replayer.profile().stateful:
         raise stateful(operation.plan.stream)
-    check_writer(operation.stream, replayer, staging=not action.changes_in_use)
+    check_writer(operation.stream, replayer, into_directory=not action.changes_in_use)
     check_same_code(operation, action.number, replayer)
 
 
