@@ -32,6 +32,7 @@ from slackwater.core.plan import Plan
 from slackwater.core.records import BatchRecord
 from slackwater.ledger.located import find_stream
 from slackwater.operations.adopted import adopted_directory, quiet_time_ms
+from slackwater.operations.apply.adopted_directory import AdoptedDirectory
 from slackwater.operations.apply.journal import Journal
 from slackwater.operations.plan.runbook import runbook
 from slackwater.operations.plan.words import ALL_MS
@@ -211,6 +212,27 @@ def test_an_exchange_by_renames_that_was_interrupted(project: AdoptedProject, re
         _continued(project, plan)
     project.undo(plan)
     assert project.in_use() == original
+
+
+def test_a_query_that_ran_since_the_interruption_keeps_its_checkpoint(
+    project: AdoptedProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original, plan = project.in_use(), project.plan("batch:4", goal="replay")
+    with monkeypatch.context() as patched:
+        patched.setattr(AdoptedDirectory, "swap_in", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            project.apply(plan)
+    commits = project.path / "commits"
+    newest = max(int(one.name) for one in commits.iterdir() if one.name.isdigit())
+    shutil.copyfile(commits / f"{newest}", commits / f"{newest + 1}")
+    refused("checkpoint-changed", lambda: project.apply(plan))
+    (commits / f"{newest + 1}").unlink()
+    project.undo(plan)
+    assert project.in_use() == original
+
+
+def _interrupt(_checkpoint: AdoptedDirectory) -> None:
+    raise KeyboardInterrupt
 
 
 def _continued(project: AdoptedProject, plan: Plan) -> None:

@@ -94,3 +94,16 @@ def test_an_empty_place_has_no_marks(tmp_path: Path) -> None:
     assert marks(store) == Marks(planned=-1, committed=-1, state=None)
     assert [item.kind for item in read_logs(store).damage] == ["missing"]
     assert marks(store).next_batch == 0
+
+
+def test_a_kill_leaves_no_checksum_without_its_log(store: LocalStore, tmp_path: Path) -> None:
+    class Killed(LocalStore):
+        def delete(self, path: str) -> None:
+            super().delete(path)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        delete_log(Killed(tmp_path), "offsets/0")
+    assert names(tmp_path / "offsets") == {"0", "1", ".1.crc", ".2.crc"}
+    delete_log(store, "offsets/0")
+    assert names(tmp_path / "offsets") == {"1", ".1.crc", ".2.crc"}

@@ -12,7 +12,7 @@ import pytest
 
 from slackwater.core.errors import EnvironmentMissing, LeaseHeld
 from slackwater.core.sink import WriteContext
-from slackwater.ledger.lease.check import LeaseCheck
+from slackwater.ledger.lease.check import LeaseCheck, now_s
 from slackwater.ledger.lease.lease import EXPIRES_S, Lease
 from slackwater.ledger.ledger import Ledger
 from slackwater.sinks.common.batch_function import BatchFailed, batch_function
@@ -56,7 +56,7 @@ def test_an_unreachable_ledger_stops_a_run_once_the_lease_may_be_gone() -> None:
         raise EnvironmentMissing("ledger-unreachable", "The ledger cannot be used")
 
     ledger: Any = SimpleNamespace(lease=unreachable)
-    now = time.monotonic()
+    now = now_s()
     LeaseCheck(ledger, STREAM, 1, now - EXPIRES_S / 4)()
     with pytest.raises(EnvironmentMissing, match="ledger"):
         LeaseCheck(ledger, STREAM, 1, now - EXPIRES_S)()
@@ -66,3 +66,11 @@ def test_the_error_names_both_fences(ledger: Ledger, lease: Lease) -> None:
     with pytest.raises(LeaseHeld) as caught:
         LeaseCheck(ledger, STREAM, lease.fence - 1)()
     assert (caught.value.code, caught.value.expected) == ("lease-lost", f"fence {lease.fence - 1}")
+
+
+def test_an_answer_from_before_the_machine_was_suspended_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = {time.CLOCK_MONOTONIC: 100.0, time.CLOCK_BOOTTIME: 100.0}
+    monkeypatch.setattr("slackwater.ledger.lease.check.time.clock_gettime", clocks.__getitem__)
+    before = now_s()
+    clocks[time.CLOCK_BOOTTIME] += 3600
+    assert now_s() - before == 3600

@@ -11,6 +11,7 @@ from slackwater.core.errors import StreamFailed
 from slackwater.runtime import failures
 from slackwater.runtime.failures import classify
 from slackwater.runtime.session_options import spark_version
+from slackwater.runtime.stream_run import Restarts
 from tests.runtime.project import Project
 
 PIPELINE = """
@@ -334,3 +335,10 @@ def test_damaged_state_is_recognised(text: str) -> None:
 
 def test_a_damaged_input_file_is_not_called_state() -> None:
     assert classify(RuntimeError("ChecksumException: Checksum error: file:/in/1.json at 0")).code == "unknown"
+
+
+def test_the_wait_between_restarts_stays_the_longest_one() -> None:
+    restarts = Restarts(1_000_000)
+    waits = [restarts.plan_next() for _ in range(2000)]
+    assert waits[0].endswith("in 1 s")
+    assert {one.partition(" in ")[2] for one in waits[6:]} == {"60 s"}

@@ -97,3 +97,11 @@ def test_a_table_of_with_whose_columns_cannot_be_assigned_cannot_be_read() -> No
     plan[3]["output"] = [_column("a", 3), _column("b", 4)]
     _, (rows,) = shapes_of(replace(facts, plan=json.dumps(plan)), "append")
     assert (rows.base, [column.text for column in rows.columns]) == ("source 0", ["a", "b"])
+
+
+def test_a_negated_comparison_keeps_the_operators_in_its_strings() -> None:
+    word = {"class": EXPRESSIONS + "Literal", "num-children": 0, "value": "x < y", "dataType": "string"}
+    equal = [{"class": EXPRESSIONS + "EqualTo", "num-children": 2, "left": 0, "right": 1}, *_column("a", 1), word]
+    negated = [{"class": EXPRESSIONS + "Not", "num-children": 1, "child": 0}, *equal]
+    written = canonical(parse_tree(equal), {}).text
+    assert canonical(parse_tree(negated), {}).text == written.replace(" = ", " != ")

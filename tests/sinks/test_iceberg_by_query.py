@@ -182,6 +182,14 @@ def test_what_is_given_up_before_the_swap_is_removed(tmp_path: Path) -> None:
     assert scene.visible() == old
 
 
+def test_a_removal_that_was_killed_before_the_files_is_finished(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    for version in (scene.staging / "metadata").glob("*.metadata.json"):
+        version.unlink()
+    scene.output.discard_staged(OPERATION)
+    assert not scene.staging.exists()
+
+
 def test_a_swap_without_batches(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     old = scene.visible()

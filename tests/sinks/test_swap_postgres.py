@@ -434,6 +434,23 @@ def test_a_reader_that_holds_the_table_stops_the_swap_for_a_while_only(scene: Sc
     assert scene.ids() == NEW
 
 
+@pytest.mark.parametrize("step", ["make", "stage", "undo"])
+def test_a_driver_that_holds_the_marker_is_not_waited_for_without_end(
+    scene: Scene, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if step != "stage":
+        scene.stage()
+    if step == "undo":
+        scene.make()
+    monkeypatch.setattr("slackwater.sinks.common.database.marker.LOCK_WAIT_S", 1)
+    with psycopg.connect(scene.url) as connection:
+        connection.execute("SET idle_in_transaction_session_timeout = '60s'")
+        connection.execute("SELECT * FROM slackwater_marker FOR UPDATE")
+        with pytest.raises(StreamFailed) as caught:
+            getattr(scene, step)()
+    assert caught.value.code == "sink-busy"
+
+
 def test_a_view_that_cannot_be_rebuilt_changes_nothing(scene: Scene) -> None:
     scene.stage()
     scene.execute("CREATE VIEW words AS SELECT word FROM out")

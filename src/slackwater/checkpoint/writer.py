@@ -32,16 +32,17 @@ def write_log(store: WriteStore, path: str, data: bytes) -> None:
 
 def delete_log(store: WriteStore, path: str) -> None:
     """Remove a log file with its checksum; an absent file is no error."""
-    store.delete(path)
+    # The checksum first, as Hadoop does: alone it would count as a missing file, and Hadoop could not write another.
     store.delete(hadoop_checksum_path(path))
+    store.delete(path)
 
 
 def rename_log(store: WriteStore, source: str, target: str) -> None:
     """Give a log file another name. Raises ``FileExistsError`` where the target exists."""
     # Before the rename: a kill in between must not leave the target next to the checksum of another file.
     _drop_stale_checksum(store, target)
-    store.rename(source, target)
     store.delete(hadoop_checksum_path(source))
+    store.rename(source, target)
 
 
 def rename_state_file(store: WriteStore, source: str, target: str) -> None:

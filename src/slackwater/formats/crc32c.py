@@ -46,7 +46,7 @@ def crc32c_rows(
 ) -> Words:
     """The checksum of each piece ``data[start : start + length]``, all advanced byte by byte together.
 
-    ``before`` are the checkchecksums of what precedes each piece without being next to it.
+    ``before`` are the checksums of what precedes each piece without being next to it.
     """
     # Longest first, so that the pieces with bytes left are always the first ones.
     order = np.argsort(-lengths, kind="stable")

@@ -264,6 +264,14 @@ def _flattened(expression: TreeNode, name: str) -> list[TreeNode]:
 
 
 def _infix(expression: TreeNode, columns: Columns) -> Value:
+    left, word, right = _operation(expression, columns)
+    type_ = left.type if word in ("+", "-", "*", "%") and left.type == right.type else ""
+    operands = (left.refs, right.refs) if word in ("=", "<=>") else ()
+    return merged(f"({left.text} {word} {right.text})", (left, right), type=type_, operands=operands)
+
+
+def _operation(expression: TreeNode, columns: Columns) -> tuple[Value, str, Value]:
+    """The operands and the operator, in the order in which they are written."""
     left, right = (canonical(child, columns) for child in expression.children)
     word = INFIX[expression.name]
     if _other_way_round(left, right):
@@ -271,9 +279,7 @@ def _infix(expression: TreeNode, columns: Columns) -> Value:
             left, right = right, left
         elif word in MIRRORED:
             left, right, word = right, left, MIRRORED[word]
-    type_ = left.type if word in ("+", "-", "*", "%") and left.type == right.type else ""
-    operands = (left.refs, right.refs) if word in ("=", "<=>") else ()
-    return merged(f"({left.text} {word} {right.text})", (left, right), type=type_, operands=operands)
+    return left, word, right
 
 
 def _other_way_round(left: Value, right: Value) -> bool:
@@ -282,13 +288,14 @@ def _other_way_round(left: Value, right: Value) -> bool:
 
 def _not(expression: TreeNode, columns: Columns) -> Value:
     inner = expression.children[0]
-    value = canonical(inner, columns)
     if inner.name == "Not":
         return canonical(inner.children[0], columns)
-    for word, negated in NEGATED.items():
-        middle = f" {word} "
-        if INFIX.get(inner.name) in NEGATED and value.text.count(middle) == 1:
-            return replace(value, text=value.text.replace(middle, f" {negated} "))
+    value = canonical(inner, columns)
+    if INFIX.get(inner.name) in NEGATED:
+        left, word, right = _operation(inner, columns)
+        # A text that was too long is a digest, in which no operator can be replaced.
+        if value.text == f"({left.text} {word} {right.text})":
+            return replace(value, text=f"({left.text} {NEGATED[word]} {right.text})")
     return merged(f"NOT {value.text}", [value], type="boolean")
 
 

@@ -323,6 +323,8 @@ def _lost_spark(error: BaseException) -> Failure:
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
+_DOUBLINGS = 6
+"""After so many the wait is the longest one."""
 
 
 class Restarts:
@@ -350,7 +352,7 @@ class Restarts:
 
     def plan_next(self) -> str:
         """Count a restart and start its wait, which doubles each time. Returns both for a message."""
-        wait_s = min(FIRST_WAIT_S * 2**self._in_a_row, LONGEST_WAIT_S)
+        wait_s = min(FIRST_WAIT_S * 2 ** min(self._in_a_row, _DOUBLINGS), LONGEST_WAIT_S)
         self.total += 1
         self._in_a_row += 1
         self._due_at = time.monotonic() + wait_s

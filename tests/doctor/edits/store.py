@@ -10,7 +10,7 @@ FILE = 'v1\n{"path":"file:///data/in/x.json","timestamp":1704067200000,"batchId"
 
 DELTA = "checkpoint/state/0/1/9.delta"
 UUID = "00000000-0000-0000-0000-000000000000"
-TEMPORARY = f"checkpoint/state/0/1/.9.delta.{UUID}.tmp"
+TEMPORARY = f"checkpoint/state/0/1/.9.delta.{UUID}.TID7.tmp"
 PLAN = f"checkpoint/offsets/.4.{UUID}.tmp"
 MANAGER = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
 NO_STATE = both(*(delete_folder(f"checkpoint/state/0/{partition}") for partition in (0, 1)))

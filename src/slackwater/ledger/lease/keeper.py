@@ -65,21 +65,20 @@ class LeaseKeeper:
         self.lost: LeaseHeld | None = None
 
     def __enter__(self) -> Self:
+        # Before the last lease is taken: the wait for a killed driver's JVM is longer than a lease lasts.
+        self._thread.start()
         try:
             for stream in self._streams:
                 self._take(stream)
         except BaseException:
-            self._release_all()
+            self._end()
             raise
-        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closing.set()
-        self._thread.join(timeout=HEARTBEAT_S)
-        self._release_all()
+        self._end()
 
     def release(self, stream: str) -> None:
         """Release the lease of one stream before the others, by its full name: nothing more is written to it."""
@@ -121,7 +120,9 @@ class LeaseKeeper:
                     # The ledger may be unreachable for a while; the lease is held until another process takes it.
                     log.warning("a heartbeat was not recorded", error=str(error))
 
-    def _release_all(self) -> None:
+    def _end(self) -> None:
+        self._closing.set()
+        self._thread.join(timeout=HEARTBEAT_S)
         _release(self._leases)
         self._leases = []
 

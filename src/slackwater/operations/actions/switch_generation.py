@@ -81,6 +81,25 @@ class SwitchGeneration(Action, Inverse):
         _use(operation, self.new)
         return NOTHING
 
+    def check_continued(self, operation: Operation) -> None:
+        """The checkpoint that a program's code names must still be as it was when the switch was interrupted."""
+        expected, adopted = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.adopted
+        if expected is None or adopted is None or not adopted.is_old_in_place:
+            return
+        # Its program can start the query at any time before the exchange, and the sink would have its batches.
+        store = adopted.store_of_old()
+        found = _seen_in(store)
+        if found != expected:
+            raise Refused(
+                "checkpoint-changed",
+                f"The checkpoint of generation {self.old}, which the operation is about to replace, was changed since "
+                "the operation was interrupted; it was not replaced",
+                where=store.location,
+                expected=_shown(expected),
+                found=_shown(found),
+                hint=f"stop the query, go back: {undo_command(operation.plan.id)}; then make a new plan",
+            )
+
     def check(self, operation: Operation) -> None:
         """The checkpoint to switch back to must be as it was when the operation switched."""
         expected, adopted = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.adopted

@@ -280,7 +280,8 @@ class QueryTable(IcebergOutput):
 
     def discard_staged(self, operation: str) -> None:
         metadata = self._newest()
-        if metadata is None or self._phase(metadata, operation) == "staged":
+        # A removal that was interrupted has left files without a version: the phase is unknown then.
+        if metadata is None or self._phase(metadata, operation) != "replaced":
             _remove_second(self._folder(operation), metadata)
 
     def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:

@@ -19,7 +19,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import NO_OTHERS, Cut, Others, after_batch, newest_batch
 from slackwater.sinks.common.backup import RecordFile, damaged, foreign_cut
-from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.database.marker import Marker, limit_wait
 from slackwater.sinks.common.mark import NONE_YET
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, count, quoted, run
 from slackwater.sinks.postgres.table import read_columns
@@ -183,6 +183,7 @@ def mismatch(cut: Cut, location: str) -> Refused:
 
 
 def _written(connection: Connection, marker: Marker) -> int:
+    limit_wait(connection)
     mark = marker.read(connection, lock=True)
     return NONE_YET if mark is None else mark.batch_id
 

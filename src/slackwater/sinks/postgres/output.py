@@ -12,7 +12,7 @@ from slackwater.sinks.common.backup import damaged
 from slackwater.sinks.common.contract import SinkLog
 from slackwater.sinks.common.database.address import Address, address_in, require_table
 from slackwater.sinks.common.database.marked import MarkedTarget
-from slackwater.sinks.common.database.marker import TABLE, Marker
+from slackwater.sinks.common.database.marker import TABLE, Marker, limit_wait
 from slackwater.sinks.common.database.problems import no_streaming_source, reading, writing
 from slackwater.sinks.common.mark import NONE_YET
 from slackwater.sinks.common.swapping import (
@@ -182,6 +182,7 @@ class PostgresOutput:
         staging = self._table.staging(swap.operation)
         with writing(self.location), self.target.engine.begin() as connection:
             # The marker's row before the table, in the order in which a batch takes both.
+            limit_wait(connection)
             self.target.marker.read(connection, lock=True)
             lock_writers_out(connection, self._table)
             # Again, now that nobody can write: other sessions may have changed rows since the first check.
@@ -219,6 +220,7 @@ class PostgresOutput:
     def _fill(self, connection: Connection, staging: TableName, after: int) -> None:
         """Copy what the batches up to ``after`` wrote, and rows of others. Raises Refused where that is not there."""
         # While the row is locked no batch is published.
+        limit_wait(connection)
         mark = self.target.marker.read(connection, lock=True)
         written = NONE_YET if mark is None else mark.batch_id
         if after == NONE_YET:
@@ -247,6 +249,8 @@ class PostgresOutput:
 
     def _has_to_go_back(self, connection: Connection, known: Record, operation: str, *, lock: bool) -> bool:
         """Whether the swap was made and not undone yet. Raises Refused if it cannot be undone."""
+        if lock:
+            limit_wait(connection)
         mark = self.target.marker.read(connection, lock=lock)
         state = swapping.state_of(connection, self._table, operation)
         if state is None:

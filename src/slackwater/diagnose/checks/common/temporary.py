@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from slackwater.core.facts import CheckpointSeen
 
-_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp")
-"""The name of ``RenameBasedFSDataOutputStream``: a dot, the name of the file, a UUID, and ``.tmp``."""
+_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.TID[0-9]+)?\.tmp")
+"""The name of ``RenameBasedFSDataOutputStream``: a dot, the file's name, a UUID, in a task also its id, ``.tmp``."""
 
 
 class Temporary(NamedTuple):

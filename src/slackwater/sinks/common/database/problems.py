@@ -60,7 +60,8 @@ _NO_DRIVER = Problem(
 # The first entry with which a state starts counts, so that single states come before their class.
 _BY_STATE: tuple[tuple[str, Problem], ...] = (
     ("08", _UNREACHABLE),
-    # 57P01 to 57P03: the server shuts down, crashes, or does not accept connections.
+    # 57P04: the database was dropped. The others: the server shuts down, crashes, or does not accept connections.
+    ("57P04", _LOGIN),
     ("57P0", _UNREACHABLE),
     ("28", _LOGIN),
     ("3D000", _LOGIN),
