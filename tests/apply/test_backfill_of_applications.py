@@ -156,11 +156,11 @@ def test_another_writer_or_mode_is_refused(sink: Mapping[str, str] | None, mode:
 
     stream = StreamRecord("watched", "clicks", {"kind": "files", "path": "/out"}, "append", "app.py")
     with pytest.raises(Refused) as refused:
-        check_writer(stream, Query(Path("app.py"), sink=sink), staging=False)
+        check_writer(stream, Query(Path("app.py"), sink=sink), into_directory=False)
     assert refused.value.code == code
     if mode == "append":
-        check_writer(stream, Query(Path("app.py"), sink=sink), staging=True)
-        check_writer(replace(stream, pipeline="clicks"), Query(Path("app.py"), sink=sink), staging=False)
+        check_writer(stream, Query(Path("app.py"), sink=sink), into_directory=True)
+        check_writer(replace(stream, pipeline="clicks"), Query(Path("app.py"), sink=sink), into_directory=False)
 
 
 def _position(project: AdoptedProject) -> str:

@@ -10,6 +10,7 @@ import pytest
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease import keeper
 from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.lease.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from tests.support.ledgers import STREAM
 
@@ -29,7 +30,7 @@ def test_a_lease_is_renewed_while_the_next_one_is_waited_for(
 
     monkeypatch.setattr(keeper, "HEARTBEAT_S", 0.01)
     monkeypatch.setattr(keeper, "wait_until_free", wait)
-    monkeypatch.setattr(keeper.Lease, "heartbeat", lambda _lease: renewed.set())
+    monkeypatch.setattr(Lease, "heartbeat", lambda _lease: renewed.set())
     with LeaseKeeper(streams, Home(tmp_path), ledger, "run", lambda _message: None) as leases:
         assert [leases.fence(one.full_name) for one in streams] == [1, 1]
     assert ledger.lease(STREAM) is not None

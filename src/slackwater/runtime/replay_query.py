@@ -117,14 +117,15 @@ class _TriggerClock:
         self._called = threading.Event()
         self._answered = threading.Event()
         self._ending = False
-        self._planned = False
+        self._answer = False
 
     def resume(self) -> bool:
         """Have the query's thread read the planned batch and run it; ``False`` where there is none: it still waits."""
         self._answered.clear()
         self._called.set()
         self._answered.wait()
-        return self._planned
+        # The batch may have ended by now, and the thread wait for the next one.
+        return self._answer
 
     def end(self) -> None:
         """Let the thread return as soon as the query is stopped."""
@@ -143,9 +144,9 @@ class _TriggerClock:
 
     def waitTillTime(self, _target_ms: int) -> int:
         """Return when there is a batch to run. If there were none, Spark would plan a batch of its own."""
-        self._planned = False
+        planned = False
         self.waiting.set()
-        while not self._planned:
+        while not planned:
             self._called.wait()
             self._called.clear()
             if self._ending:
@@ -153,14 +154,15 @@ class _TriggerClock:
                 while self._execution.isActive():
                     time.sleep(POLL_S)
                 break
+            self._answer = False
             try:
-                self._plan()
+                self._answer = planned = self._plan()
             finally:
                 self._answered.set()
         return self.getTimeMillis()
 
-    def _plan(self) -> None:
-        execution = self._execution
+    def _plan(self) -> bool:
+        execution, planned = self._execution, False
         try:
             done, executor = execution.getLatestExecutionContext(), execution.triggerExecutor()
             context = done.getNextContext()
@@ -168,10 +170,11 @@ class _TriggerClock:
             if context.isCurrentBatchConstructed():
                 executor.setNextBatch(context)
                 self.waiting.clear()
-                self._planned = True
+                planned = True
             _release(done, context, executor)
         except _FAILURES as error:
             log.warning("the next batch is replayed by a query of its own", error=str(error))
+        return planned
 
     class Java:
         """How py4j declares the interface."""
