@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.errors import Refused
+from slackwater.core.errors import OutcomeUnknown, Refused
+from slackwater.core.plan import Plan
 from slackwater.core.records import LogLine
 from slackwater.operations.actions.common.facts import COUNTED
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.storage.open import open_read_store
 from tests.support.homes import ROWS, STREAM, HomeSpec
 from tests.support.rebuilds import CLEAN, Project, Silent, StubReplayer, make_project
+from tests.support.stages import three_stages
 
 BATCH = 5
 KAFKA = replace(CLEAN, source="kafka")
@@ -100,6 +102,7 @@ def test_it_has_no_more_rows_than_offsets(tmp_path: Path) -> None:
 
     assert "its range has no more than 100" in error.message
     assert "slackwater plan rebuild" in (error.hint or "")
+    assert "restore" not in (error.hint or ""), "no data of the source makes a range hold more rows than offsets"
 
 
 @pytest.mark.parametrize("spec", [CLEAN, KAFKA, UNREPORTED], ids=["files", "kafka", "unreported"])
@@ -113,13 +116,29 @@ def test_it_is_refused_where_it_reads_them_again(tmp_path: Path) -> None:
     assert (error.expected, error.found) == ("100 rows", "150 rows, also in a second replay of the batch")
 
 
-@pytest.mark.parametrize("rows", [ROWS, ROWS - 3])
-def test_a_count_above_the_range_does_not_hold(tmp_path: Path, rows: int) -> None:
-    _, counted, said = applied(recorded(tmp_path, KAFKA, 150), rows)
+def test_a_count_above_the_range_does_not_hold_where_the_replay_reads_all_of_it(tmp_path: Path) -> None:
+    _, counted, said = applied(recorded(tmp_path, KAFKA, 150), ROWS)
 
-    assert counted == {str(BATCH): {"recorded": 150, "replayed": rows}}
+    assert counted == {str(BATCH): {"recorded": 150, "replayed": ROWS}}
     assert len(said) == 1
     assert "its range has no more than 100" in said[0]
+
+
+@pytest.mark.parametrize("rows", [ROWS - 20, ROWS + 20])
+def test_it_holds_where_rows_may_have_gone(tmp_path: Path, rows: int) -> None:
+    """From a compacted topic, or from one whose rows the query reads twice in a batch."""
+    error = refused(recorded(tmp_path, KAFKA, 2 * ROWS), rows)
+
+    assert (error.expected, error.found) == ("200 rows", f"{rows} rows")
+    assert "a reset that processes everything" in (error.hint or "")
+
+
+def test_a_query_that_reads_its_rows_twice_has_counts_above_the_range(tmp_path: Path) -> None:
+    assert applied(recorded(tmp_path, KAFKA, 2 * ROWS), 2 * ROWS) == ([False], None, [])
+
+
+def test_of_such_a_query_a_count_that_is_too_high_is_replayed_again(tmp_path: Path) -> None:
+    assert applied(recorded(tmp_path, KAFKA, 2 * ROWS), 2 * ROWS + 50, 2 * ROWS) == ([False, True], None, [])
 
 
 def test_a_count_within_the_range_holds(tmp_path: Path) -> None:
@@ -145,3 +164,78 @@ def test_no_rows_at_all_are_not_those_of_the_files(tmp_path: Path) -> None:
 def test_a_count_holds_where_sizes_are_not_recorded(tmp_path: Path) -> None:
     """A file with another content can have the same time."""
     refused(recorded(tmp_path, CLEAN, 150), ROWS)
+
+
+class Killed(Counting):
+    """Is killed when Spark has committed ``BATCH``, before anybody has seen how many rows it read."""
+
+    def run_pending(self, checkpoint: str, **options: object) -> Replayed:
+        replayed = super().run_pending(checkpoint, **options)
+        if options["changelog"] and replayed.batch_id == BATCH:
+            raise KeyboardInterrupt
+        return replayed
+
+
+def killed(project: Project, *counts: int) -> Plan:
+    """The plan of a rebuild that was killed behind the commit of ``BATCH``."""
+    plan = project.plan()
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, Killed(project.folder / "clicks.py", counts=counts))
+    assert read_logs(open_read_store(str(project.checkpoint(2)))).committed == BATCH
+    return plan
+
+
+def test_a_batch_that_was_committed_and_not_checked_is_replayed_again(tmp_path: Path) -> None:
+    project = recorded(tmp_path, CLEAN)
+    plan = killed(project, ROWS - 60)
+
+    again = Counting(project.folder / "clicks.py", counts=(ROWS - 60,))
+    with pytest.raises(Refused) as caught:
+        project.apply(plan, again)
+
+    assert (caught.value.code, again.replays) == ("rows-differ", [False])
+    assert not project.checkpoint(2).exists()
+
+
+def test_a_replay_that_was_killed_behind_a_commit_gives_what_one_attempt_gives(tmp_path: Path) -> None:
+    project, whole = (recorded(tmp_path / name, CLEAN) for name in ("killed", "whole"))
+    plan = killed(project, ROWS)
+
+    assert project.apply(plan, Counting(project.folder / "clicks.py")).outcome == "applied"
+
+    assert whole.apply(whole.plan(), Counting(whole.folder / "clicks.py")).outcome == "applied"
+    logs = ("offsets", "commits", "state")
+    found = [project.files(*(project.checkpoint(2) / one for one in logs)) for project in (project, whole)]
+    assert found[0] == found[1]
+
+
+class SeesFewer(StubReplayer):
+    """Reads fewer rows of each batch of the later stage ``clicks/day``."""
+
+    def __init__(self, pipeline: Path) -> None:
+        super().__init__(pipeline)
+        self.replayed: list[int] = []
+
+    def run_pending(self, checkpoint: str, **options: object) -> Replayed:
+        replayed = super().run_pending(checkpoint, **options)
+        if "/day/" not in checkpoint or not options["changelog"]:
+            return replayed
+        self.replayed.append(replayed.batch_id)
+        return replace(replayed, input_rows=ROWS - 60)
+
+
+def test_a_later_stage_whose_batch_was_refused_does_not_pass_it_when_it_is_continued(tmp_path: Path) -> None:
+    stages = three_stages(tmp_path)
+    state = stages.home / "streams/clicks/day/checkpoints/0001/state/0/0"
+    for version in (1, 2, 3):
+        (state / f"{version}.delta").unlink()
+    plan = stages.plan("batch:4", goal="replay", downstream=True)
+    assert "replay-batches" in {action.kind for action in plan.members[1].actions}
+
+    for _ in range(3):
+        fewer = SeesFewer(stages.folder / "clicks.py")
+        with pytest.raises(OutcomeUnknown) as caught:
+            stages.apply(plan, fewer)
+        assert "40 rows" in caught.value.message
+        assert fewer.replayed == [1]
+    assert stages.apply(plan).outcome == "applied"

@@ -34,6 +34,7 @@ query = (
     .start()
 )
 query.awaitTermination()"""
+ONLY_RESET = "only a reset that processes everything again is exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +100,13 @@ class ReplayBatches(Action):
     def do(self, operation: Operation) -> ActionFacts:
         """Run the batches that are not committed yet. Raises Refused where Spark reads other rows than before.
 
-        A replay that was killed is continued with the batch that was in progress: running it again is exact.
+        A replay that was interrupted is continued with the first batch that is not checked: running it again is exact.
         """
         replayer = operation.open_replayer()
         code = replayer.code()
         check_same_code(operation, self.number, replayer)
         store, counted = operation.store(self.number), {}
-        done = read_logs(store).committed
-        for batch in range(max(self.first, done + 1), self.last + 1):
+        for batch in range(_first_unchecked(self, operation, store), self.last + 1):
             # Nothing is journaled between two batches, so a lease that was lost has to be noticed here.
             operation.check_lease()
             expected = _expected_rows(operation, batch, code)
@@ -149,6 +149,20 @@ def _is_continued(action: ReplayBatches, operation: Operation, batch: int) -> bo
     return present is not None and following is not None and present.conf == following.conf
 
 
+def _first_unchecked(action: ReplayBatches, operation: Operation, store: WriteStore) -> int:
+    """The batch to start with, as one that is not committed.
+
+    Spark commits a batch before its rows are checked, and the entry of the next one is written after that. So the
+    newest batch of an interrupted replay may be one that was refused, or never checked.
+    """
+    logs = read_logs(store)
+    if action.first <= logs.committed == logs.planned:
+        operation.check_lease()
+        delete_log(store, commit_path(logs.committed))
+        return logs.committed
+    return max(action.first, logs.committed + 1)
+
+
 def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batch: int, *, again: bool = False) -> int:
     """Run a batch that is not committed; the rows that it read. Raises Refused where Spark ran another one."""
     entry = operation.batches.history.offsets[batch].encode("utf-8", "surrogateescape")
@@ -182,14 +196,16 @@ class _ExpectedRows:
     Spark counts the rows that the tasks of a batch have read. Where an executor is lost, tasks of a stage whose output
     was lost with it run again, and are counted again (``DAGScheduler.handleTaskCompletion``): a count can be too high,
     and is never too low. There are never more rows than offsets, but fewer in a transactional or compacted Kafka topic.
+    A query can read its rows several times in a batch, such as for the samples of ``repartitionByRange``: then each
+    count is a multiple, also above the range, and equal counts are all that can be compared.
     """
 
     recorded: int | None = None
     most: int | None = None
 
     def is_exceeded_by(self, rows: int) -> bool:
-        """Whether a count is too high: of more rows than the batch can have read."""
-        return any(known is not None and rows > known for known in (self.recorded, self.most))
+        """Whether a count is too high: of more rows than the batch can have read, as far as is known."""
+        return rows != self.recorded and any(known is not None and rows > known for known in (self.recorded, self.most))
 
 
 def _expected_rows(operation: Operation, batch: int, code: Code) -> _ExpectedRows:
@@ -202,11 +218,11 @@ def _expected_rows(operation: Operation, batch: int, code: Code) -> _ExpectedRow
 def _check_rows(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> str | None:
     """Why the recorded count does not hold, ``None`` where it does. Raises Refused (``rows-differ``) for other rows."""
     recorded, most = expected.recorded, expected.most
-    if expected.is_exceeded_by(rows):
-        raise _more(operation, batch, rows, expected)
-    if recorded is None or rows == recorded:
+    if rows == recorded or (recorded is None and not expected.is_exceeded_by(rows)):
         return None
-    if most is not None and recorded > most:
+    if recorded is None or rows > recorded:
+        raise _more(operation, batch, rows, expected)
+    if rows == most:
         why = f"its range has no more than {most}"
     elif rows > 0 and operation.batches.is_intact(batch, StoreAvailability()):
         why = "its files are still those that it read"
@@ -219,17 +235,21 @@ def _check_rows(operation: Operation, batch: int, rows: int, expected: _Expected
 
 
 def _more(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> Refused:
-    """More rows, also when the batch was replayed a second time."""
-    most = min(known for known in (expected.recorded, expected.most) if known is not None)
-    known = f"{most} rows are recorded" if expected.recorded == most else f"its range has no more than {most}"
+    """More rows than are recorded, or where none are, than the range has, also in a second replay of the batch."""
+    again = f"where an executor was lost in both replays, plan again: {plan_again(operation.plan)}"
+    if expected.recorded is None:
+        known = f"its range has no more than {expected.most}"
+        causes = f"{again}; where the query reads its rows several times in a batch, {ONLY_RESET}"
+    else:
+        known = f"{expected.recorded} rows are recorded"
+        causes = f"restore the source's data, which has more than the batch read, or, {again}"
     return Refused(
         "rows-differ",
         f"The replay of batch {batch} read {rows} rows; {known}",
         where=f"stream {operation.plan.stream}",
-        expected=f"{most} rows",
+        expected=f"{expected.most if expected.recorded is None else expected.recorded} rows",
         found=f"{rows} rows, also in a second replay of the batch",
-        hint="nothing in use was changed; restore the source's data, which has more than the batch read, or, where an "
-        f"executor was lost in both replays, plan again: {plan_again(operation.plan)}",
+        hint=f"nothing in use was changed; {causes}",
     )
 
 
@@ -241,8 +261,8 @@ def _fewer(operation: Operation, batch: int, rows: int, recorded: int) -> Refuse
         expected=f"{recorded} rows",
         found=f"{rows} rows",
         hint="restore the source's data; nothing in use was changed. If the source has all of it, an executor was lost "
-        "while the batch ran, and Spark counted rows again: what the source shows does not prove that, so that only a "
-        "reset that processes everything again is exact",
+        "while the batch ran, and Spark counted rows again: what the source shows does not prove that, so that "
+        + ONLY_RESET,
     )
 
 
