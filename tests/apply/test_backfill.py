@@ -441,9 +441,11 @@ class _OfTheProcess(Silent):
 
     value: str = "first"
     topic: str = "clicks"
+    threshold: int = 4
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
-        rows = InputShape("source0", columns=(Traced("run", f"'{self.value}'"),))
+        filters = (f"(n > {self.threshold})",)
+        rows = InputShape("source0", filters=filters, columns=(Traced("run", f"'{self.value}'"),))
         return program_json(
             Program(sources=(SourceShape("kafka", self.topic),), rows=(rows,), code=self.value, settings=settings or {})
         )
@@ -460,6 +462,8 @@ def test_a_value_of_the_process_does_not_stop_a_batch_that_cannot_be_taken_out(t
         project.apply(plan, killed)
     with pytest.raises(OutcomeUnknown, match="was kafka clicks, is kafka other"):
         project.apply(plan, _OfTheProcess(pipeline, STATELESS, topic="other"))
+    with pytest.raises(OutcomeUnknown, match=r"filter \(n > 5\) was added"):
+        project.apply(plan, _OfTheProcess(pipeline, STATELESS, threshold=5))
 
     project.apply(plan, _OfTheProcess(pipeline, STATELESS, value="second"))
 

@@ -8,16 +8,20 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from slackwater.core.errors import Moved, Refused
+from slackwater.core.plan import Plan
 from slackwater.core.program import InputShape, OperatorShape, Program, Traced
+from slackwater.core.state_programs import with_started
+from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.document import DIGEST, digest_of, render
 from slackwater.operations.plan.words import plan_again
 from slackwater.runtime.verdict import program_json
 from tests.support.homes import STREAM
-from tests.support.rebuilds import Project, StopBefore, StubReplayer, make_project
+from tests.support.rebuilds import BEGINNING, Project, StopBefore, StubReplayer, make_project
 from tests.support.stages import DAY, three_stages
 
 
@@ -89,10 +93,11 @@ class ReadsSettings(StubReplayer):
 
     threshold: int = 4
     value: str = "first"
+    written: str = "(count > 1)"
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
         rows = InputShape("source0", filters=(f"(n > {self.threshold})",))
-        written = InputShape("operator0", columns=(Traced("run", f"'{self.value}'"),))
+        written = InputShape("operator0", filters=(self.written,), columns=(Traced("run", f"'{self.value}'"),))
         aggregate = OperatorShape("aggregate", inputs=(rows,))
         return program_json(Program(operators=(aggregate,), rows=(written,), code=self.value, settings=settings or {}))
 
@@ -118,6 +123,73 @@ def test_a_replay_goes_on_with_rows_that_are_others_in_each_process(project: Pro
         project.apply(plan, ReadsSettings(pipeline), display=StopBefore("replay-batches"))
 
     assert project.apply(plan, ReadsSettings(pipeline, value="second")).outcome == "applied"
+
+
+class KilledStaged(ReadsSettings):
+    """Is killed in the staged run, which has recorded its program, as a run does before it writes."""
+
+    def run_staged(self, run: OperationRun) -> None:
+        super().run_staged(run)
+        generation = run.generation
+        started = with_started(
+            generation.programs, self.program(), -1 if generation.based_at is None else generation.based_at
+        )
+        run.ledger.update_generation(generation.stream, generation.number, programs=started)
+        raise KeyboardInterrupt
+
+
+def _swap(project: Project, goal: str) -> Plan:
+    """A plan with a staged run: of a reset on a new checkpoint, of a replay on a copy."""
+    project.claim_output()
+    return (
+        project.plan_reset("swap", BEGINNING) if goal == "reset" else project.plan("batch:3", goal=goal, output="swap")
+    )
+
+
+@pytest.mark.parametrize("goal", ["reset", "replay"])
+@pytest.mark.parametrize(("other", "found"), [({"threshold": 5}, "(n > 5)"), ({"written": "(n > 9)"}, "(n > 9)")])
+def test_a_staged_run_is_not_continued_with_another_query_of_the_same_files(
+    project: Project, goal: str, other: Mapping[str, Any], found: str
+) -> None:
+    plan, pipeline = _swap(project, goal), project.folder / "clicks.py"
+    before = project.in_use()
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, KilledStaged(pipeline))
+
+    with pytest.raises(Refused) as refused:
+        project.apply(plan, ReadsSettings(pipeline, **other))
+
+    assert refused.value.code == "pipeline-edited"
+    assert f"filter {found} was added" in str(refused.value.found)
+    assert {name: project.in_use().get(name) for name in before} == before
+
+
+@pytest.mark.parametrize("goal", ["reset", "replay"])
+def test_it_is_continued_with_a_value_of_the_process(project: Project, goal: str) -> None:
+    plan, pipeline = _swap(project, goal), project.folder / "clicks.py"
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, KilledStaged(pipeline))
+
+    assert project.apply(plan, ReadsSettings(pipeline, value="second")).outcome == "applied"
+
+
+def test_a_checkpoint_that_is_no_copy_is_not_run_with_another_query_either(project: Project) -> None:
+    """The state that was laid out or replayed is that of the query before."""
+    plan, pipeline = _swap(project, "reset"), project.folder / "clicks.py"
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, ReadsSettings(pipeline), display=StopBefore("run-staged"))
+
+    with pytest.raises(Refused, match="was edited"):
+        project.apply(plan, ReadsSettings(pipeline, threshold=5))
+
+
+def test_a_copy_is_run_with_the_query_that_the_plan_is_for(project: Project) -> None:
+    """An upgraded one may read other rows than the one that made the copied state, as long as nothing is written."""
+    plan, pipeline = _swap(project, "replay"), project.folder / "clicks.py"
+    with pytest.raises(KeyboardInterrupt):
+        project.apply(plan, ReadsSettings(pipeline), display=StopBefore("run-staged"))
+
+    assert project.apply(plan, ReadsSettings(pipeline, threshold=5)).outcome == "applied"
 
 
 @pytest.mark.parametrize("goal", ["replay", "rebuild"])

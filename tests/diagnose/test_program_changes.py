@@ -21,7 +21,7 @@ from slackwater.core.program import (
 )
 from slackwater.core.stream_verdict import OtherSetting
 from slackwater.core.verdict import Change, Effect, Verdict
-from slackwater.diagnose.program_changes import changes, verdict
+from slackwater.diagnose.program_changes import changes, other_rows, verdict
 from slackwater.diagnose.refusal import Ways
 
 ISOLATION = "kafka.isolation.level"
@@ -197,3 +197,43 @@ def test_where_only_settings_differ_no_rebuild_is_named(
     command = "slackwater plan reset p/s --from earliest --output swap --pipeline p.py"
     what = "or process everything again with the present ones, which apply needs as well"
     assert again == ([] if reset is None else [f"{what}: {command}{reset}"])
+
+
+WRITTEN = InputShape("source 0", filters=("(n > 4)",), columns=(Traced("run", "'first'", (), "string"),))
+STATELESS = Program("4.1.3", "append", (KAFKA,), (), (WRITTEN,), ("run string",), settings={"zone": "UTC"}, form=FORM)
+
+
+def _written(**others: Any) -> Program:
+    return replace(STATELESS, rows=(replace(WRITTEN, **others),))
+
+
+@pytest.mark.parametrize(
+    ("now", "found"),
+    [
+        (_written(filters=("(n > 5)",)), ["filter (n > 4) was removed", "filter (n > 5) was added"]),
+        (_written(steps=("explode(items)",)), ["the rows that are written are made in another way"]),
+        (replace(STATELESS, settings={"zone": "CET"}), ["setting zone was UTC, is CET"]),
+        (replace(STATELESS, output_schema=("run int",)), ["the output has other columns"]),
+        (
+            replace(STATELESS, sources=(replace(KAFKA, options={**KAFKA.options, "includeheaders": "true"}),)),
+            ["option includeheaders of source 0 was not set, is true"],
+        ),
+        (
+            replace(STATELESS, sources=(replace(KAFKA, schema={"value": "string"}),)),
+            ["column value of source 0 was binary, is string"],
+        ),
+        (_written(columns=(Traced("run", "'second'", (), "string"),)), []),
+        (replace(STATELESS, code="another", spark_version="4.1.4"), []),
+        (replace(STATELESS, sources=(replace(KAFKA, options={**KAFKA.options, "kafka.client.id": "2"}),)), []),
+        (replace(STATELESS, sources=(replace(KAFKA, options={**KAFKA.options, "startingoffsets": "latest"}),)), []),
+    ],
+)
+def test_what_two_attempts_that_write_to_one_output_may_not_differ_in(now: Program, found: list[str]) -> None:
+    lines = other_rows(STATELESS.as_json(), now.as_json())
+
+    assert len(lines) == len(found)
+    assert all(line.startswith(text) for line, text in zip(lines, found, strict=True))
+
+
+def test_programs_that_are_not_recorded_are_not_compared() -> None:
+    assert other_rows(None, STATELESS.as_json()) == other_rows(STATELESS.as_json(), None) == ()

@@ -35,14 +35,57 @@ def recorded_verdict(kept: Mapping[str, object] | None, now: Mapping[str, object
 
     It has no changes where one is not recorded, or in a form that the present one cannot be compared with.
     """
-    found = None if kept is None or now is None else compared(kept, now)
-    return Verdict() if found is None else found
+    programs = _comparable(kept, now)
+    return Verdict() if programs is None else verdict(*programs)
 
 
 def compared(kept: Mapping[str, object], now: Mapping[str, object]) -> Verdict | None:
     """The verdict on two recorded programs; ``None`` where the form of the earlier one cannot be compared with."""
+    programs = _comparable(kept, now)
+    return None if programs is None else verdict(*programs)
+
+
+def other_rows(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> tuple[str, ...]:
+    """Why two programs, as they are recorded, do not make rows of the same rows of their sources; none where they do.
+
+    Stricter than a verdict: what one of them has written stays, next to what the other one writes. Only values of
+    written columns may be others, as they are in each process that has a time or an id of its own.
+    """
+    programs = _comparable(kept, now)
+    if programs is None:
+        return ()
+    before, after = programs[0], programs[1].in_form_of(programs[0])
+    return (*_other_sources(before, after), *_other_settings(before, after), *_other_selection(before, after))
+
+
+def _other_sources(before: Program, after: Program) -> Iterator[str]:
+    for number, (was, is_now) in enumerate(zip(before.sources, after.sources, strict=False)):
+        # As if all columns were kept in state: then options of a client, which change no rows, are the mildest.
+        for change in _one_source(f"source {number}", was, is_now, set(was.schema)):
+            if change.effect > Effect.COMPATIBLE:
+                yield change.text
+
+
+def _other_settings(before: Program, after: Program) -> Iterator[str]:
+    for name, value in sorted(before.settings.items()):
+        present = after.settings.get(name, value)
+        if present != value:
+            yield f"setting {name} was {value}, is {present}"
+
+
+def _other_selection(before: Program, after: Program) -> Iterator[str]:
+    yield from _filter_words(before, after)
+    made = [[(one.base, one.steps) for one in program.rows] for program in (before, after)]
+    if made[0] != made[1]:
+        yield "the rows that are written are made in another way"
+    yield from (change.text for change in _output_schema(before, after))
+
+
+def _comparable(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> tuple[Program, Program] | None:
+    if kept is None or now is None:
+        return None
     before, after = Program.from_json(kept), Program.from_json(now)
-    return verdict(before, after) if after.can_be_compared_with(before) else None
+    return (before, after) if after.can_be_compared_with(before) else None
 
 
 def changes(kept: Program, now: Program) -> tuple[Change, ...]:
@@ -205,12 +248,17 @@ def _behind_the_state(kept: Program, now: Program) -> Iterator[Change]:
     functions = [f"function {name} has changed" for name in sorted(names) if _function_changed(name, kept, now)]
     if [_rows(one) for one in kept.rows] == [_rows(one) for one in now.rows] and not functions:
         return
-    lines = functions
+    text = "; ".join([*functions, *_filter_words(kept, now)])
+    text = text or "the columns of the output are computed in another way"
+    yield Change("output-changed", Effect.COMPATIBLE, text, place="output")
+
+
+def _filter_words(kept: Program, now: Program) -> list[str]:
+    lines = []
     for before, after in zip_longest(kept.rows, now.rows, fillvalue=InputShape("")):
         lines += [f"filter {text} was removed" for text in before.filters if text not in after.filters]
         lines += [f"filter {text} was added" for text in after.filters if text not in before.filters]
-    text = "; ".join(lines) or "the columns of the output are computed in another way"
-    yield Change("output-changed", Effect.COMPATIBLE, text, place="output")
+    return lines
 
 
 def _rows(one: InputShape) -> tuple[object, ...]:

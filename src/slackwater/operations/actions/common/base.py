@@ -15,7 +15,7 @@ from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused
 from slackwater.core.plan import Plan
 from slackwater.core.state_programs import Entry, program_of_batch
-from slackwater.diagnose.program_changes import recorded_verdict
+from slackwater.diagnose.program_changes import other_rows, recorded_verdict
 from slackwater.formats.offset_log import render_offset_entry
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.stream_files import write_stream_file_of
@@ -251,21 +251,33 @@ def rename_base(store: WriteStore, first: int) -> None:
     delete_log(store, offset_path(0))
 
 
-def check_same_code(operation: Operation, number: int, replayer: Replayer) -> None:
-    """Raises Refused where the code is not that with which the checkpoint was started.
+def check_same_code(operation: Operation, number: int, replayer: Replayer, *, writes: bool = False) -> None:
+    """Raises Refused where the code is not that with which the operation has started the checkpoint.
 
     Its files can be equal and its query not: it may read settings from other files. What matters is what the query
-    means for state and positions. The rows that it writes may differ: a time or an id of the process is another one in
-    each attempt, and an output has the batch of one of them.
+    means for state and positions, and where it ``writes`` a batch, of which one output may have that of another
+    attempt, from which rows. The values that it writes may differ: a time or an id of the process is another one in
+    each attempt.
     """
-    built, _ = base_of(operation.plan, number)
-    facts, digest = operation.journal.facts(built), replayer.code().digest
-    if facts.get(CODE, digest) != digest:
+    index, base = base_of(operation.plan, number)
+    facts, digest = operation.journal.facts(index), replayer.code().digest
+    if CODE not in facts:
+        # A copy, of state that earlier programs have made; the present one continues it, whatever it is.
+        return
+    if facts[CODE] != digest:
         raise pipeline_edited(operation.plan, str(facts[CODE])[:DIGEST_SHOWN], digest[:DIGEST_SHOWN])
-    started = cast("Sequence[Entry]", facts.get(PROGRAMS, ()))
-    refused = recorded_verdict(program_of_batch(started, 0), replayer.program()).unaccepted(frozenset())
-    if refused:
-        raise pipeline_edited(operation.plan, "the query of the first attempt", "; ".join(one.text for one in refused))
+    started = program_of_batch(cast("Sequence[Entry]", facts.get(PROGRAMS, ())), max(base.last, 0))
+    check_same_query(operation.plan, started, replayer.program(), writes=writes)
+
+
+def check_same_query(
+    plan: Plan, started: Mapping[str, object] | None, now: Mapping[str, object] | None, *, writes: bool
+) -> None:
+    """Raises Refused where the program is not that of an attempt before, as far as both are recorded."""
+    found = [one.text for one in recorded_verdict(started, now).unaccepted(frozenset())]
+    found += other_rows(started, now) if writes else ()
+    if found:
+        raise pipeline_edited(plan, "the query of the first attempt", "; ".join(dict.fromkeys(found)))
 
 
 def pipeline_edited(plan: Plan, expected: str, found: str) -> Refused:
@@ -281,7 +293,7 @@ def pipeline_edited(plan: Plan, expected: str, found: str) -> Refused:
         where=plan.pipeline_file,
         expected=expected,
         found=found,
-        hint=f"bring the file back, or go back: {undo_command(plan.id)}"
+        hint=f"bring the file or the setting back, or go back: {undo_command(plan.id)}"
         if in_output
         else f"nothing in use was changed; plan again: {plan_again(plan)}",
     )

@@ -81,7 +81,7 @@ def _check_query(operation: Operation, action: OneBatch) -> None:
     if replayer.profile().stateful:
         raise stateful(operation.plan.stream)
     check_writer(operation.stream, replayer, into_directory=not action.changes_in_use)
-    check_same_code(operation, action.number, replayer)
+    check_same_code(operation, action.number, replayer, writes=True)
 
 
 def _ways_on(operation: Operation, action: OneBatch) -> str:
