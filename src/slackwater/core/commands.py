@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from slackwater.core.escaping import quoted
+from slackwater.core.masking import mask_setting
 from slackwater.core.records import StreamRecord, leader_id
 
 if TYPE_CHECKING:
@@ -45,9 +47,17 @@ def undo_command(operation: str) -> str:
     return command("undo", leader_id(operation), "--yes")
 
 
-def apply_command(plan_file: str | None) -> str:
-    """The command that applies a plan, or continues one that was interrupted."""
-    return command("apply", plan_file or "PLAN", "--yes")
+def apply_command(plan_file: str | None, session: Sequence[str] = ()) -> str:
+    """The command that applies a plan, or continues one that was interrupted; ``session`` as of ``session_words``."""
+    return command("apply", plan_file or "PLAN", "--yes", *session)
+
+
+def session_words(master: str | None, settings: Mapping[str, str]) -> tuple[str, ...]:
+    """The options with which a command starts Spark as the present one does. Of a secret only its name is repeated."""
+    words = ["--master", master] if master is not None else []
+    for name, value in settings.items():
+        words += ["--conf", f"{name}={value if mask_setting(name, value) == value else 'VALUE'}"]
+    return tuple(words)
 
 
 def code_words(snapshot: Snapshot) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.core.action import ActionFacts, Inverse, Marks, Places, Step
-from slackwater.core.commands import command
+from slackwater.core.commands import apply_command, command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, cut_step, others_of
 from slackwater.ledger.lineage import SINK
@@ -194,7 +194,7 @@ def _instead(operation: Operation) -> str:
     switched = next(index for index, one in enumerate(operation.plan.actions) if one.switch is not None)
     if operation.journal.state(switched) == "done":
         return f"the stream can continue with it: {command('run', operation.plan.pipeline_file)}"
-    return f"finish it: {command('apply', str(operation.folder / PLAN_FILE), '--yes')}"
+    return f"finish it: {apply_command(str(operation.whole / PLAN_FILE), operation.session)}"
 
 
 def _newest(operation: Operation) -> int:

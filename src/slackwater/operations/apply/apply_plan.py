@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from slackwater.core.action import Action, Inverse
-from slackwater.core.commands import command, undo_command
+from slackwater.core.commands import apply_command, command, undo_command
 from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
 from slackwater.core.plan import Plan
 from slackwater.core.precondition import Precondition
@@ -72,12 +72,14 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
     """What the user declares: about a home that was moved or copied, that a query that Slackwater does not run was
-    ``stopped``, and that rows of others may go. ``file`` has the plan."""
+    ``stopped``, and that rows of others may go. ``file`` has the plan. ``session`` are the options with which Spark is
+    started, to be repeated in commands that apply it."""
 
     consent: Consent = None
     stopped: bool = False
     discard_others: bool = False
     file: Path | str | None = None
+    session: tuple[str, ...] = ()
 
 
 def apply_plan(
@@ -86,7 +88,7 @@ def apply_plan(
     """Apply the plan, once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
     if not options.discard_others and not is_started(workspace, plan):
         given = ("--confirm", plan.stream.rpartition("/")[2]) if plan.needs_name else ("--yes",)
-        check_consent(plan, command("apply", str(options.file or "PLAN"), *given))
+        check_consent(plan, command("apply", str(options.file or "PLAN"), *given, *options.session))
     check_home(workspace, options.consent, display.say)
     ledger = workspace.ledger
     _check_whole(workspace, plan)
@@ -104,7 +106,7 @@ def apply_plan(
             # Not recorded as an operation: there is nothing that could be continued or undone.
             _check_derived(workspace, plan, runtime, opened)
             return Outcome(plan, "applied")
-        operations = operations_of(workspace, plan, display, leases.fence)
+        operations = operations_of(workspace, plan, display, leases.fence, options.session)
         if operations[0].journal.in_progress or operations[0].journal.end in {"applied", PRUNED}:
             # All stages are checked before the first one is continued: a later refusal would leave the others changed.
             for operation in operations:
@@ -277,7 +279,7 @@ def _check_continued(operation: Operation) -> None:
             f"Operation {operation.plan.id} was started with another plan of this id",
             where=str(operation.folder / PLAN_FILE),
             hint="continue with the plan that it started with: "
-            f"{command('apply', str(operation.whole / PLAN_FILE), '--yes')}\n"
+            f"{apply_command(str(operation.whole / PLAN_FILE), operation.session)}\n"
             f"or, to go back: {undo_command(operation.plan.id)}",
         )
 

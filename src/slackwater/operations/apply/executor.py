@@ -7,7 +7,7 @@ staged is removed, nothing in use was changed), unknown (nothing more is changed
 from __future__ import annotations
 
 from slackwater.core.action import Action
-from slackwater.core.commands import command, undo_command
+from slackwater.core.commands import apply_command, undo_command
 from slackwater.core.errors import LeaseHeld, OutcomeUnknown, SlackwaterError
 from slackwater.core.plan import Plan, Undo
 from slackwater.operations.apply import preconditions
@@ -128,7 +128,7 @@ def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
 def _ways(operation: Operation) -> str:
     """How an operation that stopped halfway is brought to an end."""
     return (
-        f"continue: {command('apply', str(operation.whole / PLAN_FILE), '--yes')}; "
+        f"continue: {apply_command(str(operation.whole / PLAN_FILE), operation.session)}; "
         f"or go back: {undo_command(operation.plan.id)}"
     )
 

@@ -52,7 +52,8 @@ class Operation:
     is first needed. ``readers`` are the other streams that have read what a cut of a stream's output takes out.
     ``epoch`` is the fence number of the lease, and ``check_lease`` raises LeaseHeld (``lease-lost``) where another
     process has taken it over. ``whole`` is the folder of the operation that this one
-    belongs to: its own, unless it is on a later stage of a plan for several streams.
+    belongs to: its own, unless it is on a later stage of a plan for several streams. ``session`` are the options with
+    which Spark is started, for the command that continues it.
     """
 
     plan: Plan
@@ -69,6 +70,7 @@ class Operation:
     epoch: int
     check_lease: Callable[[], None]
     whole: Location
+    session: tuple[str, ...] = ()
 
     @property
     def is_part(self) -> bool:

@@ -32,12 +32,12 @@ from slackwater.sinks.files.backfill_output import backfill_output, found_in
 
 
 def operations_of(
-    workspace: Workspace, plan: Plan, progress: Progress, fence: Callable[[str], int]
+    workspace: Workspace, plan: Plan, progress: Progress, fence: Callable[[str], int], session: tuple[str, ...] = ()
 ) -> tuple[Operation, ...]:
     """The operation of the plan, then those on later stages, of what the ledger has now. Nothing is written.
 
-    ``fence`` is the fence number of a stream's lease. They can replay, and check preconditions, when
-    ``ready`` has added what that needs.
+    ``fence`` is the fence number of a stream's lease, ``session`` as of ``Operation``. They can replay, and check
+    preconditions, when ``ready`` has added what that needs.
     """
     members = {one.stream for one in plan.members}
 
@@ -70,6 +70,7 @@ def operations_of(
             epoch=epoch,
             check_lease=check_lease,
             whole=whole,
+            session=session,
         )
         found.append(operation)
     return tuple(found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slackwater.core.commands import command, with_pipeline
 from slackwater.core.escaping import quoted
 from slackwater.core.plan import BATCH, EARLIEST, LAST_WRITTEN, Plan, Request
@@ -49,11 +51,11 @@ def where_to(plan: Plan) -> str:
     return f"at {plan.target}" if into is None else f"at {plan.target} into {into}"
 
 
-def start_command(plan: Plan) -> str:
-    """How the stream of a plan is started, for the line that names the next step."""
+def start_command(plan: Plan, session: Sequence[str] = ()) -> str:
+    """How the stream of a plan is started, for the line that names the next step; ``session`` are options of Spark."""
     if plan.facts.adopted is not None:
         return f"start the query again; its checkpoint is {plan.facts.adopted}"
-    return command("run", plan.pipeline_file)
+    return command("run", plan.pipeline_file, *session)
 
 
 def at_batch(batch: int) -> str:

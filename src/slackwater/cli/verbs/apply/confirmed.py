@@ -13,7 +13,7 @@ from slackwater.cli.common.arguments import (
 from slackwater.cli.common.confirm import check_name, confirm
 from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json
 from slackwater.cli.common.render_plan import outcome_document, plan_page
-from slackwater.core.commands import command
+from slackwater.core.commands import command, session_words
 from slackwater.core.errors import NotFound, UsageError
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan, is_started
@@ -53,24 +53,26 @@ def apply(
     if discard_others is not None:
         check_name(plan.stream, discard_others)
     consent, discards = consent_of(moved=moved, copied=copied), discard_others is not None
-    options = ApplyOptions(consent, stopped, discards, plan_file)
+    spark = parse_conf(conf)
+    session = session_words(master, spark)
+    options = ApplyOptions(consent, stopped, discards, plan_file, session)
     with open_workspace(settings, restore=True) as workspace:
         if not is_started(workspace, plan) or not yes:
             _check_confirmed(plan, confirm, yes=yes)
         with ApplyDisplay(plan) as display:
-            runtime = SparkRuntime(display.say, parse_conf(conf), master)
+            runtime = SparkRuntime(display.say, spark, master)
             applied = apply_plan(workspace, plan, runtime, display, options)
     if shown_as is Format.JSON:
         print_json(outcome_document(applied, SCHEMA, "plan"))
     elif not plan.actions:
         out().print(f"nothing was to be done: {plan.stream} can be started as it is")
-        err().print(f"next: {start_command(plan)}")
+        err().print(f"next: {start_command(plan, session)}")
     elif applied.repeated:
         out().print(f"applied before: plan {plan.id} changed nothing now")
     else:
         for one in plan.members:
             out().print(f"applied: {one.stream} {_continues(one)}")
-        for command in dict.fromkeys(start_command(one) for one in plan.members):
+        for command in dict.fromkeys(start_command(one, session) for one in plan.members):
             err().print(f"next: {command}")
     return 0
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from slackwater.cli.common.arguments import Format, consent_of
 from slackwater.cli.common.console import err, out, parse_conf, parse_seconds, prepare
 from slackwater.cli.common.render_plan import plan_page
-from slackwater.core.commands import command
+from slackwater.core.commands import command, session_words
+from slackwater.core.escaping import quoted
 from slackwater.core.plan import Plan
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.backfill_directory import absolute_path
@@ -44,7 +46,8 @@ def plan(
     settings, planned = prepare(home, shown_as, debug=debug), goal_named(goal)
     values = {flag.field: _value(flag, flags[flag.field]) for flag in planned.flags}
     request = replace(planned.request(values, downstream=downstream), pipeline_file=_absolute(pipeline))
-    runtime, consent = SparkRuntime(_say, parse_conf(conf), master), consent_of(moved=moved, copied=copied)
+    spark = parse_conf(conf)
+    runtime, consent = SparkRuntime(_say, spark, master), consent_of(moved=moved, copied=copied)
     # A plan quotes settings and paths: only its owner may read it.
     new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
     by_hand = NewFile(export, force=force, mode=PRIVATE) if export is not None else None
@@ -61,7 +64,7 @@ def plan(
     if shown_as is Format.JSON:
         sys.stdout.write(render(made))
     else:
-        _show(made, file)
+        _show(made, file, session_words(master, spark))
     return 0
 
 
@@ -69,13 +72,13 @@ def _say(text: str) -> None:
     err().print(text)
 
 
-def _show(made: Plan, file: Path | None) -> None:
+def _show(made: Plan, file: Path | None, session: Sequence[str]) -> None:
     out().print(plan_page(made))
     if not made.actions:
-        err().print(f"next: {start_command(made)}")
+        err().print(f"next: {start_command(made, session)}")
         return
-    hint = f"{plan_again(made)} --out {made.id}.json" if file is None else command("apply", str(file))
-    err().print(f"next: {hint}")
+    again = " ".join((plan_again(made), "--out", f"{made.id}.json", *map(quoted, session)))
+    err().print(f"next: {again if file is None else command('apply', str(file), *session)}")
 
 
 def _value(flag: Flag, text: str | None) -> Value:
