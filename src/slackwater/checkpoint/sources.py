@@ -130,7 +130,7 @@ def _text_of(data: bytes) -> str | None:
 
 
 def _text_of_unknown(data: bytes) -> str | None:
-    """The same of a kind that may write anything; ``None`` where it is something else. Raises ``FormatError``."""
+    """The lines of an entry of a kind that may write anything; ``None`` if they are no text. Raises ``FormatError``."""
     parse_source_entry(data)
     with suppress(FormatError):
         return _text_of(data)

@@ -156,7 +156,7 @@ def _unset(spark: SparkSession, key: str) -> None:
 
 
 def _replaceable(spark: SparkSession, keys: Iterable[str], present: Mapping[str, str]) -> list[str]:
-    """Those of the keys that may get another value: a ``present`` one with a secret is not recorded anywhere else."""
+    """The keys that may get another value. A ``present`` value with a secret is recorded nowhere else: it stays."""
     sql_conf = _sql_conf_class(spark)
     return [
         key
