@@ -100,7 +100,7 @@ from pathlib import Path
 import slackwater as sw
 from pyspark.sql import functions as F
 
-import next to
+import beside
 
 pipeline = sw.Pipeline("work")
 
@@ -108,14 +108,14 @@ pipeline = sw.Pipeline("work")
 def rows(spark):
     Path("environment.txt").write_text(os.environ.get("PYTHONPATH", ""))
     rows = spark.readStream.schema("id LONG").json("in")
-    return rows.withColumn("id", F.udf(lambda number: __import__("next to").add_ten(number), "long")("id"))
+    return rows.withColumn("id", F.udf(lambda number: __import__("beside").add_ten(number), "long")("id"))
 """
 
 
 @pytest.mark.spark
 def test_workers_import_modules_beside_the_pipeline_and_the_environment_is_unchanged(project: Project) -> None:
     project.write(PIPELINE_WITH_MODULE)
-    project.write("def add_ten(number):\n    return number + 10\n", "next to.py")
+    project.write("def add_ten(number):\n    return number + 10\n", "beside.py")
     project.add_files(2)
     # From another folder: nothing but the path of the workers leads to the module.
     elsewhere = project.folder / "elsewhere"

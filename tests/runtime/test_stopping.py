@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 SLOW = """
 import time
 import slackwater as sw
-from next to import double
+from beside import double
 from pyspark.sql import functions as F
 
 pipeline = sw.Pipeline("work")
@@ -48,7 +48,7 @@ for name in ("one", "other"):
 
 def _slow(project: Project, seconds: float) -> Command:
     project.write(SLOW.format(seconds=seconds))
-    project.write(BESIDE, "next to.py")
+    project.write(BESIDE, "beside.py")
     project.add_files(40)
     return project.start("run", "pipeline.py")
 

@@ -26,8 +26,8 @@ from pathlib import Path
 
 def work():
     time.sleep(0.3)
-    import next to
-    Path(sys.argv[1]).write_text(next to.TEXT)
+    import beside
+    Path(sys.argv[1]).write_text(beside.TEXT)
 """
 NEVER_STARTS = """
 import time
@@ -75,7 +75,7 @@ sys.path.index("not there")
 )
 def test_the_threads_of_a_program_are_waited_for_with_its_arguments_and_its_path(tmp_path: Path, started: str) -> None:
     (tmp_path / "app.py").write_text(f"{LATER}\n{started}\n")
-    (tmp_path / "next to.py").write_text("TEXT = 'written'\n")
+    (tmp_path / "beside.py").write_text("TEXT = 'written'\n")
     argv, path = list(sys.argv), list(sys.path)
     threads = OwnThreads()
     try:
@@ -85,7 +85,7 @@ def test_the_threads_of_a_program_are_waited_for_with_its_arguments_and_its_path
         else:
             run_code(f"{tmp_path / 'app.py'} -- {tmp_path / 'out.txt'}", threads)
     finally:
-        sys.modules.pop("next to", None)
+        sys.modules.pop("beside", None)
     assert (tmp_path / "out.txt").read_text() == "written"
     assert (sys.argv, sys.path) == (argv, path)
     assert not threads.at_work()
