@@ -87,7 +87,8 @@ class SwitchGeneration(Action, Inverse):
         if expected is None or adopted is None or not adopted.is_old_in_place:
             return
         # Its program can start the query at any time before the exchange, and the sink would have its batches.
-        store = adopted.store_of_old()
+        # In its place, and not the copy that the switch makes on an object store: that may be incomplete.
+        store = open_read_store(operation.ledger.generation(operation.plan.stream, self.old).location)
         found = _seen_in(store)
         if found != expected:
             raise Refused(
