@@ -78,6 +78,8 @@ while not Path("finish").exists():
 
 def started(folder: Path, *prefix: str) -> subprocess.Popen[bytes]:
     """A command as ``demo`` and ``audit`` are, whose child runs."""
+    # The tests themselves may have been started by nohup.
+    prefix = prefix or ("env", "--default-signal=HUP")
     program = [*prefix, sys.executable, "-c", LONG_COMMAND, str(folder), CHILD]
     command = subprocess.Popen(program, stderr=subprocess.PIPE)
     wait_for(folder / "pid")

@@ -267,7 +267,7 @@ def test_a_sink_of_a_stream_is_refused_with_the_command_that_works(evidence: Evi
     make_home(tmp_path)
 
     refused = evidence(STREAM, "--sink", "out")
-    hint = refused.err.partition("hint: ")[2].split()
+    hint = refused.err.partition("hint: leave --sink out: ")[2].split()
 
     assert hint[0] == "slackwater"
     assert main(hint[1:]) == 0
