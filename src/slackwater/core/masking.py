@@ -1,7 +1,8 @@
 """Replaces secrets in text with ``***`` before it is shown, logged or stored.
 
-The names of secret settings are those of Spark's ``spark.redaction.regex``, extended by what object stores, Azure and
-Java keystores use. Masking too much costs a word of a message; masking too little costs a password.
+Secrets that this process has read are replaced by value (``core/known_secrets``). The rules here are for texts of other
+programs, which can contain secrets that this process has never seen. Masking too much costs a word of a message,
+masking too little a password.
 """
 
 from __future__ import annotations
@@ -10,15 +11,11 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from slackwater.core.known_secrets import KNOWN_SECRETS, SENSITIVE_NAME
+
 MASK = "***"
 
 _LONGEST_SECRET = 4096
-
-_NAME = (
-    r"(?=[\w.\-]*?(?:secret|passw(?:or)?d|pwd|passphrase|token|credential|access[._-]?key|api[._-]?key|account[._-]?key"
-    r"|private[._-]?key|x-amz-signature))[\w.\-]++"
-)
-"""Matched from its first character on, and never again from one inside it: the work grows with the text only."""
 
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'(){}\[\]<>]+)"""
 _REFERENCE = r"""(?!["']?env:[a-z_]\w*["']?(?:[\s,;)]|\Z))"""
@@ -44,12 +41,12 @@ def _rules() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         # Both parts are a key where a store or a web server is meant, and one alone may be a token.
         (r"""(?i)(\b(?:s3[an]?|gs|gcs|https?)://)[^\s/@"']+@""", rf"\1{MASK}@"),
         # --name value, as in a command line.
-        (rf"(?i)(?<![\w\-])(--{_NAME}\s+)(?!-){_VALUE}", rf"\1{MASK}"),
+        (rf"(?i)(?<![\w\-])(--{SENSITIVE_NAME}\s+)(?!-){_VALUE}", rf"\1{MASK}"),
         # "name": "value", as in JSON and in Python dictionaries.
-        (rf"""(?i)(["'])({_NAME})(\1\s*[:=]\s*){_VALUE}""", rf'\1\2\3"{MASK}"'),
+        (rf"""(?i)(["'])({SENSITIVE_NAME})(\1\s*[:=]\s*){_VALUE}""", rf'\1\2\3"{MASK}"'),
         # name=value, also in the query of a URL. After a / it is a partition folder of a table, such as /token=7/.
         # %3D is the = of an ODBC string in the query of a URL; ODBC puts values in braces.
-        (rf"(?i)(?<![/\w.\-])({_NAME})(\s*(?:=>?|%3D)\s*){_REFERENCE}{_VALUE}", rf"\1\2{MASK}"),
+        (rf"(?i)(?<![/\w.\-])({SENSITIVE_NAME})(\s*(?:=>?|%3D)\s*){_REFERENCE}{_VALUE}", rf"\1\2{MASK}"),
         (r"(?i)(?<![/\w.\-])((?:pwd|password)\s*=\s*)\{[^{}]*\}", rf"\1{MASK}"),
         (rf"(?i)(?<![/\w.\-])((?:secret|passw(?:or)?d|pwd|passphrase)\s*:\s+){_VALUE}", rf"\1{MASK}"),
         # The signature of a shared access URL of Azure.
@@ -67,6 +64,7 @@ def _rules() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
 
 def mask(text: str) -> str:
     """The text with passwords in URLs, values of secret settings, access keys, tokens and private keys replaced."""
+    text = KNOWN_SECRETS.replaced(text, MASK)
     for pattern, replacement in _rules():
         text = pattern.sub(replacement, text)
     return text
@@ -80,7 +78,7 @@ def brief(text: str, most: int = 80) -> str:
 
 def is_secret_name(name: str) -> bool:
     """Whether a setting of this name holds a secret."""
-    return re.fullmatch(_NAME, name, re.IGNORECASE) is not None
+    return re.fullmatch(SENSITIVE_NAME, name, re.IGNORECASE) is not None
 
 
 def mask_setting(name: str, value: str) -> str:

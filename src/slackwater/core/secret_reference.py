@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.core.user_paths import absolute_path
 
 _REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+")
@@ -19,12 +20,12 @@ def is_reference(value: object) -> bool:
 def read_secret(reference: str) -> str | None:
     """The secret that a reference names, without the end of its line; ``None`` where there is none."""
     kind, _, name = reference.partition(":")
-    if kind == "env":
-        return os.environ.get(name) or None
     try:
-        return absolute_path(name).read_text(encoding="utf-8").rstrip("\r\n") or None
+        read = os.environ.get(name) if kind == "env" else absolute_path(name).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError):
         return None
+    KNOWN_SECRETS.remember("password", read)
+    return read or None
 
 
 def what_is_missing(reference: str) -> tuple[str, str]:

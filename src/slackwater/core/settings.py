@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from slackwater.core.errors import EnvironmentMissing, SettingsError, SlackwaterError
 from slackwater.core.escaping import quoted
+from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.core.masking import brief
 from slackwater.core.unicode import is_unicode
 
@@ -58,6 +59,7 @@ def load(
     if file is not None:
         _check_owner(file, environment)
     values = _read(file) if file else {}
+    _remember_secrets(values)
     base = file.parent if file else folder
     return Settings(
         home=_home(home, environment, values, base, folder),
@@ -78,7 +80,18 @@ def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str
     if file is None:
         return {}
     _check_owner(file, environment)
-    return _spark(_read(file), file)
+    values = _read(file)
+    _remember_secrets(values)
+    return _spark(values, file)
+
+
+def _remember_secrets(values: Mapping[str, Any], table: str = "") -> None:
+    """Before anything is checked: a message about a wrong value must not show a right one."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            _remember_secrets(value, name)
+        else:
+            KNOWN_SECRETS.remember(f"{table}.{name}", value)
 
 
 def _find_file(folder: Path) -> Path | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.sources.common.scala import scala_map
 
 if TYPE_CHECKING:
@@ -62,8 +63,11 @@ def delay_ms(watermark: Any) -> int:
 def source_options(relation: Any) -> dict[str, str]:
     """The options of a streaming source, as the user spelled their names."""
     if class_name(relation) == "StreamingRelation":
-        return scala_map(relation.dataSource().options())
-    return {str(key): str(value) for key, value in relation.extraOptions().asCaseSensitiveMap().items()}
+        options = scala_map(relation.dataSource().options())
+    else:
+        options = {str(key): str(value) for key, value in relation.extraOptions().asCaseSensitiveMap().items()}
+    KNOWN_SECRETS.remember_all(options)
+    return options
 
 
 def elements(sequence: Any) -> Iterator[Any]:

@@ -30,6 +30,7 @@ from pyspark.sql import SparkSession
 from slackwater import connectors
 from slackwater.connectors.machine import memory_bytes
 from slackwater.core.errors import StreamFailed, UsageError
+from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.core.masking import mask, mask_setting
 from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.code_source import in_archive
@@ -112,6 +113,7 @@ def _choose_python(master: str, settings: Mapping[str, str]) -> None:
 def _existing(settings: Mapping[str, str]) -> SparkSession:
     """The session that the application has created; what cannot be changed in it stays as the application set it."""
     spark = SparkSession.builder.getOrCreate()
+    KNOWN_SECRETS.remember_all(dict(spark.sparkContext.getConf().getAll()))
     for key, value in settings.items():
         try:
             spark.conf.set(key, value)
@@ -222,7 +224,8 @@ def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkS
             SparkContext(conf=conf, gateway=gateway)
         elif SUBMITTED in os.environ:
             check_sql_settings(gateway, settings)
-        return SparkSession.builder.config(conf=conf).getOrCreate()
+        spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        KNOWN_SECRETS.remember_all(dict(spark.sparkContext.getConf().getAll()))
     except (Py4JJavaError, PySparkException, PySparkRuntimeError, OSError) as error:
         reason = _reason(error)
         _end_gateway(gateway)
@@ -235,6 +238,7 @@ def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkS
     except BaseException:
         _end_gateway(gateway)
         raise
+    return spark
 
 
 def _conf(application: str, master: str, settings: Mapping[str, str]) -> SparkConf:

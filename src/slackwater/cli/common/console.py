@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from slackwater.cli.common.arguments import Format, shortened
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.escaping import printable
+from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.core.masking import mask
 from slackwater.core.settings import Settings, load
 from slackwater.storage.configured import configure
@@ -115,6 +116,7 @@ def parse_conf(pairs: list[str] | None) -> dict[str, str]:
                 found=f"{shortened(_SETTING_NAME.split(pair, maxsplit=1)[0])}, and what follows it is not shown",
             )
         settings[key.strip()] = value.strip()
+    KNOWN_SECRETS.remember_all(settings)
     return settings
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery, StreamingQueryManager
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.core.sink import WriterCalls
 from slackwater.core.trigger import Trigger, TriggerKind
 from slackwater.runtime.application.connect import chooses_client, clients_refused, refuse_connect
@@ -276,6 +277,7 @@ def _keep_options(given: Given, bound: Mapping[str, Any]) -> None:
     for key, value in bound.get("options", {}).items():
         if value is not None:
             # As PySpark's ``to_str`` passes a bool to Spark.
+            KNOWN_SECRETS.remember(key, value)
             given.options[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from slackwater.core.errors import PipelineError
+from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.core.sink import WriteContext
 
 
@@ -19,6 +20,7 @@ def option_strings(options: Mapping[str, object], reserved: Iterable[str]) -> di
         raise PipelineError(
             "sink-option", "Slackwater sets this option itself", found=", ".join(found), hint="remove the option"
         )
+    KNOWN_SECRETS.remember_all(options)
     return {name: _string(name, value) for name, value in options.items()}
 
 

@@ -18,7 +18,7 @@ def declare(parser: Parser) -> None:
     add("--verify", action="store_true", help="read every file that the marks depend on, not only the newest")
     pipeline = "compare the code in this pipeline with the kept state, too; starts Spark, and no query"
     add("--pipeline", metavar="FILE|MODULE", type=string, help=pipeline)
-    messages = "add the error messages of runs, which can quote rows; secrets in them are masked"
+    messages = "add the error messages of runs, which can quote rows and secrets that no rule recognises"
     add("--messages", action="store_true", help=messages)
     add_spark(parser)
     add_home(parser)
