@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -207,8 +208,8 @@ def test_where_a_table_is_does_not_make_it_another_one() -> None:
     assert not is_same_sink(known, {**known, "name": "lake.other", "path": "/lake/t"})
 
 
-def _query(name: str, checkpoint: str) -> StreamDefinition:
-    sink: Any = None
+def _query(name: str, checkpoint: str, output: str = "/lake/other") -> StreamDefinition:
+    sink: Any = SimpleNamespace(identity=lambda: {"kind": "files", "path": output, "format": "json"})
     return StreamDefinition(WATCHED, name, lambda spark: spark, sink, "append", as_trigger(None), (), checkpoint)
 
 
@@ -229,6 +230,29 @@ def test_a_query_is_the_stream_that_has_its_checkpoint(tmp_path: Path) -> None:
         "query-checkpoint",
         "stream shop/counts of shop.py",
     )
+
+
+def test_a_query_has_a_longer_name_where_another_output_ends_alike(tmp_path: Path) -> None:
+    silver, bronze = "/lake/silver/orders", {"kind": "files", "path": "/lake/bronze/orders", "format": "json"}
+    with Ledger.open(tmp_path / "ledger.db", create=True) as ledger:
+
+        def record(query: StreamDefinition, sink: Mapping[str, str]) -> None:
+            stream = StreamRecord(WATCHED, query.name, sink, "append", "shop.py")
+            ledger.register_stream(stream, GenerationRecord(stream.full_name, 1, str(query.checkpoint)))
+
+        record(_query("orders", "/ck/bronze"), bronze)
+        second = as_known(_query("orders", "/ck/silver", silver), ledger)
+        record(second, second.sink.identity())
+        third = as_known(_query("orders", "/ck/old", "/old/silver/orders"), ledger)
+
+        assert [second.name, third.name] == ["silver_orders", "old_silver_orders"]
+        assert as_known(_query("orders", "/ck/silver", silver), ledger).name == "silver_orders"
+        assert as_known(_query("orders", "/ck/bronze", bronze["path"]), ledger).name == "orders"
+        with pytest.raises(Refused) as same_output:
+            as_known(_query("orders", "/ck/new", bronze["path"]), ledger)
+        with pytest.raises(Refused) as named:
+            as_known(_query("silver_orders", "/ck/new", "/lake/named"), ledger)
+    assert [one.value.code for one in (same_output, named)] == ["query-checkpoint"] * 2
 
 
 def test_another_output_of_a_program_is_refused_with_the_command_that_forgets_the_recorded_one() -> None:

@@ -27,7 +27,7 @@ from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher
 from slackwater.ledger.streams import STATE_STORES
 from slackwater.runtime.application.connect import is_client, refuse_connect
-from slackwater.runtime.application.queries import ApplicationCode, definition_of
+from slackwater.runtime.application.queries import ApplicationCode, definition_of, name_beside
 from slackwater.runtime.application.writers import Start, intercepted, is_intercepted
 from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.listener import ProgressRecorder, QueryLife, Recorded, make_listener
@@ -196,7 +196,10 @@ class SessionWatch:
         """The stream of this checkpoint: the one that the ledger has, else one by the name that a run would take."""
         name = noticed.definition.name if noticed is not None else query_name(life)
         known = stream_with(self._ledger, name, location)
-        name = name if known is None else known.name
+        if known is not None:
+            name = known.name
+        elif noticed is not None:
+            name = name_beside(self._ledger, noticed.definition)
         sink = noticed.definition.sink.identity() if noticed is not None else _sink_identity(execution)
         reference = self._reference or (known.pipeline_file if known is not None else "")
         return StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), reference)

@@ -28,12 +28,13 @@ from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.runtime.application import launch
 from slackwater.runtime.application.launch import OwnThreads, run_code
-from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, as_known, definition_of
+from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, apart, as_known, definition_of
 from slackwater.runtime.application.refusals import calling_line
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import first_line
+from slackwater.sinks.common.registry import Identity, is_same_sink
 from slackwater.sinks.common.written import RecognisedSink
 
 if TYPE_CHECKING:
@@ -77,15 +78,19 @@ class Capture:
         definition = definition_of(start, ApplicationCode(self._file, lambda spark: spark))
         name = start.given.name or start.table or start.given.options.get("path", "")
         if definition is not None:
-            name = definition.name
+            identity = definition.sink.identity()
+            name = apart(definition, lambda name: name in self.starts and not self._writes(name, identity))
             if name not in self.starts:
                 self._supervision.restart()
             code = ApplicationCode(self._file, self._again(name))
             self.starts[name] = start
-            sink = RecognisedSink(_Newest(self.starts, name), definition.sink.identity())
-            self.definitions[name] = replace(definition, function=code, sink=sink)
+            sink = RecognisedSink(_Newest(self.starts, name), identity)
+            self.definitions[name] = replace(definition, name=name, function=code, sink=sink)
         self._supervision.noticed("start", name)
         return NotStarted(start.given.name, lambda asked: self._supervision.noticed(asked, name))
+
+    def _writes(self, name: str, identity: Identity) -> bool:
+        return is_same_sink(self.definitions[name].sink.identity(), identity)
 
     def _again(self, name: str) -> Callable[[Any], DataFrame]:
         def again(_spark: Any) -> DataFrame:

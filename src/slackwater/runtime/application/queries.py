@@ -8,20 +8,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.errors import PipelineError, Refused, SlackwaterError
 from slackwater.core.records import STREAM_NAME, WATCHED
 from slackwater.ledger.located import stream_with
 from slackwater.runtime.application.writers import Start
 from slackwater.runtime.code_reach import Reach, reach_of_file
+from slackwater.runtime.loader import locate
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition, StreamFunction
-from slackwater.sinks.common.registry import recognised
+from slackwater.sinks.common.registry import Identity, is_same_sink, recognised
 from slackwater.sinks.common.written import RecognisedSink
 from slackwater.storage.open import check_no_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from slackwater.ledger.ledger import Ledger
+
+
+LENGTH_MAX = 100
+"""Of ``STREAM_NAME``."""
 
 
 class ApplicationQueries(Pipeline):
@@ -49,6 +54,13 @@ class ApplicationCode:
         """What the file reaches."""
         return reach_of_file(self.file)
 
+    def is_of(self, reference: str) -> bool:
+        """Whether a recorded reference names this file, or one that cannot be found."""
+        try:
+            return locate(reference)[0] == self.file
+        except SlackwaterError:
+            return True
+
 
 def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | None:
     """The stream that this start is of, ``None`` of a query whose checkpoint Spark would delete.
@@ -61,7 +73,7 @@ def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | Non
     check_no_secret(checkpoint)
     identity = recognised(start.calls)
     given = start.given
-    name = given.name or _name_of(identity.get("path") or identity.get("name") or identity.get("topic") or checkpoint)
+    name = given.name or _names_of(_place(identity) or checkpoint)[0]
     if STREAM_NAME.fullmatch(name) is None:
         raise PipelineError(
             "stream-name",
@@ -86,6 +98,7 @@ def as_known(definition: StreamDefinition, ledger: Ledger | None) -> StreamDefin
     known = stream_with(ledger, definition.name, definition.checkpoint)
     if known is not None:
         return replace(definition, name=known.name)
+    definition = replace(definition, name=name_beside(ledger, definition))
     if definition.full_name not in ledger.stream_names():
         return definition
     other = ledger.stream(definition.full_name)
@@ -98,10 +111,57 @@ def as_known(definition: StreamDefinition, ledger: Ledger | None) -> StreamDefin
     )
 
 
-def _name_of(output: str) -> str:
-    """The last part of a path, or the name of a table, as a stream can be named."""
-    last = output.rstrip("/").rpartition("/")[2]
-    return re.sub(r"[^A-Za-z0-9._-]", "_", last).lstrip("._-")[:100]
+def require_same_name(definition: StreamDefinition, ledger: Ledger) -> None:
+    """Raises Refused where another process recorded a stream of this name, or this checkpoint, before the lease."""
+    if as_known(definition, ledger).name != definition.name:
+        raise Refused(
+            "query-checkpoint",
+            f"Another process recorded a stream while query {definition.name} was started",
+            where=definition.checkpoint,
+            expected=f"no other stream {definition.full_name}, and none with this checkpoint",
+            hint="start the program again",
+        )
+
+
+def name_beside(ledger: Ledger, definition: StreamDefinition) -> str:
+    """The name of a query whose checkpoint no recorded stream has, as in ``apart``."""
+    recorded = frozenset(ledger.stream_names())
+    return apart(definition, lambda name: f"{WATCHED}/{name}" in recorded and _is_other(ledger, name, definition))
+
+
+def apart(definition: StreamDefinition, is_others: Callable[[str], bool]) -> str:
+    """The name of a query; a longer one, by more of its output's path, where a query with another output has that name.
+
+    A name that the program gives with ``queryName`` stays as it is.
+    """
+    names = _names_of(_place(definition.sink.identity()) or definition.checkpoint or "")
+    if definition.name not in names:
+        return definition.name
+    return next((one for one in names[names.index(definition.name) :] if not is_others(one)), definition.name)
+
+
+def _is_other(ledger: Ledger, name: str, definition: StreamDefinition) -> bool:
+    """Whether the recorded stream of this name has another output, or, of a function's, which is unknown, program."""
+    stream, identity = ledger.stream(f"{WATCHED}/{name}"), definition.sink.identity()
+    if not is_same_sink(stream.sink, identity):
+        return True
+    code = definition.function
+    return _place(identity) is None and isinstance(code, ApplicationCode) and not code.is_of(stream.pipeline_file)
+
+
+def _place(identity: Identity) -> str | None:
+    """The path, name or topic of an output."""
+    return identity.get("path") or identity.get("name") or identity.get("topic")
+
+
+def _names_of(output: str) -> list[str]:
+    """The last part of a path, or a table's name, as a stream can be named; then the same with the parts before."""
+    parts = [re.sub(r"[^A-Za-z0-9._-]", "_", part).lstrip("._-") for part in output.rstrip("/").split("/")]
+    longer = ["_".join(filter(None, parts[-count:])) for count in range(2, len(parts) + 1)]
+    return [
+        parts[-1][:LENGTH_MAX],
+        *dict.fromkeys(one for one in longer if len(one) <= LENGTH_MAX and one != parts[-1]),
+    ]
 
 
 def _local(checkpoint: str) -> str | None:

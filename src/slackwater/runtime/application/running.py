@@ -23,7 +23,7 @@ from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import POLL_S, OwnThreads, run_code
-from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of
+from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of, require_same_name
 from slackwater.runtime.application.refusals import refuse_unsupported
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, QUERY, SESSION, Start, intercepted
 from slackwater.runtime.before_start import check, check_output_apart, record_start, register
@@ -202,8 +202,8 @@ class RunningQueries:
             leases = closing.enter_context(LeaseKeeper([definition], self._home, self._ledger, "run", self._say))
             leases.add_jvm(driver_jvm_pid(start.frame.sparkSession))
             built = BuiltStream(definition, start.frame, frozenset(), start)
+            require_same_name(definition, self._ledger)
             record = register(definition, self._run.reference, self._home, self._ledger)
-            as_known(definition, self._ledger)  # as what another process may have recorded until the lease was taken
             check(self._home, self._ledger, record, all_state=True)
             check_output_apart(self._home, self._ledger, record, built.paths_read)
             self._gate.check(built)
