@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,32 @@ def test_a_deleted_ledger_never_costs_the_checkpoint_in_use(
     workspace.add("last", LAST)
     workspace.caught_up()
     assert workspace.rows() == unbroken
+
+
+def test_the_hints_for_a_damaged_ledger_and_stream_file_lead_out(
+    finished: tuple[SmallWorkspace, Saved], unbroken: Rows
+) -> None:
+    workspace, saved = finished
+    saved.restore()
+    workspace.add("last", LAST)
+    home = workspace.folder / ".slackwater"
+    for damaged in (home / "ledger.db", workspace.checkpoint.parent.parent / "stream.json"):
+        written = damaged.read_bytes()
+        # As after a loss of power.
+        damaged.write_bytes(b"\0" * len(written))
+
+        printed = workspace.slackwater("run", "clicks.py", *CONF, code=3).stderr
+        hint = next(line for line in printed.splitlines() if line.startswith("hint: "))
+        typed = hint.removeprefix("hint: ").rpartition("without one: ")[2].partition(", and ")[0]
+        assert typed.startswith(("mkdir ", "mv "))
+        subprocess.run(["bash", "-c", typed], cwd=workspace.folder, check=True)
+        assert not damaged.exists()
+
+        workspace.caught_up()
+        assert workspace.rows() == unbroken
+        kept = damaged.with_name(f"{damaged.name}.damaged")
+        assert (kept / damaged.name if kept.is_dir() else kept).read_bytes() == b"\0" * len(written)
+        assert workspace.status()["verdict"]["code"] == "clean"
 
 
 def test_a_copied_project_leaves_the_original_alone(finished: tuple[SmallWorkspace, Saved], tmp_path: Path) -> None:

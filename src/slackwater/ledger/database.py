@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, EnvironmentMissing, NotFound, SettingsError
+from slackwater.core.escaping import quoted
 from slackwater.ledger.connection import Connection
 from slackwater.ledger.sqlite import Say, SqliteFile
 
@@ -200,7 +201,18 @@ class Database:
             "The ledger's tables are not those that Slackwater wrote",
             where=self.place,
             found=cause,
-            hint="restore the ledger from a backup",
+            hint=f"restore the ledger from a backup{self._without_backup()}",
+        )
+
+    def _without_backup(self) -> str:
+        if not self.file:
+            return ""
+        folder = quoted(f"{self.place}.damaged")
+        files = (f"{self.place}{ending}" for ending in ("", "-wal", "-shm"))
+        present = " ".join(quoted(file) for file in files if Path(file).exists())
+        return (
+            f"; without one: mkdir {folder} && mv {present} {folder}, and the next run or plan registers the streams "
+            "again from stream.json and the logs of their checkpoints"
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from slackwater.core.commands import command
+from slackwater.core.commands import put_aside
 from slackwater.core.errors import FormatError
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger.home.home import Home
@@ -92,5 +92,5 @@ def _damaged(path: str, text: bytes) -> FormatError:
         where=path,
         expected='{"id": ..., "generation": ..., "sink": {...}}',
         found=repr(text[:80]),
-        hint=f"{command('ledger')} shows the generations; restore the file from a backup",
+        hint=f"{put_aside(path)} and type the command again; the next run writes the file from the ledger",
     )
