@@ -6,7 +6,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,8 @@ from pathlib import Path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.storage.local import LocalStore
 from tests.support import warm_python
+from tests.support.killing import kill_with_children
+from tests.support.processes import descendants
 from tests.support.warm_jvm import attached
 
 APPLICATIONS = Path(__file__).with_name("applications")
@@ -70,8 +71,7 @@ class Scene:
         seed = time.time_ns()
         sys.stdout.write(f"killed after a random time with seed {seed}\n")
         time.sleep(random.Random(seed).uniform(0, LATER_S_MAX))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_with_children(process, descendants(process.pid))
 
     def plain(self, *arguments: str) -> None:
         """``python PROGRAM ARGUMENTS``, without Slackwater."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -12,11 +11,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyspark
 import pytest
+
+from tests.support.killing import kill_with_children
+from tests.support.processes import descendants
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 EXAMPLES = Path(pyspark.__file__).parent / "examples/src/main/python/sql/streaming"
@@ -85,9 +87,7 @@ def run(words: list[str], folder: Path, columns: tuple[int, int]) -> tuple[Count
             assert time.monotonic() < deadline, f"{found}\n{log.read_text()}"
             time.sleep(0.2)
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_with_children(process, descendants(process.pid))
     return found, log.read_text()
 
 

@@ -286,7 +286,7 @@ def test_an_application_that_ends_itself_is_named_with_how_to_give_its_arguments
     file = tmp_path / "app.py"
     file.write_text(f"import argparse\nargparse.ArgumentParser().parse_args()\n{QUERY}")
     with pytest.raises(PipelineError) as ended:
-        captured(f"{file} -- --day 1", None)
+        captured(f"{file} -- --day 1", None, {})
     assert ended.value.code == "application-fails"
     assert f"slackwater check '{file} -- ARGUMENTS'; --pipeline" in (ended.value.hint or "")
 

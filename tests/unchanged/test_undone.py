@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.killing import kill_with_children
+from tests.support.processes import descendants
 from tests.unchanged.scene import FILES
 from tests.unchanged.shapes import (
     ONE,
@@ -148,6 +150,5 @@ def kill_apply(scene: Shaped, stream: str, plan: str, lines: int, later_s: float
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.01)
     time.sleep(later_s)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    kill_with_children(process, descendants(process.pid))
     assert process.returncode == -signal.SIGKILL, log.read_text()

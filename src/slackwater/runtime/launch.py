@@ -30,6 +30,7 @@ from pyspark.find_spark_home import _find_spark_home
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import printable_bytes
 from slackwater.core.masking import brief
+from slackwater.runtime.stop_signals import StopSignals
 from slackwater.storage.local import read_file
 from slackwater.storage.private import private_opener
 
@@ -64,6 +65,17 @@ def launch(start_gateway: Callable[[], Any], settings: Mapping[str, str]) -> Any
         # First: what follows ``pyspark-shell`` are arguments of the application.
         with _environment(_ARGUMENTS, shlex.join([_OPTION, str(file), *arguments])):
             return start_gateway()
+
+
+def launch_apart(start_gateway: Callable[..., Any], settings: Mapping[str, str]) -> tuple[Any, StopSignals]:
+    """As ``launch``, with the JVM in a session (``setsid``) of its own; with the signals that came meanwhile.
+
+    They are deferred until the JVM can be stopped. PySpark would delete the folder in which the JVM writes its address;
+    the JVM's main thread then fails, its other threads live on, and it never exits.
+    """
+    with StopSignals() as signals, relayed_stderr() as stderr:
+        options = {"start_new_session": True, "stderr": stderr}
+        return launch(lambda: start_gateway(popen_kwargs=options), settings), signals
 
 
 def render(settings: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import importlib.util
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.abc import Loader
@@ -94,14 +94,15 @@ def _names(tree: ast.Module) -> set[str]:
     }
 
 
-def load(reference: str, ledger: Ledger | None = None) -> LoadedPipeline:
+def load(reference: str, ledger: Ledger | None = None, given: Mapping[str, str] | None = None) -> LoadedPipeline:
     """Load the one pipeline that a file or module defines. Queries of an application have the names of the ledger.
 
-    Raises PipelineError where there is no such file, it cannot be imported, or it defines no pipeline or several;
+    ``given`` are settings of the session that an application makes, where it does not set them itself. Raises
+    PipelineError where there is no such file, it cannot be imported, or it defines no pipeline or several;
     Refused where a query's checkpoint is not that of its stream in the ledger.
     """
     if is_application(reference):
-        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger)
+        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger, given or {})
         return captured
     file, name = locate(reference)
     module = _import(file, name)

@@ -34,10 +34,9 @@ from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.core.masking import mask, mask_setting
 from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.code_source import in_archive
-from slackwater.runtime.launch import default_setting, launch, relayed_stderr
+from slackwater.runtime.launch import default_setting, launch_apart
 from slackwater.runtime.session_options import SessionOptions, require_spark, spark_version
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
-from slackwater.runtime.stop_signals import StopSignals
 from slackwater.sinks.common import registry
 from slackwater.sinks.common.password import secret_of
 from slackwater.storage.open import session_settings_of
@@ -252,16 +251,9 @@ def _reason(error: Exception) -> str:
 
 
 def _launched(conf: SparkConf) -> Any:
-    """A gateway with a new JVM behind it.
-
-    A Ctrl-C is deferred until the JVM can be stopped. PySpark would delete the folder in which the JVM writes its
-    address; the JVM's main thread then fails, its other threads live on, and it never exits.
-    """
+    """A gateway with a new JVM behind it."""
     _hush_py4j()
-    start: Callable[..., Any] = launch_gateway
-    with StopSignals() as signals, relayed_stderr() as stderr:
-        options = {"start_new_session": True, "stderr": stderr}
-        gateway = launch(lambda: start(popen_kwargs=options), dict(conf.getAll()))
+    gateway, signals = launch_apart(launch_gateway, dict(conf.getAll()))
     if signals.count:
         _end_gateway(gateway)
         raise KeyboardInterrupt

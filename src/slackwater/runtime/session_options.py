@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -110,17 +108,7 @@ def spark_version() -> str:
     return metadata.version("pyspark")
 
 
-def set_session_defaults(settings: Mapping[str, str], master: str | None) -> None:
-    """Give the sessions that this process creates settings that an application does not set itself.
-
-    Python workers are those of this Python. Nothing is changed where ``spark-submit`` has started the JVM.
-    """
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    words = ["--master", master] if master else []
-    for key, value in settings.items():
-        words += ["--conf", f"{key}={value}"]
-    if words:
-        present = os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")
-        # In front: what follows ``pyspark-shell`` are arguments of the application, and the user's own options, which
-        # come later, override these.
-        os.environ["PYSPARK_SUBMIT_ARGS"] = f"{shlex.join(words)} {present}"
+def given_settings(settings: Settings, master: str | None, spark: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What the settings and the command line give to the session that an application makes itself."""
+    chosen = master or settings.master
+    return {**settings.spark, **(spark or {}), **({"spark.master": chosen} if chosen else {})}

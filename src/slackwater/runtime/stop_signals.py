@@ -22,6 +22,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.count = 0
+        self.last: int | None = None
         self._before: dict[signal.Signals, Any] = {}
 
     @property
@@ -41,7 +42,7 @@ class StopSignals:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _count(self, _number: int, _frame: FrameType | None) -> None:
-        self.count += 1
+    def _count(self, number: int, _frame: FrameType | None) -> None:
+        self.count, self.last = self.count + 1, number
         if self.count >= BREAK_OFF_AT:
             raise KeyboardInterrupt

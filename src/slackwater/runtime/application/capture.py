@@ -7,7 +7,6 @@ have no end.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
@@ -136,14 +135,14 @@ class _Newest:
         return self.starts[self.name].onto(writer, path)
 
 
-def captured(reference: str, ledger: Ledger | None) -> LoadedPipeline:
-    """The queries of an application as a pipeline. Starts Spark as the application does.
+def captured(reference: str, ledger: Ledger | None, given: Mapping[str, str]) -> LoadedPipeline:
+    """The queries of an application as a pipeline. Starts Spark as the application does; ``given`` as in ``run_code``.
 
     A query whose checkpoint the ledger has is the stream by that name. Raises PipelineError where the application
     fails before its first query, or starts none.
     """
     file, _ = locate(reference)
-    found = _capture(reference, file, set())
+    found = _capture(reference, file, set(), given)
     if not found.definitions:
         raise PipelineError(
             "application-queries",
@@ -164,14 +163,13 @@ def captured(reference: str, ledger: Ledger | None) -> LoadedPipeline:
     )
 
 
-def _capture(reference: str, file: Path, loops: set[object]) -> Capture:
-    capture = Capture(file, lambda: _capture(reference, file, loops), loops)
+def _capture(reference: str, file: Path, loops: set[object], given: Mapping[str, str]) -> Capture:
+    capture = Capture(file, lambda: _capture(reference, file, loops, given), loops)
     threads = OwnThreads()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # Standard output is for the document of the command, such as JSON; the program's own output must not be in it.
     with intercepted(capture, threads), redirect_stdout(sys.stderr):
         try:
-            run_code(reference, threads)
+            run_code(reference, threads, given)
         except SystemExit as end:
             # With its queries read, the exit code does not matter: the program may need results of these queries.
             if end.code not in (None, 0) and not capture.definitions:

@@ -5,13 +5,23 @@ Like Python it waits for the application's own threads, which may start queries 
 
 from __future__ import annotations
 
+import os
 import runpy
+import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import thread as executors
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkContext
 
 from slackwater.core.reference import split_reference
+from slackwater.runtime.launch import launch_apart
 from slackwater.runtime.loader import locate
 
 POLL_S = 0.2
@@ -55,23 +65,20 @@ def _is_at_work(thread: threading.Thread) -> bool:
     return frame is None or (frame.f_code.co_filename, frame.f_code.co_name) != _IDLE
 
 
-def run_code(reference: str, threads: OwnThreads) -> None:
+def run_code(reference: str, threads: OwnThreads, given: Mapping[str, str]) -> None:
     """Run it until its main thread and ``threads`` have ended. Raises whatever it raises, SystemExit too.
 
-    After any other exception it does not wait.
+    After any other exception it does not wait. ``given`` are settings of its session that it does not set itself.
     """
     _, arguments = split_reference(reference)
     file, module = locate(reference)
     argv, path = sys.argv, list(sys.path)
     sys.argv = [str(file), *arguments]
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        if module is not None:
-            runpy.run_module(module, run_name="__main__", alter_sys=True)
-        else:
-            # ``python FILE`` does so, and ``runpy.run_path`` does not.
-            sys.path.insert(0, str(file.parent))
-            runpy.run_path(str(file), run_name="__main__")
-        threads.wait()
+        with _jvm_of_its_own(given):
+            _run(file, module)
+            threads.wait()
     except SystemExit:
         # Also where the queries were drained: what waits for them in a thread ends then.
         threads.wait()
@@ -79,3 +86,34 @@ def run_code(reference: str, threads: OwnThreads) -> None:
     finally:
         sys.argv = argv
         sys.path[:] = path
+
+
+def _run(file: Path, module: str | None) -> None:
+    if module is not None:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    else:
+        # ``python FILE`` does so, and ``runpy.run_path`` does not.
+        sys.path.insert(0, str(file.parent))
+        runpy.run_path(str(file), run_name="__main__")
+
+
+@contextmanager
+def _jvm_of_its_own(given: Mapping[str, str]) -> Iterator[None]:
+    """Start the JVM of this process as that of a pipeline: a signal to the process group does not reach it."""
+    module: Any = sys.modules[SparkContext.__module__]
+    original = module.launch_gateway
+
+    def start(conf: Any = None, popen_kwargs: Any = None) -> Any:
+        if popen_kwargs is not None:
+            return original(conf, popen_kwargs)
+        gateway, signals = launch_apart(partial(original, conf), given)
+        # Its handler is in place again: that of the application, or of what runs it.
+        if signals.last is not None:
+            signal.raise_signal(signals.last)
+        return gateway
+
+    module.launch_gateway = start
+    try:
+        yield
+    finally:
+        module.launch_gateway = original

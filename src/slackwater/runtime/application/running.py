@@ -51,11 +51,15 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ApplicationRun:
-    """What to run. ``accepted`` are codes of changes with which the kept state is used all the same."""
+    """What to run. ``accepted`` are codes of changes with which the kept state is used all the same.
+
+    ``given`` as in ``run_code``.
+    """
 
     reference: str
     seconds: float | None = None
     accepted: frozenset[str] = frozenset()
+    given: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +75,16 @@ def run_application(run: ApplicationRun, home: Home, ledger: Ledger, display: Ru
     queries = RunningQueries(replace(run, reference=full_reference(run.reference)), home, ledger, display)
     try:
         with intercepted(queries, queries.threads), queries:
-            code = _code_of(run.reference, queries.threads)
+            code = _code_of(run, queries.threads)
     finally:
         queries.close()
     return ApplicationEnd(tuple(queries.outcomes.values()), 0 if queries.stopping else code)
 
 
-def _code_of(reference: str, threads: OwnThreads) -> int:
+def _code_of(run: ApplicationRun, threads: OwnThreads) -> int:
     """The exit code that Python would end with."""
     try:
-        run_code(reference, threads)
+        run_code(run.reference, threads, run.given)
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
             return end.code or 0
@@ -94,7 +98,7 @@ def _code_of(reference: str, threads: OwnThreads) -> int:
         raise StreamFailed(
             "application-failed",
             f"The application ended with an exception: {first_line(error)}",
-            where=place_in(locate(reference)[0], error),
+            where=place_in(locate(run.reference)[0], error),
             hint="the traceback above has the cause; correct the application, and run it again",
         ) from error
     return 0

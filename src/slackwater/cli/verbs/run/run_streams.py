@@ -30,7 +30,7 @@ from slackwater.core.units import iso_text
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.runtime.loader import is_application, load
-from slackwater.runtime.session_options import require_spark, session_options, set_session_defaults
+from slackwater.runtime.session_options import given_settings, require_spark, session_options
 
 if TYPE_CHECKING:
     from slackwater.runtime.runner import RunDisplay
@@ -92,9 +92,9 @@ def run_application(
             where=reference,
             hint="give the application its own arguments after --",
         )
-    set_session_defaults(options.spark, options.master)
     running = import_module(_APPLICATION)
-    request = running.ApplicationRun(reference, options.seconds, frozenset(options.accepted))
+    given = given_settings(settings, options.master, options.spark)
+    request = running.ApplicationRun(reference, options.seconds, frozenset(options.accepted), given)
     with open_workspace(settings, create=True) as workspace:
         check_home(workspace, options.consent, display.say)
         ended = running.run_application(request, workspace.home, workspace.ledger, display)
