@@ -73,7 +73,7 @@ def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | Non
     check_no_secret(checkpoint)
     identity = recognised(start.calls)
     given = start.given
-    name = given.name or _names_of(_place(identity) or checkpoint)[0]
+    name = given.name or _names_of(place_of(identity) or checkpoint)[0]
     if STREAM_NAME.fullmatch(name) is None:
         raise PipelineError(
             "stream-name",
@@ -134,7 +134,7 @@ def apart(definition: StreamDefinition, is_others: Callable[[str], bool]) -> str
 
     A name that the program gives with ``queryName`` stays as it is.
     """
-    names = _names_of(_place(definition.sink.identity()) or definition.checkpoint or "")
+    names = _names_of(place_of(definition.sink.identity()) or definition.checkpoint or "")
     if definition.name not in names:
         return definition.name
     return next((one for one in names[names.index(definition.name) :] if not is_others(one)), definition.name)
@@ -146,10 +146,10 @@ def _is_other(ledger: Ledger, name: str, definition: StreamDefinition) -> bool:
     if not is_same_sink(stream.sink, identity):
         return True
     code = definition.function
-    return _place(identity) is None and isinstance(code, ApplicationCode) and not code.is_of(stream.pipeline_file)
+    return place_of(identity) is None and isinstance(code, ApplicationCode) and not code.is_of(stream.pipeline_file)
 
 
-def _place(identity: Identity) -> str | None:
+def place_of(identity: Identity) -> str | None:
     """The path, name or topic of an output."""
     return identity.get("path") or identity.get("name") or identity.get("topic")
 

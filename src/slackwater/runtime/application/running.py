@@ -25,6 +25,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import POLL_S, OwnThreads, run_code
 from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of, require_same_name
 from slackwater.runtime.application.refusals import refuse_unsupported
+from slackwater.runtime.application.repeated import refuse_repeated
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, QUERY, SESSION, Start, intercepted
 from slackwater.runtime.before_start import check, check_output_apart, record_start, register
 from slackwater.runtime.failures import SPARK_ERRORS
@@ -134,6 +135,7 @@ class RunningQueries:
             home, ledger, self._recorder, spark_version(), 0, display.say, digest(run.reference), self._gate.recorded
         )
         self._active: dict[str, Active] = {}
+        self._started_streams: set[str] = set()
         self._lock = threading.RLock()
         self._depth = self._inside = 0
         self._over = False
@@ -207,7 +209,10 @@ class RunningQueries:
             leases.add_jvm(driver_jvm_pid(start.frame.sparkSession))
             built = BuiltStream(definition, start.frame, frozenset(), start)
             require_same_name(definition, self._ledger)
+            if not start.given.name:
+                refuse_repeated(built, self._run.reference, self._ledger, self._started_streams)
             record = register(definition, self._run.reference, self._home, self._ledger)
+            self._started_streams.add(record.full_name)
             check(self._home, self._ledger, record, all_state=True)
             check_output_apart(self._home, self._ledger, record, built.paths_read)
             self._gate.check(built)

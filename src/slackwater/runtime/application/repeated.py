@@ -1,0 +1,65 @@
+"""Refuses a query that a program starts with another checkpoint than before: it would write all rows again.
+
+A query that has a name, or whose output has a place, is known by that. One of a function is known by its checkpoint
+only, whose path may be another one at each start: by the application's id, or in a temporary directory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import TYPE_CHECKING
+
+from slackwater.checkpoint.logs import read_logs
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.ledger.ledger import Ledger
+from slackwater.runtime.application.queries import place_of
+from slackwater.runtime.application.refusals import calling_line
+from slackwater.runtime.loader import digest
+from slackwater.runtime.verdict import program_digest
+from slackwater.storage.open import open_read_store
+
+if TYPE_CHECKING:
+    from slackwater.core.records import StreamRecord
+    from slackwater.runtime.query import BuiltStream
+
+
+def refuse_repeated(built: BuiltStream, reference: str, ledger: Ledger, started: Container[str]) -> None:
+    """Raises Refused (``query-checkpoint``) where the same program has run the same query with another checkpoint.
+
+    That is another stream with the same program, arguments, plan, kind of output and code. ``started`` are the streams
+    that this run has started: those are other queries of the program. A checkpoint that has batches continues.
+    """
+    definition = built.definition
+    identity = definition.sink.identity()
+    if definition.full_name in ledger.stream_names() or place_of(identity) is not None:
+        return
+    if (
+        definition.sink.traits.delivery.guarantee == "none"
+        or read_logs(open_read_store(str(definition.checkpoint))).planned >= 0
+    ):
+        return
+    before = [
+        one
+        for one in ledger.streams()
+        if one.is_watched and one.pipeline_file == reference and one.sink == identity and one.full_name not in started
+    ]
+    made_by = (digest(reference), program_digest(built.program))
+    same = next((one for one in before if _was_run_by(ledger, one, made_by)), None)
+    if same is not None:
+        raise Refused(
+            "query-checkpoint",
+            f"The query of stream {same.full_name} is started with a new checkpoint, and would write all rows again",
+            where=calling_line(),
+            expected=ledger.generation(same.full_name, same.current_generation).location,
+            found=definition.checkpoint,
+            hint="give it the same checkpointLocation at each start; another query gets a name by .queryName(...); "
+            f"where all rows are to be written again, {command('release', same.full_name)} forgets the recorded one",
+        )
+
+
+def _was_run_by(ledger: Ledger, stream: StreamRecord, made_by: tuple[str, str | None]) -> bool:
+    last = ledger.last_run(stream.full_name)
+    return (
+        last is not None and (last.code, last.program) == made_by and bool(ledger.entries(stream.full_name, "offsets"))
+    )

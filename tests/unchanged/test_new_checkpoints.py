@@ -1,0 +1,36 @@
+"""A program whose checkpoints have another path at each start is not started again: it would write all rows again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unchanged.scene import Scene
+
+pytestmark = pytest.mark.spark
+REFUSED = 5
+
+
+def test_a_query_with_a_new_checkpoint_at_each_start_is_refused_at_the_second(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "new_checkpoints.py")
+    scene.add_files("data", 2)
+    run = ("run", "new_checkpoints.py", "--", "data")
+    kept = tmp_path / "data" / "kept"
+    kept.write_text("a")
+    scene.type(*run)
+    scene.type(*run)
+    written = _files(tmp_path)
+
+    kept.unlink()
+    shown = scene.type(*run, exit_code=REFUSED)
+
+    assert "error query-checkpoint: The query of stream watched/first-a is started with a new checkpoint" in shown
+    assert "hint: give it the same checkpointLocation at each start" in shown
+    assert written
+    assert _files(tmp_path) == written
+    assert [folder.name for folder in (tmp_path / "data/checkpoints").iterdir()] == ["a"]
+
+
+def _files(folder: Path) -> set[Path]:
+    return set((folder / "data/out").rglob("part-*.json"))
