@@ -27,3 +27,13 @@ def test_the_effect_of_all_is_that_of_the_streams_that_were_compared() -> None:
 
     assert check_document(checked)["effect"] == "same"
     assert "nothing: no batch was run yet" in str(check_page(checked).renderables[-1])
+
+
+def test_what_no_run_has_recorded_is_not_called_the_same_without_a_word() -> None:
+    adopted = CheckedStream("watched/clicks", StreamVerdict("watched/clicks", 6, "checkpoint"))
+    checked = CheckedPipeline("clicks.py", (adopted,))
+
+    assert "same as far as the checkpoint shows" in str(check_page(checked).renderables[0])
+    assert not checked.is_compared
+    assert not CheckedPipeline("clicks.py", (UNREADABLE,)).is_compared
+    assert CheckedPipeline("clicks.py", (NEW,)).is_compared

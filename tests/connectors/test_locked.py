@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib import metadata, resources
+from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from slackwater import connectors
-from slackwater.connectors.locked import Jar, jars_of, parse
+from slackwater.connectors.locked import Jar, jars_of, known, parse
 from slackwater.core.errors import EnvironmentMissing, UsageError
 
 LOCKED = parse(resources.files("slackwater.connectors").joinpath("locked.toml").read_text())
@@ -61,3 +64,10 @@ def test_a_connector_not_locked_for_a_spark_says_for_which_it_is() -> None:
     assert caught.value.code == "connector-not-locked"
     assert "Spark" in (caught.value.expected or "")
     assert "4.1" in (caught.value.expected or "")
+
+
+def test_a_fresh_install_gets_a_spark_for_which_all_jars_are_locked() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    spark = next(map(Requirement, project["optional-dependencies"]["spark"]))
+    minors = [minor for minor in ("4.0", "4.1", "4.2", "4.3", "4.4") if spark.specifier.contains(f"{minor}.3")]
+    assert {"kafka", "delta", "iceberg", "avro", "s3a"} <= set(known(minors[-1]))

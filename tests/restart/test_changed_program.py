@@ -242,7 +242,7 @@ def test_what_spark_refuses_is_said_before_in_the_words_of_the_change(
 def test_without_a_recorded_program_nothing_is_refused_for_lack_of_evidence(workspace: SmallWorkspace) -> None:
     workspace.forget_programs()
     workspace.write(UPPER)
-    assert _checked(workspace)["compared_with"] == "checkpoint"
+    assert _checked(workspace, code=5)["compared_with"] == "checkpoint"
 
     workspace.add("last", range(80, 120))
     workspace.caught_up()

@@ -37,7 +37,7 @@ def test_no_pyspark(project: Project) -> None:
     command = project.start("run", "pipeline.py", environment=_without_pyspark(project.folder / "packages"))
     assert command.end(30) == 9, command.log
     assert "error pyspark-missing: " in command.log
-    assert "hint: pip install 'pyspark<4.4' pandas 'protobuf<7'" in command.log
+    assert "hint: pip install 'pyspark<4.2' pandas 'protobuf<7'" in command.log
 
 
 @pytest.mark.parametrize("master", ["nosuch", "local[some]", "spark://", "local [2]"])

@@ -54,7 +54,8 @@ def jars_of(name: str, spark_version: str) -> tuple[Jar, ...]:
             f"The jars of connector {name!r} are not locked for Spark {_minor(spark_version)}",
             expected=f"Spark {', '.join(minor for minor, table in _locked().items() if name in table)}",
             found=spark_version,
-            hint="provide the jars: set spark.jars or spark.jars.packages in slackwater.toml under [spark]",
+            hint="install a PySpark of an expected version, or provide the jars: set spark.jars or "
+            "spark.jars.packages in slackwater.toml under [spark]",
         )
     raise UsageError(
         "connector-unknown",

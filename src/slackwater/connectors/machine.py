@@ -101,7 +101,7 @@ def pyspark_missing() -> EnvironmentMissing:
     return EnvironmentMissing(
         "pyspark-missing",
         "This needs PySpark, which is not installed",
-        hint="pip install 'pyspark<4.4' pandas 'protobuf<7'",
+        hint="pip install 'pyspark<4.2' pandas 'protobuf<7'",
     )
 
 
@@ -118,5 +118,5 @@ def spark_jars_folder() -> Path:
         "pyspark-missing",
         "The installed PySpark has no jars",
         where=spec.origin,
-        hint="pip install 'pyspark<4.4' pandas 'protobuf<7'",
+        hint="pip install 'pyspark<4.2' pandas 'protobuf<7'",
     )

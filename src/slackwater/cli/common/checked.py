@@ -43,6 +43,11 @@ class CheckedPipeline:
         return all(one.verdict is not None and one.verdict.verdict.starts for one in self.streams)
 
     @property
+    def is_compared(self) -> bool:
+        """Whether each stream was compared with the whole program that made its state, if it has state."""
+        return all(one.verdict is not None and one.verdict.basis in ("recorded", "nothing") for one in self.streams)
+
+    @property
     def error(self) -> SlackwaterError | None:
         """The error of the first stream that cannot be compared."""
         return next((one.error for one in self.streams if one.error is not None), None)

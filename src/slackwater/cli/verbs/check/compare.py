@@ -67,6 +67,7 @@ BASES = {
     "nothing": "nothing: no batch was run yet",
 }
 NOT_COMPARED = "not compared"
+NOT_RECORDED = " as far as the checkpoint shows: functions and expressions were not compared"
 
 
 def check_page(checked: CheckedPipeline) -> Group:
@@ -87,7 +88,8 @@ def _block(stream: CheckedStream) -> list[Text]:
     if effect is None:
         heading.append(f"  {NOT_COMPARED}: its plan or code cannot be read", style="not bold yellow")
         return [heading]
-    heading.append(f"  {WORDS[effect]}", style=f"not bold {STYLES[effect]}")
+    partly = NOT_RECORDED if stream.verdict.basis == "checkpoint" and effect is Effect.SAME else ""
+    heading.append(f"  {WORDS[effect]}{partly}", style=f"not bold {'yellow' if partly else STYLES[effect]}")
     lines = [heading, _line("compared", _basis(stream.verdict))]
     lines += [_line("changed", _change(change)) for change in stream.verdict.verdict.changes]
     lines += [_line("next", way) for way in stream.next]
@@ -109,6 +111,7 @@ def _line(label: str, text: str) -> Text:
 
 
 REFUSED = 1
+NOT_ALL_COMPARED = 5
 
 
 def check(
@@ -132,4 +135,6 @@ def check(
     if checked.error is not None:
         report_error(checked.error)
         return checked.error.exit_code
-    return 0 if checked.starts else REFUSED
+    if not checked.starts:
+        return REFUSED
+    return 0 if checked.is_compared else NOT_ALL_COMPARED

@@ -60,7 +60,7 @@ def fetch_connectors(names: Sequence[str], spark: str, say: Callable[[str], None
         raise EnvironmentMissing(
             "pyspark-missing",
             "Which jars a connector needs depends on Spark, and PySpark is not installed",
-            hint="pip install 'pyspark<4.4' pandas 'protobuf<7'; or, with Maven, name a version: --spark 4.1",
+            hint="pip install 'pyspark<4.2' pandas 'protobuf<7'; or, with Maven, name a version: --spark 4.1",
         )
     return connectors.resolve(names, spark, say)
 
