@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from slackwater.ledger.recording.output_seen import Expected, look_at_output
 from slackwater.runtime.application import running
 from slackwater.runtime.application.capture import captured
 from slackwater.runtime.application.connect import chooses_client
-from slackwater.runtime.application.queries import as_known
+from slackwater.runtime.application.queries import as_known, settle_place
 from slackwater.runtime.application.writers import Given, Start
 from slackwater.runtime.before_start import check_same_sink
 from slackwater.runtime.loader import is_application
@@ -253,6 +254,26 @@ def test_a_query_has_a_longer_name_where_another_output_ends_alike(tmp_path: Pat
         with pytest.raises(Refused) as named:
             as_known(_query("silver_orders", "/ck/new", "/lake/named"), ledger)
     assert [one.value.code for one in (same_output, named)] == ["query-checkpoint"] * 2
+
+
+def test_a_query_whose_checkpoint_was_moved_is_the_same_stream(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / "metadata").write_text('{"id":"61a84303-80aa-4970-973a-8b729f494d48"}')
+    with Ledger.open(tmp_path / "ledger.db", create=True) as ledger:
+        stream = StreamRecord(WATCHED, "clicks", UNKNOWN, "append", "shop.py")
+        query_id = "61a84303-80aa-4970-973a-8b729f494d48"
+        ledger.register_stream(stream, GenerationRecord(stream.full_name, 1, str(old), query_id=query_id))
+
+        with pytest.raises(Refused):
+            as_known(_query("clicks", str(new)), ledger)
+        shutil.rmtree(old)
+        moved = as_known(_query("out", str(new)), ledger)
+        settle_place(moved, ledger)
+
+        assert moved.name == "clicks"
+        assert [one.location for one in ledger.generations(stream.full_name)] == [str(new)]
 
 
 def test_another_output_of_a_program_is_refused_with_the_command_that_forgets_the_recorded_one() -> None:

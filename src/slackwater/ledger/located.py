@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slackwater.core.commands import command
-from slackwater.core.errors import NotFound, Refused
+from slackwater.core.errors import FormatError, NotFound, Refused
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.settings import Settings
+from slackwater.formats.text_log import parse_query_metadata
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, streams_of
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import METADATA
 from slackwater.ledger.workspace import open_workspace
 from slackwater.storage.local import exists
 from slackwater.storage.open import is_uri, open_read_store, resolved
+from slackwater.storage.protocols import ReadStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,37 @@ def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
     return None
 
 
+def stream_moved_to(ledger: Ledger, location: str) -> StreamRecord | None:
+    """The watched stream whose checkpoint was moved here: the id of its query is here, and the recorded place is gone.
+
+    ``None`` for a copy, and while an operation moves checkpoints itself. The ledger has the old location until
+    ``record_move``.
+    """
+    query_id = _query_id(open_read_store(location))
+    if query_id is None:
+        return None
+    for stream in ledger.streams():
+        current = ledger.generation(stream.full_name, stream.current_generation)
+        if stream.is_watched and current.query_id == query_id and ledger.open_operation(stream.full_name) is None:
+            return None if open_read_store(current.location).exists("") else stream
+    return None
+
+
+def record_move(ledger: Ledger, stream: StreamRecord, location: str) -> None:
+    """Record where the checkpoint in use of a stream is now."""
+    current = ledger.generation(stream.full_name, stream.current_generation)
+    if resolved(current.location) != resolved(location):
+        ledger.update_generation(stream.full_name, current.number, location=location)
+
+
+def _query_id(store: ReadStore) -> str | None:
+    try:
+        return parse_query_metadata(store.read(METADATA))
+    except (OSError, FormatError):
+        # Without it Spark starts a new query there.
+        return None
+
+
 def generation_in_use(settings: Settings, name: str) -> GenerationRecord | None:
     """The checkpoint in use of the stream that ``find_stream`` finds in this home; ``None`` where it finds none.
 
@@ -101,10 +135,13 @@ def _filed(home: Home, full_name: str, pipeline: str, stream: str) -> FiledStrea
 def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None:
     """The stream that a query of the user's program with this checkpoint is, whatever ``name`` the program gives it.
 
+    Also where the checkpoint was moved.
     Raises Refused (``query-checkpoint``) where a pipeline file has a stream with this checkpoint.
     """
     found = stream_at(ledger, location)
-    if found is None or found.is_watched:
+    if found is None:
+        return stream_moved_to(ledger, location)
+    if found.is_watched:
         return found
     raise Refused(
         "query-checkpoint",

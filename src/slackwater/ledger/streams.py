@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from slackwater.core.commands import command
-from slackwater.core.errors import NotFound, UsageError
+from slackwater.core.errors import NotFound, Refused, UsageError
 from slackwater.core.records import GenerationRecord, StreamRecord
-from slackwater.ledger.connection import Row
+from slackwater.ledger.connection import Connection, Row
 from slackwater.ledger.part import LedgerPart, as_row
 from slackwater.ledger.tables import (
     batches,
@@ -24,6 +24,7 @@ from slackwater.ledger.tables import (
     streams,
     unreadable,
 )
+from slackwater.storage.open import resolved
 
 OPERATORS, STATE_STORES = "operators", "state_stores"
 _LISTS = {OPERATORS: str, "watermark_delays_ms": int, "windows_ms": int, "sources": str}
@@ -48,13 +49,33 @@ class StreamsPart(LedgerPart):
 
         The generation in use of a known stream is kept: only ``set_current_generation`` changes it. Without its
         generation in use a stream is not known: it counts as absent.
+        Raises Refused (``query-checkpoint``) where another stream has the first checkpoint of a watched stream.
         """
         row = as_row(record) | {"full_name": record.full_name, "sink": dict(record.sink)}
         with self._database.write() as connection:
+            if first is not None and record.is_watched:
+                self._require_free(connection, first)
             known = connection.first(streams, _THIS_WHOLE, {"stream": record.full_name})
             kept = {"current_generation": known["current_generation"], "id": record.id or known["id"]} if known else {}
             connection.upsert(streams, [row | kept])
             connection.upsert(generations, [_generation_row(first)] if first is not None else [])
+
+    def _require_free(self, connection: Connection, first: GenerationRecord) -> None:
+        if not self._database.is_sqlite:
+            # Until the end of the transaction; SQLite has one writer.
+            connection.execute("LOCK TABLE streams IN SHARE ROW EXCLUSIVE MODE")
+        in_use = "JOIN streams ON full_name = stream AND current_generation = number WHERE stream <> :stream"
+        wanted = resolved(first.location)
+        for row in connection.rows(generations, in_use, {"stream": first.stream}, only=("stream", "location")):
+            if resolved(row["location"]) == wanted:
+                raise Refused(
+                    "query-checkpoint",
+                    f"The checkpoint is that of stream {row['stream']}, which another process has recorded meanwhile",
+                    where=first.location,
+                    expected=row["stream"],
+                    found=first.stream,
+                    hint=f"use that name, or forget the stream first: {command('release', row['stream'])}",
+                )
 
     def streams(self) -> list[StreamRecord]:
         """All streams of the home, by full name."""
@@ -121,9 +142,14 @@ class StreamsPart(LedgerPart):
         query_id: str | None = None,
         layout: Mapping[str, object] | None = None,
         programs: Sequence[Mapping[str, object]] | None = None,
+        location: str | None = None,
     ) -> None:
-        """Fill in what is only known once the query has started; ``None`` leaves a value as it is."""
-        values: dict[str, Any] = {"query_id": query_id, "layout": _plain(layout), "programs": _plain_list(programs)}
+        """Fill in what is only known once the query has started; ``None`` leaves a value as it is.
+
+        ``location`` is where its owner has moved the checkpoint.
+        """
+        known = {"query_id": query_id, "location": location}
+        values: dict[str, Any] = {**known, "layout": _plain(layout), "programs": _plain_list(programs)}
         changed = {name: value for name, value in values.items() if value is not None}
         self.generation(stream, number)
         if changed:

@@ -22,7 +22,7 @@ from slackwater.core.state_programs import with_started
 from slackwater.diagnose.refusal import refusal
 from slackwater.diagnose.rules.operation_unfinished import unfinished
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.located import stream_with
+from slackwater.ledger.located import record_move, stream_with
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher
 from slackwater.ledger.streams import STATE_STORES
@@ -198,6 +198,7 @@ class SessionWatch:
         known = stream_with(self._ledger, name, location)
         if known is not None:
             name = known.name
+            record_move(self._ledger, known, location)
         elif noticed is not None:
             name = name_beside(self._ledger, noticed.definition)
         sink = noticed.definition.sink.identity() if noticed is not None else _sink_identity(execution)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, Refused, SlackwaterError
 from slackwater.core.records import STREAM_NAME, WATCHED
-from slackwater.ledger.located import stream_with
+from slackwater.ledger.located import record_move, stream_with
 from slackwater.runtime.application.writers import Start
 from slackwater.runtime.code_reach import Reach, reach_of_file
 from slackwater.runtime.loader import locate
@@ -111,8 +111,11 @@ def as_known(definition: StreamDefinition, ledger: Ledger | None) -> StreamDefin
     )
 
 
-def require_same_name(definition: StreamDefinition, ledger: Ledger) -> None:
-    """Raises Refused where another process recorded a stream of this name, or this checkpoint, before the lease."""
+def settle_place(definition: StreamDefinition, ledger: Ledger) -> None:
+    """Record where the checkpoint of a known stream was moved to. The caller holds the lease.
+
+    Raises Refused where another process recorded a stream of this name, or this checkpoint, before the lease.
+    """
     if as_known(definition, ledger).name != definition.name:
         raise Refused(
             "query-checkpoint",
@@ -121,6 +124,8 @@ def require_same_name(definition: StreamDefinition, ledger: Ledger) -> None:
             expected=f"no other stream {definition.full_name}, and none with this checkpoint",
             hint="start the program again",
         )
+    if definition.full_name in ledger.stream_names():
+        record_move(ledger, ledger.stream(definition.full_name), str(definition.checkpoint))
 
 
 def name_beside(ledger: Ledger, definition: StreamDefinition) -> str:

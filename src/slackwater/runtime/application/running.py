@@ -23,7 +23,7 @@ from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import POLL_S, OwnThreads, run_code
-from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of, require_same_name
+from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of, settle_place
 from slackwater.runtime.application.refusals import refuse_unsupported
 from slackwater.runtime.application.repeated import refuse_repeated
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, QUERY, SESSION, Start, intercepted
@@ -208,7 +208,7 @@ class RunningQueries:
             leases = closing.enter_context(LeaseKeeper([definition], self._home, self._ledger, "run", self._say))
             leases.add_jvm(driver_jvm_pid(start.frame.sparkSession))
             built = BuiltStream(definition, start.frame, frozenset(), start)
-            require_same_name(definition, self._ledger)
+            settle_place(definition, self._ledger)
             if not start.given.name:
                 refuse_repeated(built, self._run.reference, self._ledger, self._started_streams)
             record = register(definition, self._run.reference, self._home, self._ledger)

@@ -30,7 +30,7 @@ from slackwater.core.units import counted
 from slackwater.core.user_paths import absolute_path
 from slackwater.facts.collect import facts_of_stream
 from slackwater.ledger.lease.keeper import LeaseKeeper
-from slackwater.ledger.located import stream_at
+from slackwater.ledger.located import record_move, stream_at, stream_moved_to
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.log_copier import copy_new
@@ -105,11 +105,15 @@ def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = 
     check_home(workspace, consent, workspace.say)
     stream, known = _stream(workspace, location, sink, request)
     with LeaseKeeper([stream], workspace.home, workspace.ledger, "adopt", workspace.say), ExitStack() as undo:
+        # Again: until the lease was taken, another process may have recorded it.
+        stream, known = _stream(workspace, location, sink, replace(request, name=stream.name))
         if not known:
             # The one step that makes it known. Until then a kill leaves nothing; after it, less in the ledger.
             first = GenerationRecord(stream.full_name, 1, location, query_id=read_logs(store).query_id)
             workspace.ledger.register_stream(stream, first)
             undo.callback(forget, workspace.home, workspace.ledger, stream)
+        else:
+            record_move(workspace.ledger, stream, location)
         if request.program is not None:
             # By the ledger's record it finds the query of this checkpoint.
             stream = _as_in_program(stream, request.program(workspace, stream))
@@ -156,7 +160,7 @@ def _identity(sink: str | None) -> Identity:
 
 def _stream(workspace: Workspace, location: str, sink: Identity, request: Request) -> tuple[StreamRecord, bool]:
     """The record of the stream, and whether it is known. Raises Refused where name, place and sink do not agree."""
-    found = stream_at(workspace.ledger, location)
+    found = stream_at(workspace.ledger, location) or stream_moved_to(workspace.ledger, location)
     name = request.name or (found.name if found is not None else _name_of(request.sink or location))
     if STREAM_NAME.fullmatch(name) is None:
         raise UsageError(
