@@ -72,6 +72,38 @@ def test_a_change_of_a_program(now: Program, effect: str, code: str | None) -> N
     assert (found.effect.word, found.changes[0].code if found.changes else None) == (effect, code)
 
 
+KEPT = {"TZ": "Asia/Tokyo", "FACTOR": "d1", "UNSET": "", "spark.executorEnv.RATE": "d3"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "effect", "places"),
+    [
+        pytest.param(KEPT, "same", [], id="the-same"),
+        pytest.param({}, "same", [], id="not-recorded"),
+        pytest.param({**KEPT, "TZ": "Japan"}, "same", [], id="another-name-of-the-zone"),
+        pytest.param({**KEPT, "TZ": "UTC"}, "changes-rows", ["TZ"], id="zone"),
+        pytest.param({**KEPT, "FACTOR": "d2"}, "changes-rows", ["FACTOR"], id="another-value"),
+        pytest.param({**KEPT, "FACTOR": ""}, "changes-rows", ["FACTOR"], id="no-longer-set"),
+        pytest.param({**KEPT, "UNSET": "d2"}, "changes-rows", ["UNSET"], id="newly-set"),
+        pytest.param({**KEPT, "READ_NEWLY": "d2"}, "same", [], id="read-by-new-code"),
+        pytest.param({"TZ": "Asia/Tokyo", "spark.executorEnv.RATE": "d3"}, "same", [], id="read-by-old-code"),
+        pytest.param({**KEPT, "spark.executorEnv.RATE": "d4"}, "changes-rows", ["RATE"], id="setting"),
+        pytest.param({**KEPT, "spark.executorEnv.NEW": "d4"}, "changes-rows", ["NEW"], id="new-setting"),
+    ],
+)
+def test_what_functions_get_from_their_process(environment: dict[str, str], effect: str, places: list[str]) -> None:
+    found = verdict(replace(PROGRAM, environment=KEPT), replace(PROGRAM, environment=environment))
+    assert (found.effect.word, [change.place for change in found.changes]) == (effect, places)
+    assert {change.code for change in found.changes} <= {"environment-changed"}
+
+
+def test_another_version_of_a_library_is_a_note() -> None:
+    kept = replace(PROGRAM, environment=KEPT, versions={"Python": "3.12", "numpy": "2.1", "removed": "1"})
+    found = verdict(kept, replace(kept, versions={"Python": "3.12", "numpy": "2.2", "added": "1"}))
+    assert found.starts
+    assert [change.text for change in found.changes] == ["Python functions had numpy 2.1, have 2.2"]
+
+
 def test_a_function_that_was_only_renamed_changes_nothing() -> None:
     renamed = replace(
         PROGRAM,

@@ -22,6 +22,10 @@ WindowKind = Literal["tumbling", "sliding", "session"]
 
 FORM = 2
 """The version of the canonical strings. Form 1 had no additions, and did not have all parts of some plans."""
+TIME_ZONE = "TZ"
+"""The variable of the process's time zone, and its name in ``Program.environment``."""
+EXECUTOR_VARIABLE = "spark.executorEnv."
+"""Before the name of a variable that only a setting shows, and no code."""
 _ADDITION = re.compile(r" \{(?:options|function|digest) [^{}]*\}")
 
 
@@ -190,6 +194,9 @@ class Program:
     digest of each Python function that the plan names, ``code`` the digest of all that the stream's function reaches
     (``None``: not known). ``settings`` are session settings that change what the same plan computes.
 
+    ``environment`` is what the functions of operators get from their process: the name of its time zone, and of each
+    variable a digest, empty where it is not set. ``versions`` has those of Python and of the libraries they use.
+
     ``form`` is the version of its strings, ``needs_form`` the oldest one of a program that it can be compared with.
     """
 
@@ -201,6 +208,8 @@ class Program:
     output_schema: tuple[str, ...] = ()
     functions: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
     code: str | None = None
     form: int = 1
     needs_form: int = 1
@@ -226,6 +235,8 @@ class Program:
             output_schema=_texts(value.get("output_schema")),
             functions=dict(value.get("functions") or {}),
             settings=dict(value.get("settings") or {}),
+            environment=dict(value.get("environment") or {}),
+            versions=dict(value.get("versions") or {}),
             code=value.get("code"),
             form=int(value.get("form", 1)),
             needs_form=int(value.get("needs_form", 1)),

@@ -15,6 +15,7 @@ from itertools import zip_longest
 
 from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
 from slackwater.core.verdict import Change, Effect, Verdict
+from slackwater.diagnose.environment_changes import environment_changes
 from slackwater.diagnose.operator_changes import operator_changes, operator_words
 from slackwater.sources import kinds, kinds_of_format
 
@@ -117,6 +118,7 @@ def _changes(kept: Program, now: Program) -> Iterator[Change]:
         yield from operator_changes(before, after, now.output_mode)
     yield from _functions(kept, now)
     yield from _time_zone(kept, now)
+    yield from environment_changes(kept, now)
 
 
 def _with_new_names(kept: Program, now: Program) -> Program:

@@ -14,7 +14,7 @@ import json
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +24,15 @@ from slackwater.runtime.code_meaning import Callers, Definition, Meanings, Piece
 from slackwater.runtime.code_scopes import FUNCTIONS, Modules, Scope, vars_of
 from slackwater.runtime.code_text import write
 from slackwater.runtime.code_values import value_text
+from slackwater.runtime.variables_read import variables_read
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What a function takes from its process: environment variables that its code names, and libraries."""
+
+    variables: frozenset[str] = frozenset()
+    libraries: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,8 @@ class Reach:
 
     code: str
     functions: Mapping[str, str]
+    uses: Callable[[Iterable[str]], Uses] = field(default=lambda _: Uses(), compare=False, repr=False)
+    """What the functions with these names use."""
 
 
 def reach_of(function: Callable[..., Any]) -> Reach:
@@ -48,7 +59,7 @@ def reach_of(function: Callable[..., Any]) -> Reach:
     for value in bound:
         root += value_text(value, meanings.of_function, only_functions=False) or _type_of(value, meanings)
     graph = _Graph(meanings, root)
-    return Reach(graph.digest(root), graph.functions())
+    return Reach(graph.digest(root), graph.functions(), partial(graph.uses, root))
 
 
 def reach_of_file(file: Path) -> Reach:
@@ -57,7 +68,7 @@ def reach_of_file(file: Path) -> Reach:
     module = meanings.modules.parsed(file)
     root: list[Token] = [] if module is None else [Whole(module)]
     graph = _Graph(meanings, root)
-    return Reach(graph.digest(root), graph.functions())
+    return Reach(graph.digest(root), graph.functions(), partial(graph.uses, root))
 
 
 def _unwrapped(function: object) -> tuple[types.FunctionType | None, list[object]]:
@@ -144,6 +155,26 @@ class _Graph:
         for path in self._libraries():
             found.setdefault(path.rpartition(".")[2], {path})
         return {name: sha256(json.dumps(sorted(found[name])).encode()).hexdigest() for name in sorted(found)}
+
+    def uses(self, root: Iterable[Token], names: Iterable[str]) -> Uses:
+        """What functions with these names use; of names that the code does not show, such as that of a partial, all.
+
+        Not what the root itself does: that runs before the query.
+        """
+        first, wanted = set(root), set(names)
+        known = [
+            (name, Definition(scope))
+            for name, scope in (*self._defined(), *self._registered())
+            if Definition(scope) not in first
+        ]
+        pieces = self._reachable([piece for name, piece in known if name in wanted] or [piece for _, piece in known])
+        tokens = {token for piece in pieces for token in self._text(piece) if isinstance(token, str)}
+        paths = [token.removeprefix("library ") for token in tokens if token.startswith("library ")]
+        scopes = [piece.scope for piece in pieces if isinstance(piece, Definition)]
+        return Uses(
+            frozenset(name for one in scopes for name in variables_read(one.node, one.module.tree)),
+            frozenset(path.partition(".")[0] for path in paths),
+        )
 
     def _registered(self) -> Iterator[tuple[str, Scope]]:
         """What reached code registers as functions of SQL, by these names."""

@@ -25,6 +25,7 @@ from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.code_source import read_source
 from slackwater.runtime.library_code import library_trees, spec_of
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
+from slackwater.runtime.variables_read import variables_read
 from slackwater.sources import kinds
 from slackwater.storage.local import exists, is_file
 
@@ -327,78 +328,3 @@ def _formats_used(file: Path) -> set[str]:
         and isinstance(call.args[0].value, str)
     }
     return {name for kind in kinds() for name in kind.connectors if name in names}
-
-
-READING_METHODS = ("get", "pop", "setdefault", "__getitem__", "__contains__")
-
-
-def variables_read(tree: ast.AST) -> tuple[str, ...]:
-    """Names read by ``os.environ`` or ``os.getenv``, also where these were imported under another name, sorted."""
-    found = _Reads(_Aliases(tree))
-    found.visit(tree)
-    return tuple(sorted(found.names))
-
-
-class _Aliases(ast.NodeVisitor):
-    """What the file calls the module ``os``, its ``environ`` and its ``getenv``."""
-
-    def __init__(self, tree: ast.AST) -> None:
-        self.modules: set[str] = set()
-        self.mappings: set[str] = set()
-        self.functions: set[str] = set()
-        self.visit(tree)
-
-    def visit_Import(self, node: ast.Import) -> None:
-        self.modules.update(alias.asname or alias.name for alias in node.names if alias.name == "os")
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        if node.module != "os":
-            return
-        self.mappings.update(alias.asname or alias.name for alias in node.names if alias.name == "environ")
-        self.functions.update(alias.asname or alias.name for alias in node.names if alias.name == "getenv")
-
-    def is_mapping(self, node: ast.expr) -> bool:
-        return self._is(node, self.mappings, "environ")
-
-    def is_function(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Attribute) and node.attr in READING_METHODS:
-            return self.is_mapping(node.value)
-        return self._is(node, self.functions, "getenv")
-
-    def _is(self, node: ast.expr, names: set[str], attribute: str) -> bool:
-        if isinstance(node, ast.Name):
-            return node.id in names
-        return (
-            isinstance(node, ast.Attribute)
-            and node.attr == attribute
-            and isinstance(node.value, ast.Name)
-            and node.value.id in self.modules
-        )
-
-
-class _Reads(ast.NodeVisitor):
-    """Collects the names that are constants; a name that is computed is not known without running the file."""
-
-    def __init__(self, aliases: _Aliases) -> None:
-        self.names: set[str] = set()
-        self._aliases = aliases
-
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        if isinstance(node.ctx, ast.Load) and self._aliases.is_mapping(node.value):
-            self._add(node.slice)
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        if self._aliases.is_function(node.func):
-            for name in [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "key")]:
-                self._add(name)
-        self.generic_visit(node)
-
-    def visit_Compare(self, node: ast.Compare) -> None:
-        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and self._aliases.is_mapping(node.comparators[0]):
-            self._add(node.left)
-        self.generic_visit(node)
-
-    def _add(self, name: ast.expr) -> None:
-        if isinstance(name, ast.Constant) and isinstance(name.value, str):
-            self.names.add(name.value)

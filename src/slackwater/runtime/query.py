@@ -27,6 +27,7 @@ from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.loader import LoadedPipeline, place_in
 from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
 from slackwater.runtime.pipeline import StreamContext, StreamDefinition
+from slackwater.runtime.process_environment import with_environment
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.program import program_of
 from slackwater.runtime.unsupported import NotSupported, Unsupported, check_supported, unsupported_by
@@ -107,7 +108,8 @@ class BuiltStream:
         if self.reach is None:
             return None
         try:
-            return program_of(self.frame, self.definition.output_mode, self.reach.functions, self.reach.code)
+            program = program_of(self.frame, self.definition.output_mode, self.reach.functions, self.reach.code)
+            return with_environment(program, self.reach, self.frame.sparkSession)
         except unreadable as error:
             log.warning("the query cannot be compared", stream=self.definition.full_name, error=str(error))
             return None

@@ -82,6 +82,16 @@ GROUP = (
         Effect.CHANGES_ROWS,
     ),
     ChangeText(
+        "environment-changed",
+        "What a function that state depends on gets from its process has changed.",
+        "the time zone of the process, an environment variable that the function names, or a setting "
+        "`spark.executorEnv.*` differs. Of values only digests are recorded, of secrets nothing. Another version of "
+        "Python or of a library that the function uses, or another encoding of the locale, is a note.",
+        "rows of the kept state were computed with the old values. Those of variables and of the process's time zone "
+        "are not set again for a replay: it computes with the present ones.",
+        Effect.CHANGES_ROWS,
+    ),
+    ChangeText(
         "input-changed",
         "The rows that reach an operator with state come from elsewhere.",
         "the source, a union, an operator below, or a step that makes rows of others, such as explode, differs.",

@@ -1,0 +1,70 @@
+"""Compares what the Python functions of two programs get from their processes: time zone, variables, libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from slackwater.core.program import EXECUTOR_VARIABLE, TIME_ZONE, Program
+from slackwater.core.verdict import Change, Effect
+from slackwater.core.zones import is_same_zone
+
+CODE = "environment-changed"
+
+
+def environment_changes(kept: Program, now: Program) -> Iterator[Change]:
+    """The differences that matter for values in the kept state; none where one of both is not recorded."""
+    before, after = kept.environment, now.environment
+    if not before or not after:
+        return
+    if not is_same_zone(before[TIME_ZONE], after[TIME_ZONE]):
+        yield Change(
+            CODE,
+            Effect.CHANGES_ROWS,
+            f"Python functions ran in the time zone {before[TIME_ZONE]}, run in {after[TIME_ZONE]}; they computed rows "
+            f"of the kept state in the old one, which {TIME_ZONE}={before[TIME_ZONE]} brings back",
+            place=TIME_ZONE,
+            before=before[TIME_ZONE],
+            after=after[TIME_ZONE],
+            goal="rebuild",
+        )
+    for name in sorted({_variable_of(key) for key in {*before, *after} - {TIME_ZONE}}):
+        was, is_now = _digest(before, name), _digest(after, name)
+        # Of a variable that only the code of one of them names nothing is known; changed code is compared itself.
+        if was != is_now and (name in before) == (name in after):
+            yield _variable(name, was_set=bool(was), is_set=bool(is_now))
+    for name in sorted(kept.versions.keys() & now.versions.keys()):
+        if kept.versions[name] != now.versions[name]:
+            yield _version(name, kept.versions[name], now.versions[name])
+
+
+def _variable_of(key: str) -> str:
+    return key.removeprefix(EXECUTOR_VARIABLE)
+
+
+def _digest(environment: Mapping[str, str], name: str) -> str:
+    return environment.get(name, environment.get(f"{EXECUTOR_VARIABLE}{name}", ""))
+
+
+def _variable(name: str, *, was_set: bool, is_set: bool) -> Change:
+    words = "has another value" if was_set and is_set else "was not set, is set" if is_set else "was set, is not set"
+    return Change(
+        CODE,
+        Effect.CHANGES_ROWS,
+        f"environment variable {name} of Python functions {words}; they computed rows of the kept state with what it "
+        "was before",
+        place=name,
+        before="set" if was_set else "not set",
+        after="set" if is_set else "not set",
+        goal="rebuild",
+    )
+
+
+def _version(name: str, before: str, after: str) -> Change:
+    return Change(
+        CODE,
+        Effect.COMPATIBLE,
+        f"Python functions had {name} {before}, have {after}",
+        place=name,
+        before=before,
+        after=after,
+    )
