@@ -13,6 +13,7 @@ from slackwater.core.program import OperatorShape, Program, Traced, Window
 from slackwater.core.state_programs import made_by, with_started
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.operations.make_plan import make_plan
+from slackwater.runtime.process_environment import environment_of
 from slackwater.runtime.verdict import program_json
 from tests.support.homes import STREAM, HomeSpec
 from tests.support.rebuilds import BEGINNING, Project, StubReplayer, StubRuntime, make_project
@@ -155,3 +156,20 @@ def test_all_output_written_again_is_right_with_any_code(tmp_path: Path) -> None
     project.apply(project.plan("earliest"), OfHours(project.folder / "clicks.py"))
 
     assert _programs(project) == made_by(_windowed(3_600_000))
+
+
+def test_a_plan_says_what_functions_would_get_now_that_they_did_not_get(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    then = environment_of(["RATE", "SAME", "UNSET"], {}, {"TZ": "Asia/Tokyo", "RATE": "2", "SAME": "1"})
+    project = _project(tmp_path, made_by(program_json(Program(environment=then))))
+    for name, value in {"TZ": "Europe/Berlin", "RATE": "3", "SAME": "1"}.items():
+        monkeypatch.setenv(name, value)
+    changed = [one for one in project.plan().risks if one.endswith("with the environment that it is started in")]
+    assert len(changed) == 2
+    assert "ran in the time zone Asia/Tokyo, run in Europe/Berlin" in changed[0]
+    assert "environment variable RATE of Python functions has another value" in changed[1]
+
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setenv("RATE", "2")
+    assert not any("with the environment that it is started in" in one for one in project.plan().risks)

@@ -21,6 +21,7 @@ from slackwater.core.action import Action, Inverse
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.plan import OutputTreatment, Plan, Request, RowOrder, SourceStart
 from slackwater.core.profile import QueryProfile
+from slackwater.core.program import Program
 from slackwater.core.records import StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.core.sink import BackfillDirectory
@@ -214,6 +215,9 @@ class StubRuntime:
 
     def environment_read(self, reference: str) -> tuple[str, ...]:
         return environment_read(reference)
+
+    def environment_changes(self, workspace: Workspace, kept: Program, /) -> tuple[str, ...]:
+        return SparkRuntime(print).environment_changes(workspace, kept)
 
     def require_spark(self) -> None: ...
 

@@ -10,9 +10,11 @@ from slackwater.checkpoint.logs import loadable_batches
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import collector_off
 from slackwater.core.errors import DataError, SlackwaterError
+from slackwater.core.program import Program
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Cut
 from slackwater.core.snapshot import Snapshot
+from slackwater.core.state_programs import program_of_batch
 from slackwater.diagnose.number_line import findings_about
 from slackwater.ledger.recording.executed import executed
 from slackwater.ledger.recording.history import history_of, readers_of
@@ -54,7 +56,7 @@ def gather(
         stream=stream,
         checkpoint_seen=seen,
         recorded=_tried(lambda: history_of(ledger, stream)),
-        pipeline_read=_tried(lambda: PipelineFacts(reader.digest(reference), reader.environment_read(reference)))
+        pipeline_read=_tried(lambda: _pipeline_facts(workspace, stream, reference, reader))
         if reference and reader is not None
         else PipelineFacts(),
         directory=directory,
@@ -62,6 +64,16 @@ def gather(
         next_generation=max([*generations, *workspace.home.generation_numbers(stream.pipeline, stream.name)]) + 1,
         executed=tuple(executed(ledger, stream)) if with_executed else (),
     )
+
+
+def _pipeline_facts(
+    workspace: Workspace, stream: StreamRecord, reference: str, reader: PipelineReader
+) -> PipelineFacts:
+    ledger, name = workspace.ledger, stream.full_name
+    programs = next((one.programs for one in ledger.generations(name) if one.number == stream.current_generation), None)
+    newest = program_of_batch(programs, ledger.newest_entry(name, "commits"))
+    changed = reader.environment_changes(workspace, Program.from_json(newest)) if newest is not None else ()
+    return PipelineFacts(reader.digest(reference), reader.environment_read(reference), changed)
 
 
 def _tried(look: Callable[[], Fact]) -> Fact | Problem:

@@ -56,6 +56,19 @@ def environment_of(read: Iterable[str], given: Mapping[str, str], process: Mappi
     return {TIME_ZONE: process_zone(effective.get(TIME_ZONE)), **dict(sorted(found.items()))}
 
 
+def present_environment(kept: Program, settings: Mapping[str, str], process: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment that the functions of a recorded program would get now; without any none was recorded."""
+    if not kept.environment:
+        return {}
+    given = {
+        name.removeprefix(EXECUTOR_VARIABLE): value
+        for name, value in settings.items()
+        if name.startswith(EXECUTOR_VARIABLE)
+    }
+    named = [name for name in kept.environment if not name.startswith(EXECUTOR_VARIABLE)]
+    return environment_of(named, given, process)
+
+
 def _counts(name: str) -> bool:
     return name != TIME_ZONE and not is_secret_name(name)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from slackwater.core.program import Program
 from slackwater.core.records import StreamRecord
+from slackwater.diagnose.environment_changes import environment_changes
 from slackwater.ledger.workspace import Workspace
 from slackwater.runtime.loader import digest, environment_read, load
+from slackwater.runtime.process_environment import present_environment
 from slackwater.runtime.session_options import given_settings, require_spark, session_options
 
 if TYPE_CHECKING:
@@ -30,6 +34,11 @@ class SparkRuntime:
     def environment_read(self, reference: str) -> tuple[str, ...]:
         """Names of the environment variables that the pipeline file reads, sorted."""
         return environment_read(reference)
+
+    def environment_changes(self, workspace: Workspace, kept: Program, /) -> tuple[str, ...]:
+        """What the Python functions of a program would get from this process that is not as it was, in words."""
+        present = present_environment(kept, {**workspace.settings.spark, **self.spark}, os.environ)
+        return tuple(change.text for change in environment_changes(kept, replace(kept, environment=present)))
 
     def require_spark(self) -> None:
         """Raises EnvironmentMissing where Spark or Java is missing. Starts nothing."""

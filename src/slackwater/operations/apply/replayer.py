@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from slackwater.core.profile import QueryProfile
+from slackwater.core.program import Program
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.sink import BackfillDirectory
 from slackwater.core.targets import PositionTarget
@@ -120,6 +121,9 @@ class PipelineReader(Protocol):
 
     def environment_read(self, reference: str) -> tuple[str, ...]:
         """Names of the environment variables that the file reads, sorted."""
+
+    def environment_changes(self, workspace: Workspace, kept: Program, /) -> tuple[str, ...]:
+        """What the Python functions of a program would get from this process that is not as it was, in words."""
 
 
 class QueryRuntime(PipelineReader, Protocol):

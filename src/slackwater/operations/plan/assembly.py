@@ -39,6 +39,7 @@ from slackwater.operations.plan.notes import (
     risks_of,
     risks_of_backfill,
     risks_of_directory,
+    risks_of_environment,
     risks_of_others,
     risks_of_unmarked,
 )
@@ -97,15 +98,17 @@ def _risks(basis: Basis, scope: Scope) -> tuple[str, ...]:
         return risks_of_directory(basis.facts.pipeline.environment)
     if scope.added:
         return risks_of_backfill(basis.snapshot, basis.facts.pipeline.environment, scope.target)
-    return risks_of(
+    replays = scope.state.stateful and not scope.copied and scope.starts is None and scope.first <= scope.target
+    risks = risks_of(
         basis.snapshot,
         basis.query,
         () if scope.copied else basis.facts.pipeline.environment,
         following=scope.target + 1,
         pending=scope.pending,
         kept=scope.keeps_pending,
-        replays=scope.state.stateful and not scope.copied and scope.starts is None and scope.first <= scope.target,
+        replays=replays,
     )
+    return (*risks_of_environment(basis.facts.pipeline.changed), *risks) if replays else risks
 
 
 def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ...]:

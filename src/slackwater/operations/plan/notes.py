@@ -164,6 +164,11 @@ def risks_of(
     return (*risks, *_risks_of_sink(snapshot, following, pending))
 
 
+def risks_of_environment(changed: Sequence[str]) -> tuple[str, ...]:
+    """What of the environment of functions is not as it was, where batches are replayed."""
+    return tuple(f"{text}; apply replays with the environment that it is started in" for text in changed)
+
+
 def _risks_of_replay(profile: QueryProfile) -> list[str]:
     """What recomputed state can have otherwise."""
     risks = []

@@ -37,11 +37,13 @@ class PipelineFacts:
     """The pipeline file as it is now, read without running it. Empty where no file is known.
 
     ``digest`` is the SHA-256 of the file and the project's modules that it imports, in hexadecimal; ``environment`` has
-    the names of the variables that the file reads.
+    the names of the variables that the file reads. ``changed`` says what of the environment of functions is not as it
+    was when they made the newest state.
     """
 
     digest: str = ""
     environment: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
