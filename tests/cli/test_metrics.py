@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from dataclasses import replace
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import yaml
 
 from slackwater.cli.common.lag import has_read_all
 from slackwater.cli.verbs.run.metric_names import METRICS, STATES
-from slackwater.cli.verbs.run.metrics import RunMetrics
+from slackwater.cli.verbs.run.metrics import RunMetrics, served
 from slackwater.core.records import BatchRecord, BatchSource
 from slackwater.core.settings import load
 from slackwater.ledger.ledger import Ledger
@@ -209,3 +210,22 @@ def test_alerts_and_dashboard_use_metrics_that_are_served() -> None:
     missing = {"slackwater_batches_total", "slackwater_stream_readable", "slackwater_last_batch_timestamp_seconds",
                "slackwater_watermark_timestamp_seconds"}  # fmt: skip
     assert {name for name in {metric.name for metric in METRICS.values()} if name not in shown} == missing
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("127.0.0.1", 200), ("localhost:9", 200), ("[::1]:9", 200), ("rebound.example", 421), ("", 421)],
+)
+def test_the_page_answers_requests_to_this_machine_only(tmp_path: Path, host: str, status: int) -> None:
+    """A web site whose name leads to this machine is another one than the user's."""
+    metrics, _ = _metrics(tmp_path)
+
+    with served(metrics, "127.0.0.1", 0) as address:
+        connection = HTTPConnection(address.split("/")[2], timeout=10)
+        connection.request("GET", "/metrics", headers={"Host": host})
+        answer = connection.getresponse()
+        body = answer.read().decode()
+        connection.close()
+
+    assert answer.status == status
+    assert ("slackwater" in body) == (status == 200)

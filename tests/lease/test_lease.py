@@ -15,7 +15,7 @@ import pytest
 from slackwater.core.errors import LeaseHeld
 from slackwater.core.records import Holder, LeaseRecord
 from slackwater.ledger.lease.lease import Lease, wait_until_free
-from slackwater.ledger.lease.processes import this_process
+from slackwater.ledger.lease.processes import is_alive, this_process
 from slackwater.ledger.ledger import Ledger
 from tests.ledger.programs import Program, start_program
 from tests.support.ledgers import STREAM, Clock
@@ -253,3 +253,8 @@ def _wait_until(reached: Callable[[], bool]) -> None:
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def test_a_process_id_larger_than_any_is_not_alive() -> None:
+    """An edited lease holds a number that the system cannot take."""
+    assert not is_alive(2**40, 1)

@@ -18,10 +18,13 @@ from slackwater.core.unicode import is_unicode
 
 FILE_NAME = "slackwater.toml"
 MOST_RESTARTS = 1_000_000
+MOST_BYTES = 65_536
 SAFE_DIRECTORY = "SLACKWATER_SAFE_DIRECTORY"
 ROOT = 0
 _KINDS: Mapping[object, str] = {dict: "a table", list: "a list", str: "a string"}
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
+_LONG_KEY = re.compile(rb"""(?<![\w\-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w\-]++)[ \t]*+\.[ \t]*+){100}""")
+"""A dotted key: the parser's time and memory grow with the square of its parts."""
 _HOME_HINT = "choose another with --home, SLACKWATER_HOME, or home in slackwater.toml"
 KNOWN_KEYS = {"home", "ledger", "master", "log_level", "log_format", "connectors", "spark", "storage", "restarts"}
 
@@ -147,11 +150,17 @@ def _read(file: Path) -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - most homes have no such file
 
     try:
-        text = file.read_text(encoding="utf-8") if file.is_file() else None
-        values = tomllib.loads(text) if text is not None else {}
+        data = file.read_bytes() if file.is_file() else None
+        if data is not None and len(data) > MOST_BYTES:
+            raise _unparsable(file, f"it has more than {MOST_BYTES} bytes")
+        if data is not None and _LONG_KEY.search(data):
+            raise _unparsable(file, "a key has more than 100 parts")
+        values = tomllib.loads(data.decode()) if data is not None else {}
+        # A number in hexadecimal can have more digits than Python writes: refused here, not where it is shown.
+        repr(values)
     except (OSError, ValueError, RecursionError) as error:
         raise _unparsable(file, str(error)) from error
-    if text is None:
+    if data is None:
         raise _unparsable(file, "it is not a regular file")
     unknown = sorted(set(values) - KNOWN_KEYS)
     if unknown:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 from slackwater.core.records import UNDOING, OperationFiles, OperationRecord
+from slackwater.core.unicode import is_unicode
 from slackwater.storage.location import AnyLocation, Location
 from slackwater.storage.open import open_read_store
 from slackwater.storage.protocols import ReadStore
 
 PLAN_FILE = "plan.json"
 JOURNAL = "journal.jsonl"
+LATEST_MS = 2**53
 
 
 def read_operation(stream: str, folder: AnyLocation) -> OperationRecord | None:
@@ -20,23 +22,39 @@ def read_operation(stream: str, folder: AnyLocation) -> OperationRecord | None:
     """
     folder, store = Location(folder), open_read_store(folder)
     try:
-        goal = str(json.loads(store.read(PLAN_FILE))["goal"])
+        goal = _text(json.loads(store.read(PLAN_FILE))["goal"])
         lines = [json.loads(line) for line in _whole_lines(store)]
-        times = [int(line["at_ms"]) for line in lines] or [0]
+        times = [_time(line["at_ms"]) for line in lines] or [0]
         # Killed before its first line, unless it has a backup: then its journal was lost.
         end = lines[-1].get("end") if lines else "unknown" if store.exists("backup") else "refused"
+        end = _text(end) if end else None
         undoing = bool(lines) and lines[-1].get("state") in {"undoing", "undone"}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
     return OperationRecord(
         folder.name,
         stream,
         goal,
-        str(end) if end else UNDOING if undoing else "applying",
+        end or (UNDOING if undoing else "applying"),
         times[0],
         ended_ms=times[-1] if end else None,
         summary=str(folder / PLAN_FILE),
     )
+
+
+def _text(value: object) -> str:
+    text = str(value)
+    if not is_unicode(text):
+        raise ValueError(ascii(text))
+    return text
+
+
+def _time(value: float) -> int:
+    """Milliseconds that a database can hold."""
+    time = int(value)
+    if not 0 <= time <= LATEST_MS:
+        raise ValueError(time)
+    return time
 
 
 def files_in(folder: AnyLocation, *, home: str, stream_id: str) -> OperationFiles:

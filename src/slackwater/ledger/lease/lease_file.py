@@ -13,8 +13,8 @@ from slackwater.storage.location import AnyLocation
 from slackwater.storage.open import open_read_store, open_write_store
 
 LEASE_FILE = "lease.json"
-_INTEGER_LIMIT = 2**63
-"""Numbers go to a database, whose integers have 64 bits."""
+_INTEGER_LIMIT = 2**62
+"""Numbers go to a database, whose integers have 64 bits; the next fence number is larger than the last."""
 
 
 def read_lease_file(stream_folder: AnyLocation) -> LeaseRecord | None:

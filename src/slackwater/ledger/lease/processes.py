@@ -69,7 +69,7 @@ def is_alive(pid: int, started: int | None) -> bool:
 def _answers(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # OverflowError: larger than any process id
         return False
     except PermissionError:
         return True

@@ -6,6 +6,7 @@ when the page is asked for, as ``slackwater status`` reads them; two requests wi
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,6 +19,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    make_wsgi_app,
     start_http_server,
 )
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -32,9 +34,12 @@ from slackwater.core.settings import Settings
 from slackwater.ledger.workspace import open_workspace
 
 if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
     from slackwater.runtime.runner import RunDisplay
 
 READ_AGAIN_S = 5.0
+LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
 STREAM = ("pipeline", "stream")
 
 Clock = Callable[[], float]
@@ -229,6 +234,19 @@ _VALUES: Mapping[str, Callable[[StreamStatus, _Seen, float], Values]] = {
 }
 
 
+def _for_local_hosts(page: WSGIApplication) -> WSGIApplication:
+    """The page only for requests to a name of this machine: a web site can make its own name lead here."""
+
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        name = re.sub(r":\d*$", "", environ.get("HTTP_HOST", "")).strip("[]").lower()
+        if name in LOCAL_HOSTS:
+            return page(environ, start_response)
+        start_response("421 Misdirected Request", [("Content-Type", "text/plain")])
+        return [b"the metrics page is only for requests to this machine\n"]
+
+    return answer
+
+
 @contextmanager
 def served(metrics: RunMetrics, host: str, port: int) -> Iterator[str]:
     """Serve the metrics while the block runs; the address of the page. ``port`` 0: a free one.
@@ -237,6 +255,8 @@ def served(metrics: RunMetrics, host: str, port: int) -> Iterator[str]:
     """
     try:
         server, thread = start_http_server(port, host, metrics.registry)
+        if host in LOCAL_HOSTS:
+            server.set_app(_for_local_hosts(make_wsgi_app(metrics.registry)))
     except OSError as error:
         raise EnvironmentMissing(
             "metrics-port",
