@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,7 @@ from tests.support.homes import make_home, watermark_ms
     [
         ("append", ("Aggregate",), True),
         ("update", ("Aggregate",), True),
-        ("complete", ("Aggregate",), False),
-        ("complete", ("Aggregate", "Deduplicate"), True),
-        ("append", ("GlobalLimit",), False),
+        ("append", ("Join",), True),
         ("append", (), False),
         ("append", None, True),
         ("complete", None, False),
@@ -30,6 +29,9 @@ def test_by_mode_and_operators(tmp_path: Path, mode: str, operators: tuple[str, 
     home = make_home(tmp_path)
     logs = read_logs(LocalStore(home / "streams/clicks/per_page/checkpoints/0001"))
     profile = None if operators is None else QueryProfile(operators, (600_000,), (), None, ("files",))
+    if profile is not None:
+        silent = replace(profile, asks_for_batches=False)
+        assert no_data_entry(logs, silent, mode, enabled=True, now_ms=1) is None
 
     entry = no_data_entry(logs, profile, mode, enabled=True, now_ms=1)
 

@@ -16,10 +16,6 @@ from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.profile import QueryProfile
 
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
-WITHOUT_NO_DATA_BATCH = frozenset({"GlobalLimit"})
-"""Stateful operators that never ask for a batch without data."""
-WITHOUT_NO_DATA_BATCH_IN_COMPLETE = WITHOUT_NO_DATA_BATCH | {"Aggregate"}
-"""In complete mode an aggregation drops no group and so asks for none (``StateStoreSaveExec``)."""
 
 
 def no_data_entry(
@@ -28,7 +24,7 @@ def no_data_entry(
     """The entry of ``offsets/`` of the pending no-data batch, ``None`` if there is none.
 
     ``profile`` ``None``: the query's operators are unknown, and a checkpoint with state counts as one that has an
-    operator on event time: a batch without data changes nothing where no operator asks for it. ``enabled`` is the
+    operator on event time. ``enabled`` is the
     setting ``spark.sql.streaming.noDataMicroBatches.enabled``.
     """
     entry, commit = logs.newest_offset, logs.newest_commit
@@ -45,8 +41,6 @@ def no_data_entry(
 
 
 def _asks_for_batches(profile: QueryProfile | None, output_mode: str) -> bool:
-    complete = output_mode == "complete"
     if profile is None:
-        return not complete
-    without = WITHOUT_NO_DATA_BATCH_IN_COMPLETE if complete else WITHOUT_NO_DATA_BATCH
-    return bool(profile.watermark_delays_ms) and bool(set(profile.operators) - without)
+        return output_mode != "complete"
+    return bool(profile.watermark_delays_ms) and bool(profile.operators) and profile.asks_for_batches

@@ -26,6 +26,8 @@ class QueryProfile:
     ``reads_tables``: what is not a stream reaches state, a table that is joined, and each batch reads it as it is then.
     ``random`` names what state is made of that is another value each time it is computed, such as ``rand``.
     ``late_in_chain``: an operator returns rows that the stateful one behind it drops as late.
+    ``asks_for_batches``: Spark runs a batch without data when the watermark advances (``shouldRunAnotherBatch`` of a
+    stateful operator); where it is unknown, it counts as true.
     ``session_gap_ms`` is the constant gap of the session windows that are the query's only state, ``None`` for others.
     ``window_starts_ms``: windows of one length, the query's only state, start each so many milliseconds, and one of
     them at the second number after the epoch; ``None`` for others.
@@ -42,6 +44,7 @@ class QueryProfile:
     late_in_chain: bool = False
     by_order: tuple[str, ...] = ()
     reads_tables: bool = False
+    asks_for_batches: bool = True
     session_gap_ms: int | None = None
     window_starts_ms: tuple[int, int] | None = None
     spark_version: str = ""
@@ -73,6 +76,7 @@ class QueryProfile:
             "rows_digest": self.rows_digest,
             "source_logs": list(self.source_logs),
             **{name: value for name, value in rare.items() if value},
+            "asks_for_batches": self.asks_for_batches,
             "session_gap_ms": self.session_gap_ms,
             "window_starts_ms": None if self.window_starts_ms is None else list(self.window_starts_ms),
             "spark_version": self.spark_version,
@@ -94,6 +98,7 @@ class QueryProfile:
             late_in_chain=bool(value.get("late_in_chain", False)),
             by_order=tuple(value.get("by_order", ())),
             reads_tables=bool(value.get("reads_tables", False)),
+            asks_for_batches=bool(value.get("asks_for_batches", True)),
             session_gap_ms=value.get("session_gap_ms"),
             window_starts_ms=None if starts is None else (starts[0], starts[1]),
             spark_version=str(value.get("spark_version", "")),

@@ -103,6 +103,30 @@ def join_retention_ms(nodes: Sequence[Any], join: Any) -> int | None:
     return max(of_left, of_right, of_left + of_right, 0)
 
 
+def evicts_by_time(join: Any) -> bool:
+    """Whether Spark removes rows of a side of a join when the watermark advances.
+
+    It does if event time is a key of the join, or if the condition bounds the event time of a side by columns of the
+    other one (``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``). ``join`` is a node of the optimised
+    plan, whose condition has the filters above the join.
+    """
+    if join.condition().isEmpty():
+        return False
+    if _joins_by_time(join.condition().get()):
+        return True
+    return any(
+        any(column.metadata().contains(DELAY) for column in elements(side.output()))
+        and _is_bounded(join, side.outputSet(), other.outputSet())
+        for side, other in ((join.left(), join.right()), (join.right(), join.left()))
+    )
+
+
+def _is_bounded(join: Any, columns: Any, of_other: Any) -> bool:
+    watermark = active_jvm().scala.Option.apply(PROBES_MS[0])
+    helper = active_jvm().org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
+    return bool(helper.getStateValueWatermark(columns, of_other, join.condition(), watermark).isDefined())
+
+
 def _kept_behind_ms(join: Any, column: Any, side: Any, other: Any) -> int | None:
     """How far behind the watermark a side keeps rows, as Spark computes it: linear, and from the watermarked column."""
     helper = active_jvm().org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from slackwater.core.masking import mask_setting
 from slackwater.core.profile import QueryProfile
 from slackwater.runtime.event_time_bounds import (
+    evicts_by_time,
     join_retention_ms,
     session_gap_ms,
     window_retention_ms,
@@ -95,7 +96,7 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
     sources = tuple(str(source.sourceName()) for source in streaming_sources(plan))
     retention = _retention_ms(nodes, operators, windows)
     digest, logs = rows_digest(frame, code), tuple(source_logs(plan))
-    below = _below_state(frame)
+    below = _below_state(frame, output_mode)
     aggregates = [node for node in nodes if _stateful_name(node)] if operators == ("Aggregate",) else []
     return QueryProfile(
         operators,
@@ -109,6 +110,7 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
         late_in_chain=len(operators) > 1 and late_in_chain(frame, output_mode),
         by_order=below.by_order,
         reads_tables=below.reads_tables,
+        asks_for_batches=below.asks_for_batches,
         session_gap_ms=session_gap_ms(nodes, aggregates),
         window_starts_ms=window_starts_ms(nodes) if aggregates and len(windows) == 1 else None,
         spark_version=str(frame.sparkSession.version),
@@ -286,17 +288,19 @@ class _BelowState:
     """What the state of a query is made of that a replay may compute otherwise, in the order of the plan.
 
     ``random``: names of functions with another value each time. ``by_order``: names of aggregates whose result depends
-    on the order of rows. ``reads_tables``: batch relations are read, in each batch as they are then. Spark's current
-    time is none of it: a batch has the time that its entry in ``offsets/`` records, and a replay runs it with this
-    entry (``MicroBatchExecution``, ``CurrentBatchTimestamp``).
+    on the order of rows. ``reads_tables``: batch relations are read, in each batch as they are then.
+    ``asks_for_batches`` is as in ``QueryProfile``. Spark's current time is none of it: a batch has the time that its
+    entry in ``offsets/`` records, and a replay runs it with this entry (``MicroBatchExecution``,
+    ``CurrentBatchTimestamp``).
     """
 
     random: tuple[str, ...] = ()
     by_order: tuple[str, ...] = ()
     reads_tables: bool = False
+    asks_for_batches: bool = False
 
 
-def _below_state(frame: DataFrame) -> _BelowState:
+def _below_state(frame: DataFrame, output_mode: str) -> _BelowState:
     """What of a query's state a replay may compute otherwise.
 
     Read from the optimised plan, which has only columns that are used, and filters where Spark applies them.
@@ -311,7 +315,26 @@ def _below_state(frame: DataFrame) -> _BelowState:
         tuple(dict.fromkeys(_below(plan, reaches=False))),
         tuple(dict.fromkeys(name for node in stateful for name in _by_order(node))),
         any(_reads_table(one) for node in stateful for one in _with_subqueries(node)),
+        any(_asks_for_batches(node, output_mode) for node in stateful),
     )
+
+
+def _asks_for_batches(node: Any, output_mode: str) -> bool:
+    """Whether Spark runs a batch without data for this operator when the watermark advances.
+
+    Source: ``shouldRunAnotherBatch`` of the physical operators, Spark 3.5-4.3. Other operators, such as a limit, never
+    ask.
+    """
+    name = class_name(node)
+    if name == "Aggregate":
+        return output_mode != "complete"
+    if name == "Join":
+        return evicts_by_time(node)
+    if name.startswith("FlatMapGroups"):
+        return "NoTimeout" not in str(node.timeout().getClass().getName())
+    if name.startswith("TransformWithState"):
+        return "NoTime" not in str(node.timeMode().getClass().getName())
+    return name.startswith("Deduplicate")
 
 
 def _with_subqueries(plan: Any) -> Iterator[Any]:

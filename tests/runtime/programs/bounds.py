@@ -98,4 +98,6 @@ if not spark.version.startswith("3."):
     QUERIES["session of the end of a window"] = sessions(ends, "at", "'4 minutes'")
 profiles = {name: profile_of(frame) for name, frame in QUERIES.items()}
 found = {name: (one.retention_ms, one.session_gap_ms, one.window_starts_ms) for name, one in profiles.items()}
-sys.stdout.write(json.dumps(found))
+silent = [name for name, one in profiles.items() if not one.asks_for_batches]
+complete = profile_of(QUERIES["tumbling"], output_mode="complete")
+sys.stdout.write(json.dumps({"found": found, "silent": silent, "complete": complete.asks_for_batches}))
