@@ -186,6 +186,7 @@ CATALOGUE: Mapping[str, Failure] = {
         "add withWatermark before it, have its column in the key, or use dropDuplicatesWithinWatermark: "
         "`inspect` shows the watermark",
     ),
+    "WM-10": Failure("The watermark drops rows as late"),
     "VER-01": Failure("A log has a version that this Spark cannot read"),
     "VER-02": Failure("A newer Spark continues"),
     "VER-03": Failure("An older Spark continues"),
