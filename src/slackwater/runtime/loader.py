@@ -24,6 +24,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.code_source import read_source
 from slackwater.runtime.library_code import library_trees, spec_of
+from slackwater.runtime.other_programs import refuse_other_program
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.runtime.variables_read import variables_read
 from slackwater.sources import kinds
@@ -102,6 +103,7 @@ def load(reference: str, ledger: Ledger | None = None, given: Mapping[str, str] 
     PipelineError where there is no such file, it cannot be imported, or it defines no pipeline or several;
     Refused where a query's checkpoint is not that of its stream in the ledger.
     """
+    refuse_other_program(locate(reference)[0])
     if is_application(reference):
         captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger, given or {})
         return captured

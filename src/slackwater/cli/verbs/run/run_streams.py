@@ -29,7 +29,8 @@ from slackwater.core.settings import Settings
 from slackwater.core.units import iso_text
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.check_home import Consent, check_home
-from slackwater.runtime.loader import is_application, load
+from slackwater.runtime.loader import is_application, load, locate
+from slackwater.runtime.other_programs import refuse_other_program
 from slackwater.runtime.session_options import given_settings, require_spark, session_options
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def run_application(
             hint="give the application its own arguments after --",
         )
     running = import_module(_APPLICATION)
+    refuse_other_program(locate(reference)[0])
     given = given_settings(settings, options.master, options.spark)
     request = running.ApplicationRun(reference, options.seconds, frozenset(options.accepted), given)
     with open_workspace(settings, create=True) as workspace:
