@@ -112,13 +112,23 @@ def evicts_by_time(join: Any) -> bool:
     """
     if join.condition().isEmpty():
         return False
-    if _joins_by_time(join.condition().get()):
+    if _has_key_of_event_time(join):
         return True
     return any(
         any(column.metadata().contains(DELAY) for column in elements(side.output()))
         and _is_bounded(join, side.outputSet(), other.outputSet())
         for side, other in ((join.left(), join.right()), (join.right(), join.left()))
     )
+
+
+def _has_key_of_event_time(join: Any) -> bool:
+    """Whether a key of the join is an event-time column itself: Spark has no watermark for a function of the column."""
+    found = active_jvm().org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys.unapply(join)
+    if found.isEmpty():
+        return False
+    # The tuple starts with the type of the join, the keys of the left side and the keys of the right side.
+    keys = [key for side in (1, 2) for key in elements(found.get().productElement(side))]
+    return any(class_name(key) == ATTRIBUTE and key.metadata().contains(DELAY) for key in keys)
 
 
 def _is_bounded(join: Any, columns: Any, of_other: Any) -> bool:

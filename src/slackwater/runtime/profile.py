@@ -332,6 +332,9 @@ def _asks_for_batches(node: Any, output_mode: str) -> bool:
         return evicts_by_time(node)
     if name.startswith("FlatMapGroups"):
         return "NoTimeout" not in str(node.timeout().getClass().getName())
+    if name.startswith("TransformWithStateInP"):
+        # The operators for Python ask in each time mode, the operator of the JVM only in those with timers.
+        return True
     if name.startswith("TransformWithState"):
         return "NoTime" not in str(node.timeMode().getClass().getName())
     return name.startswith("Deduplicate")

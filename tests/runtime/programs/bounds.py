@@ -83,6 +83,8 @@ QUERIES = {
     "bound in a filter above": joined("d = e").where("b BETWEEN a AND a + INTERVAL 20 MINUTES"),
     "filter above": joined(WITHIN).where("m > k"),
     "event time as a key": joined("d = e AND a = b"),
+    "truncated event time as a key": joined("d = e AND date_trunc('hour', a) = date_trunc('hour', b)"),
+    "event time as a null-safe key": joined("d = e AND a <=> b"),
     "bound of another column": joined("d = e AND b BETWEEN o AND o + INTERVAL 20 MINUTES"),
     "joined, then counted": windows(joined(WITHIN).withColumnRenamed("d", "device"), "a", "1 hour"),
     "rollup": marked().rollup(F.window("at", "1 hour"), "device").count(),
