@@ -50,8 +50,8 @@ CHECK = Check(
     risk="loss",
     where="batches {it.first} to {it.last}",
     expected="rows within the delay of the watermark",
-    found="{it.rows} rows that were older",
-    at_stake="{it.rows} rows are in no result",
+    found="{it.rows} rows or more that were older",
+    at_stake="{it.rows} rows or more are in no result",
     advice="give the watermark a longer delay for rows to come; backfill the range of those that were dropped",
     needs=("history",),
 )
