@@ -92,6 +92,34 @@ def test_a_short_secret_is_replaced_as_a_whole_word_only() -> None:
     assert known.replaced("user/kafka@db from kafkaesque", "***") == "user/***@db from kafkaesque"
 
 
+@pytest.mark.parametrize("text", ["bytes \udcff and S3cr3tValue", "a high \ud800 and S3cr3tValue \udcfe"])
+def test_a_text_with_surrogates_is_searched(text: str) -> None:
+    known = KnownSecrets()
+    known.remember("password", "S3cr3tValue")
+    assert known.replaced(text, "***") == text.replace("S3cr3tValue", "***")
+
+
+def test_an_environment_that_is_not_utf_8_stops_no_command(tmp_path: Path) -> None:
+    variables = {**os.environb, b"FOO_TOKEN": b"\xff\xfeabcdefgh", b"URL": b"postgresql://\xff:\xfesecret99@db/x"}
+    command: list[str | bytes] = [sys.executable, "-m", "slackwater", "inspect", b"missing-\xff\xfeabcdefgh"]
+    ended = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, check=False)
+    assert b"Traceback" not in ended.stderr
+    assert b"abcdefgh" not in ended.stderr
+
+
+@pytest.mark.parametrize("unit", ["a://b:", "jdbc:oracle:x:", 'password="', "a://b:c@", "token:'", "x.y-"])
+def test_the_time_to_remember_grows_with_the_value_only(unit: str) -> None:
+    def taken(count: int) -> float:
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            KnownSecrets().remember("option", unit * count)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert taken(64_000 // len(unit)) < 8 * taken(16_000 // len(unit)) + 0.05
+
+
 def test_the_time_grows_with_the_text_only() -> None:
     known = KnownSecrets()
     for number in range(500):

@@ -39,8 +39,12 @@ _QUOTED = r""""((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.)*+)'"""
 _BARE = r"""([^\s,;&"'(){}\[\]<>]++)"""
 _PART = re.compile(rf"""(?i)(?<![/\w.\-])["']?{SENSITIVE_NAME}["']?\s*+(?:=>?|:|%3D)\s*+(?:{_QUOTED}|{_BARE})""")
 """``name=value`` within a value: an entry of JAAS, the query of a URL, JSON."""
-_LOGIN = re.compile(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,30}://([^\s/:@\"]*):([^\s\"]*)@")
-_ORACLE = re.compile(r"(?i)\bjdbc:oracle:\w+:([^\s/@]+)/([^\s@]+)@")
+_LOGINS = (
+    re.compile(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,30}://([^/:@]{0,256}):"),
+    re.compile(r"(?i)\bjdbc:oracle:\w{1,16}:([^/@]{1,256})/"),
+)
+"""What comes before the password in a word up to its last @: an unescaped password may contain / and @."""
+_WORD_END = re.compile(r"[\s\"]+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _PLAIN = re.compile(
     r"(?i)true|false|none|null|default|required|[+-]?\d{1,9}(?:\.\d+)?|(?:env|file):.*|\*+|(?:[a-z_]\w*\.){2,}[A-Z]\w*"
@@ -71,17 +75,20 @@ class KnownSecrets:
         """The text with every remembered secret replaced. The time grows with the length of the text only."""
         if not self._values:
             return text
+        searched = _without_surrogates(text)
         parts, end = [], 0
-        for start, stop in self._found(text):
+        for start, stop in self._found(searched):
             parts += [text[end:start], by]
             end = stop
         return "".join((*parts, text[end:])) if parts else text
 
     def _add(self, secret: str, login: str) -> None:
+        in_ascii = ascii(secret)[1:-1]
+        secret = _without_surrogates(secret)
         if secret in self._values or len(secret) < _SHORTEST or _PLAIN.fullmatch(secret):
             return
         self._values.add(secret)
-        self._forms = sorted({*self._forms, *_forms(secret, login)})
+        self._forms = sorted({*self._forms, in_ascii, *_forms(secret, _without_surrogates(login))})
         self._search = None
 
     def _found(self, text: str) -> Iterator[tuple[int, int]]:
@@ -90,6 +97,11 @@ class KnownSecrets:
         for index, start, stop in self._search.find_matches_as_indexes(text):
             if len(self._forms[index]) >= _SHORT or _is_word(text, start, stop):
                 yield start, stop
+
+
+def _without_surrogates(text: str) -> str:
+    """As many characters, which UTF-8 has: bytes of the environment that are no UTF-8 are surrogates in Python."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _is_word(text: str, start: int, stop: int) -> bool:
@@ -108,10 +120,12 @@ def _secrets_in(name: str, value: str) -> Iterator[tuple[str, str]]:
             yield unquote(bare), ""
         else:
             yield _ESCAPED.sub(r"\1", single if double is None else double), ""
-    for pattern in (_LOGIN, _ORACLE):
-        for login in pattern.finditer(value):
-            yield login[2], login[1]
-            yield unquote(login[2]), unquote(login[1])
+    for word in _WORD_END.split(value):
+        address = word.rpartition("@")[0]
+        for login in filter(None, (pattern.search(address) for pattern in _LOGINS)):
+            secret = address[login.end() :]
+            yield secret, login[1]
+            yield unquote(secret), unquote(login[1])
 
 
 def _is_path(value: str) -> bool:
@@ -143,7 +157,7 @@ def _forms(secret: str, login: str) -> Iterable[str]:
         *(re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), one) for one in percent),
     }
     for plain in (secret, *([f"{login}:{secret}"] if login else [])):
-        data = plain.encode("utf-8", "surrogatepass")
+        data = plain.encode()
         forms |= {base64.b64encode(data).decode().rstrip("="), base64.urlsafe_b64encode(data).decode().rstrip("=")}
     return forms
 

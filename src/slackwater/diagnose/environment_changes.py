@@ -16,15 +16,16 @@ def environment_changes(kept: Program, now: Program) -> Iterator[Change]:
     before, after = kept.environment, now.environment
     if not before or not after:
         return
-    if not is_same_zone(before[TIME_ZONE], after[TIME_ZONE]):
+    zone, zone_now = before.get(TIME_ZONE), after.get(TIME_ZONE)
+    if zone and zone_now and not is_same_zone(zone, zone_now):
         yield Change(
             CODE,
             Effect.CHANGES_ROWS,
-            f"Python functions ran in the time zone {before[TIME_ZONE]}, run in {after[TIME_ZONE]}; they computed rows "
-            f"of the kept state in the old one, which {TIME_ZONE}={before[TIME_ZONE]} brings back",
+            f"Python functions ran in the time zone {zone}, run in {zone_now}; they computed rows of the kept state in "
+            f"the old one, which {TIME_ZONE}={zone} brings back",
             place=TIME_ZONE,
-            before=before[TIME_ZONE],
-            after=after[TIME_ZONE],
+            before=zone,
+            after=zone_now,
             goal="rebuild",
         )
     for name in sorted({_variable_of(key) for key in {*before, *after} - {TIME_ZONE}}):
