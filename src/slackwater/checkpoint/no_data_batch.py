@@ -24,8 +24,8 @@ def no_data_entry(
     """The entry of ``offsets/`` of the pending no-data batch, ``None`` if there is none.
 
     ``profile`` ``None``: the query's operators are unknown, and a checkpoint with state counts as one that has an
-    operator on event time. ``enabled`` is the
-    setting ``spark.sql.streaming.noDataMicroBatches.enabled``.
+    operator on event time. ``enabled`` is the setting
+    ``spark.sql.streaming.noDataMicroBatches.enabled``.
     """
     entry, commit = logs.newest_offset, logs.newest_commit
     if entry is None or entry.metadata is None or commit is None or logs.planned != logs.committed:

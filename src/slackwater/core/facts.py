@@ -211,6 +211,14 @@ class Facts:
     code: Fact[Judged] | None = None
 
     @property
+    def batches(self) -> tuple[BatchRecord, ...]:
+        """The recorded batches of the generation in use, newest last; none where the history is unknown."""
+        if isinstance(self.history, Unknown):
+            return ()
+        generation = self.snapshot.generation.number
+        return tuple(one for one in self.history.batches if one.generation == generation)
+
+    @property
     def marks(self) -> Marks:
         """The number line, with the sink's mark."""
         return self.snapshot.marks

@@ -62,7 +62,6 @@ def load(
     if file is not None:
         _check_owner(file, environment)
     values = _read(file) if file else {}
-    _remember_secrets(values)
     base = file.parent if file else folder
     return Settings(
         home=_home(home, environment, values, base, folder),
@@ -83,9 +82,7 @@ def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str
     if file is None:
         return {}
     _check_owner(file, environment)
-    values = _read(file)
-    _remember_secrets(values)
-    return _spark(values, file)
+    return _spark(_read(file), file)
 
 
 def _remember_secrets(values: Mapping[str, Any], table: str = "") -> None:
@@ -162,6 +159,7 @@ def _read(file: Path) -> dict[str, Any]:
         raise _unparsable(file, str(error)) from error
     if data is None:
         raise _unparsable(file, "it is not a regular file")
+    _remember_secrets(values)
     unknown = sorted(set(values) - KNOWN_KEYS)
     if unknown:
         raise SettingsError(

@@ -116,7 +116,7 @@ def evicts_by_time(join: Any) -> bool:
         return True
     return any(
         any(column.metadata().contains(DELAY) for column in elements(side.output()))
-        and _is_bounded(join, side.outputSet(), other.outputSet())
+        and _state_watermark_ms(join, side.outputSet(), other, PROBES_MS[0]) is not None
         for side, other in ((join.left(), join.right()), (join.right(), join.left()))
     )
 
@@ -131,23 +131,21 @@ def _has_key_of_event_time(join: Any) -> bool:
     return any(class_name(key) == ATTRIBUTE and key.metadata().contains(DELAY) for key in keys)
 
 
-def _is_bounded(join: Any, columns: Any, of_other: Any) -> bool:
-    watermark = active_jvm().scala.Option.apply(PROBES_MS[0])
+def _state_watermark_ms(join: Any, columns: Any, other: Any, watermark_ms: int) -> int | None:
+    """The time up to which Spark removes rows by these columns of a side; ``None``: the condition has no bound."""
     helper = active_jvm().org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
-    return bool(helper.getStateValueWatermark(columns, of_other, join.condition(), watermark).isDefined())
+    watermark = active_jvm().scala.Option.apply(watermark_ms)
+    kept = helper.getStateValueWatermark(columns, other.outputSet(), join.condition(), watermark)
+    return int(kept.get()) if kept.isDefined() else None
 
 
 def _kept_behind_ms(join: Any, column: Any, side: Any, other: Any) -> int | None:
     """How far behind the watermark a side keeps rows, as Spark computes it: linear, and from the watermarked column."""
-    helper = active_jvm().org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
-    option = active_jvm().scala.Option
     found = set()
     for watermark_ms in PROBES_MS:
         for columns in (side.outputSet(), column.references()):
-            kept = helper.getStateValueWatermark(
-                columns, other.outputSet(), join.condition(), option.apply(watermark_ms)
-            )
-            found.add(watermark_ms - int(kept.get()) if kept.isDefined() else None)
+            kept_ms = _state_watermark_ms(join, columns, other, watermark_ms)
+            found.add(None if kept_ms is None else watermark_ms - kept_ms)
     return found.pop() if len(found) == 1 else None
 
 

@@ -276,8 +276,8 @@ def _keep_option(given: Given, bound: Mapping[str, Any]) -> None:
 def _keep_options(given: Given, bound: Mapping[str, Any]) -> None:
     for key, value in bound.get("options", {}).items():
         if value is not None:
-            # As PySpark's ``to_str`` passes a bool to Spark.
             KNOWN_SECRETS.remember(key, value)
+            # As PySpark's ``to_str`` passes a bool to Spark.
             given.options[key.lower()] = str(value).lower() if isinstance(value, bool) else str(value)
 
 

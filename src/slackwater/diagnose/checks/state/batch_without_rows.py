@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from slackwater.core.facts import Facts, Unknown
+from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.core.records import BatchRecord
 from slackwater.core.units import counted
@@ -42,10 +42,9 @@ class Unread(NamedTuple):
 def find(facts: Facts) -> Iterator[Unread]:
     """The recorded batches of this generation without rows, though a source has moved."""
     output = facts.snapshot.output
-    if isinstance(facts.history, Unknown) or (output.batches_skipped and not output.skipped_are_read):
+    if output.batches_skipped and not output.skipped_are_read:
         return
-    generation = facts.snapshot.generation.number
-    unread = [one.batch_id for one in facts.history.batches if one.generation == generation and _read_nothing(one)]
+    unread = [one.batch_id for one in facts.batches if _read_nothing(one)]
     if unread:
         later = facts.marks.committed - unread[0] + 1 > len(unread) and not output.can_cut
         yield Unread(unread[0], len(unread), _DOUBLED if later else "")

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from slackwater.core.facts import Facts, Unknown
+from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
 
@@ -31,10 +31,7 @@ class Idle(NamedTuple):
 
 def find(facts: Facts) -> Iterator[Idle]:
     """Sources without a row where others had some, and the watermark is the same in all batches."""
-    if isinstance(facts.history, Unknown):
-        return
-    generation = facts.snapshot.generation.number
-    batches = [one for one in facts.history.batches if one.generation == generation and one.input_rows][-_BATCHES:]
+    batches = [one for one in facts.batches if one.input_rows][-_BATCHES:]
     if len(batches) < _BATCHES or len({one.watermark_ms for one in batches}) > 1 or batches[0].watermark_ms is None:
         return
     # Sources are compared by position, so that their number must not have changed.

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from slackwater.core.facts import Facts, Unknown
+from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
 
@@ -33,10 +33,7 @@ class Late(NamedTuple):
 
 def find(facts: Facts) -> Iterator[Late]:
     """The batches of the generation in use that dropped rows."""
-    if isinstance(facts.history, Unknown):
-        return
-    generation = facts.snapshot.generation.number
-    late = [one for one in facts.history.batches if one.generation == generation and one.late_rows]
+    late = [one for one in facts.batches if one.late_rows]
     if late:
         yield Late(sum(one.late_rows for one in late), len(late), late[0].batch_id, late[-1].batch_id)
 
