@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -50,6 +51,14 @@ _OURS = ("SLACKWATER_HOME", "SLACKWATER_LEDGER", "SLACKWATER_MASTER", "SLACKWATE
 def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _OURS:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A copy of this file alone, in another folder, is tested too, there without the package.
+    if known := sys.modules.get("slackwater.core.known_secrets"):
+        for name, value in vars(known.KnownSecrets()).items():
+            monkeypatch.setattr(known.KNOWN_SECRETS, name, value)
 
 
 def pytest_configure(config: pytest.Config) -> None:

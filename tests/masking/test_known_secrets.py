@@ -78,6 +78,8 @@ def test_a_secret_is_taken_from(name: str, value: str) -> None:
         ("password", "env:PGPASSWORD"),
         ("GOOGLE_APPLICATION_CREDENTIALS", __file__),
         ("path", "/lake/out"),
+        ("password", "secret"),
+        ("spark.token", "credentials"),
     ],
 )
 def test_no_secret_is_taken_from(name: str, value: str) -> None:

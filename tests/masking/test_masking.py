@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.core.masking import MASK, mask, mask_setting
 
 HIDDEN = "hunter2/+Zq9"
@@ -108,3 +109,8 @@ def test_the_work_grows_no_faster_than_the_text(piece: str, before: str) -> None
         return min(found)
 
     assert seconds(16_000) < 0.05 + 12 * seconds(4_000)
+
+
+def test_a_weak_password_uncovers_no_other() -> None:
+    KNOWN_SECRETS.remember("password", "secret")
+    assert "hunter2" not in mask(f"spark.hadoop.fs.s3a.secret.key={HIDDEN}")

@@ -19,10 +19,11 @@ from urllib.parse import quote, quote_plus, unquote
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-SENSITIVE_NAME = (
-    r"(?=[\w.\-]*?(?:secret|passw(?:or)?d|pwd|passphrase|token|credential|access[._-]?key|api[._-]?key|account[._-]?key"
-    r"|private[._-]?key|x-amz-signature))[\w.\-]++"
+_SENSITIVE_WORD = (
+    r"(?:secret|passw(?:or)?d|pwd|passphrase|token|credential|access[._-]?key|api[._-]?key|account[._-]?key"
+    r"|private[._-]?key|x-amz-signature)"
 )
+SENSITIVE_NAME = rf"(?=[\w.\-]*?{_SENSITIVE_WORD})[\w.\-]++"
 """Matched from its first character on, and never again from one inside it: the work grows with the text only.
 
 The names are those of Spark's ``spark.redaction.regex``, extended by the names that object stores, Azure and Java
@@ -48,8 +49,12 @@ _WORD_END = re.compile(r"[\s\"]+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _PLAIN = re.compile(
     r"(?i)true|false|none|null|default|required|[+-]?\d{1,9}(?:\.\d+)?|(?:env|file):.*|\*+|(?:[a-z_]\w*\.){2,}[A-Z]\w*"
+    rf"|{_SENSITIVE_WORD}s?"
 )
-"""Not secrets, although their settings have such names: switches, numbers, references, classes of providers."""
+"""Not secrets, although their settings have such names: switches, numbers, references, classes of providers.
+
+Nor are the words by which the rules know a name: replaced in ``fs.s3a.secret.key=x``, they would uncover x.
+"""
 
 
 class KnownSecrets:
