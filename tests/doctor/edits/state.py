@@ -15,6 +15,11 @@ _LOGS = both(delete_folder("checkpoint/offsets"), delete_folder("checkpoint/comm
 
 CASES = [
     Case("no state at all", "SW-STATE-003", delete_folder("checkpoint/state"), _FORMAT_2, says=("batch 8",)),
+    Case(
+        "a batch without data", "SW-STATE-003", delete_folder("checkpoint/state"), AGGREGATION,
+        says=("without new data",),
+    ),
+    Case("state is there, after a batch without data", "SW-STATE-003", nothing, AGGREGATION, fires=False),
     Case("state is there", "SW-STATE-003", nothing, _FORMAT_2, fires=False),
     Case("nothing names state", "SW-STATE-003", delete_folder("checkpoint/state"), fires=False),
     Case("one of two partitions", "SW-STATE-009", remove(_PARTITION_1), AGGREGATION, says=("1 of the 2", "state/0/1")),
