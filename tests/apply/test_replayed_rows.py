@@ -15,13 +15,17 @@ from slackwater.core.plan import Plan
 from slackwater.core.records import LogLine
 from slackwater.operations.actions.common.facts import COUNTED
 from slackwater.operations.apply.replayer import Replayed
+from slackwater.operations.plan.contributing import Code
+from slackwater.sources.common.contract import SourceRange
 from slackwater.storage.open import open_read_store
-from tests.support.homes import ROWS, STREAM, HomeSpec
+from tests.support.homes import LAYOUT, ROWS, STREAM, HomeSpec, source_offset
 from tests.support.rebuilds import CLEAN, Project, Silent, StubReplayer, make_project
 from tests.support.stages import three_stages
 
 BATCH = 5
 KAFKA = replace(CLEAN, source="kafka")
+ALL_MS = 10**12
+"""A retention with which every batch contributes to the state."""
 UNREPORTED = replace(KAFKA, reported=tuple(range(BATCH)))
 """The driver was killed before the progress of the newest batch was recorded."""
 
@@ -164,6 +168,74 @@ def test_no_rows_at_all_are_not_those_of_the_files(tmp_path: Path) -> None:
 def test_a_count_holds_where_sizes_are_not_recorded(tmp_path: Path) -> None:
     """A file with another content can have the same time."""
     refused(recorded(tmp_path, CLEAN, 150), ROWS)
+
+
+@dataclass
+class OtherCode(Counting):
+    """Runs other code than ran ``BATCH``. The source still has ``left`` rows of each range, if that is known."""
+
+    left: int | None = None
+    asked: list[str | None] = field(default_factory=list)
+
+    def code(self) -> Code:
+        return replace(super().code(), rows_digest="of other code")
+
+    def rows_served(self, *asked: object) -> int | None:
+        span, was = asked
+        assert isinstance(span, SourceRange)
+        assert was == {}
+        self.asked.append(span.end)
+        return self.left
+
+
+@pytest.mark.parametrize(
+    ("count", "rows", "left", "asked"),
+    [
+        (ROWS - 3, ROWS - 3, None, False),
+        (ROWS - 3, ROWS, None, False),
+        (ROWS, 0, ROWS, True),
+        (ROWS - 3, 2 * (ROWS - 3), ROWS - 3, True),
+        (2 * ROWS, ROWS // 2, ROWS, True),
+        (0, ROWS - 3, ROWS - 3, True),
+        (ROWS, 3, None, True),
+    ],
+    ids=["equal", "whole range", "needs none now", "twice now", "twice then", "needed none then", "unknown"],
+)
+def test_other_code_counts_other_rows_of_a_source_that_has_all(
+    tmp_path: Path, count: int, rows: int, left: int | None, asked: bool
+) -> None:
+    project = of_source(tmp_path, count)
+    replayer = OtherCode(project.folder / "clicks.py", counts=(rows,), left=left)
+
+    assert project.apply(project.plan(retention_ms=ALL_MS), replayer).outcome == "applied"
+
+    assert replayer.asked == [source_offset(KAFKA, BATCH)] * asked
+
+
+@pytest.mark.parametrize("rows", [0, ROWS - 20, 2 * (ROWS - 20)])
+def test_other_code_does_not_hide_that_rows_of_a_source_are_gone(tmp_path: Path, rows: int) -> None:
+    """As a compaction leaves a topic: its oldest offset and its end stay what they were."""
+    project = of_source(tmp_path, ROWS)
+    before, plan = project.in_use(), project.plan(retention_ms=ALL_MS)
+
+    with pytest.raises(Refused) as caught:
+        project.apply(plan, OtherCode(project.folder / "clicks.py", counts=(rows,), left=ROWS - 20))
+
+    after = project.in_use()
+    assert {name: after[name] for name in before} == before
+    assert (caught.value.code, caught.value.expected, caught.value.found) == ("rows-differ", "100 rows", "80 rows")
+    assert caught.value.message.startswith("A read of source 0 of batch 5 read 80 rows")
+
+
+def of_source(folder: Path, count: int) -> Project:
+    """A project with this count of ``BATCH``, and of its one source."""
+    project = make_project(folder, replace(KAFKA, layout={**LAYOUT, "rows_digest": "of the code that ran"}))
+    with project.open() as workspace:
+        batch = workspace.ledger.batch(STREAM, BATCH)
+        assert batch is not None
+        sources = tuple(replace(source, input_rows=count) for source in batch.sources)
+        workspace.ledger.record_batch(replace(batch, input_rows=count, sources=sources))
+    return project
 
 
 class Killed(Counting):

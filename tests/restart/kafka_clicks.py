@@ -8,11 +8,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from tests.restart.scenario import ROWS_A_BATCH, SCHEMA, readings
+from tests.support.kafka_topics import records
 
 PARTITIONS = 3
+KEYS = 2
 SKEW = (0, 0, 0, 1, 1, 2)
 
 
@@ -39,7 +48,8 @@ class KafkaClicks:
         admin.create_topics([NewTopic(self._topic, PARTITIONS, 1)])[self._topic].result(30)
         producer = Producer({"bootstrap.servers": self._servers})
         for number, row in enumerate(row for rows in batches for row in rows):
-            producer.produce(self._topic, json.dumps(row).encode(), partition=SKEW[number % len(SKEW)])
+            partition = SKEW[number % len(SKEW)]
+            producer.produce(self._topic, json.dumps(row).encode(), str(number % KEYS), partition)
         assert producer.flush(30) == 0
 
     def create_again(self) -> None:
@@ -52,6 +62,33 @@ class KafkaClicks:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         self._create(list(readings())[:1])
+
+    def compact(self) -> None:
+        """Have the broker keep the newest record of each key only; no offset of an oldest record or an end changes."""
+        admin = AdminClient({"bootstrap.servers": self._servers})
+        settings = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0"}
+        entries = [
+            ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in settings.items()
+        ]
+        [altered] = admin.incremental_alter_configs(
+            [ConfigResource(ResourceType.TOPIC, self._topic, incremental_configs=entries)]
+        ).values()
+        altered.result(30)
+        deadline, before = time.monotonic() + 60, len(records(self._servers, self._topic))
+        # Only segments that have ended are compacted, and a segment ends when a record comes after its time.
+        while len(records(self._servers, self._topic)) > before // 2:
+            assert time.monotonic() < deadline
+            self._produce_late()
+            time.sleep(0.5)
+
+    def _produce_late(self) -> None:
+        """One record of each key in each partition."""
+        producer = Producer({"bootstrap.servers": self._servers})
+        late = json.dumps(next(iter(readings()))[0]).encode()
+        for partition in range(PARTITIONS):
+            for key in range(KEYS):
+                producer.produce(self._topic, late, str(key), partition)
+        assert producer.flush(30) == 0
 
     def delete_before(self, positions: Mapping[str, int]) -> None:
         """Have the broker remove everything before an offset of each partition, as its retention does."""

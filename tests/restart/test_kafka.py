@@ -22,7 +22,7 @@ LOSES_ITS_CHECKPOINT = "between offset and sink write"
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A broker that lives as long as this module's tests."""
-    with Broker.start(tmp_path_factory.mktemp("broker")) as broker:
+    with Broker.start(tmp_path_factory.mktemp("broker"), settings={"log.cleaner.backoff.ms": "100"}) as broker:
         yield broker
 
 
@@ -110,4 +110,24 @@ def test_a_topic_that_was_created_again_is_not_replayed_with_other_code(
     assert error_code(refused) == "source-rows-lost"
     assert "created-again-0: offsets" in refused.stderr
     assert "the topic was created again or truncated" in refused.stderr
+    assert tree(workspace.output) | tree(workspace.stream_folder / "checkpoints") == before
+
+
+def test_a_compacted_topic_is_not_replayed_with_other_code(
+    tmp_path_factory: pytest.TempPathFactory, broker: Broker
+) -> None:
+    clicks = KafkaClicks(broker.bootstrap_servers, "compacted")
+    workspace = Workspace(tmp_path_factory.mktemp("compacted"), clicks)
+    workspace.run()
+    clicks.condition = "n < 1000"
+    workspace.write_pipeline(AGGREGATES)
+    clicks.compact()
+    workspace.slackwater("plan", "rebuild", STREAM, "--out", "plan.json", "--force")
+    before = tree(workspace.output) | tree(workspace.stream_folder / "checkpoints")
+
+    refused = workspace.slackwater("apply", "plan.json", "--yes", *CONF, code=5)
+
+    assert error_code(refused) == "rows-differ"
+    assert "A read of source 0 of batch 0 read" in refused.stderr
+    assert "restore the source's data" in refused.stderr
     assert tree(workspace.output) | tree(workspace.stream_folder / "checkpoints") == before

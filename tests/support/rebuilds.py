@@ -138,6 +138,9 @@ class StubReplayer:
     def served_positions(self) -> Mapping[str, Served]:
         return {}
 
+    def rows_served(self, *_: object) -> int | None:
+        return None
+
     def run_pending(self, checkpoint: str, **_: object) -> Replayed:
         store = open_write_store(checkpoint)
         logs = read_logs(store)

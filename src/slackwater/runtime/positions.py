@@ -19,7 +19,15 @@ from slackwater.operations.plan.targets import target_text
 from slackwater.runtime.failures import SPARK_ERRORS, reason_of
 from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
 from slackwater.sources import UNKNOWN, kind_described, kind_of, kinds_of_format
-from slackwater.sources.common.contract import EmptyBase, Position, Served, SourceEntries, SourceSeen, SparkSource
+from slackwater.sources.common.contract import (
+    EmptyBase,
+    Position,
+    Served,
+    SourceEntries,
+    SourceRange,
+    SourceSeen,
+    SparkSource,
+)
 from slackwater.sources.common.source import LiveSource, Source
 from slackwater.sources.common.targets import out_of_range, unrecorded, unsupported
 
@@ -45,6 +53,24 @@ def served_positions(frame: DataFrame) -> Mapping[str, Served]:
         if served is not None:
             found[source.name] = served
     return found
+
+
+def rows_served(frame: DataFrame, span: SourceRange, was: Mapping[str, str]) -> int | None:
+    """How many rows a source of a query has now of a range, by a batch read of its own; ``None`` where none is known.
+
+    ``was`` are the options with which the range was read. Raises EnvironmentMissing where the source does not answer.
+    """
+    for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
+        source = spark_source(frame, str(number), relation)
+        kind = kind_described(source.description)
+        options = kind.batch_read(span, source.options, was) if source.name == span.source else None
+        if options is None:
+            continue
+        try:
+            return frame.sparkSession.read.format(source.description).options(**options).load().count()
+        except SPARK_ERRORS as error:
+            raise kind.live().unreachable(source, reason_of(error)) from error
+    return None
 
 
 def compact_interval(spark: SparkSession) -> int:

@@ -31,7 +31,7 @@ from slackwater.runtime.files_left_out import check_left_out
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.positions import compact_interval, resolve, served_positions
+from slackwater.runtime.positions import compact_interval, resolve, rows_served, served_positions
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.query import BuiltStream, QueryStart, build
 from slackwater.runtime.query_run import QueryRun, RunServices
@@ -45,7 +45,7 @@ from slackwater.runtime.verdict import program_json, record_program
 from slackwater.sinks.common.contract import Output, Sink, Staged
 from slackwater.sinks.common.registry import is_same_sink, open_output
 from slackwater.sinks.files.backfill_output import directory_sink
-from slackwater.sources.common.contract import Position, Served, SourceEntries
+from slackwater.sources.common.contract import Position, Served, SourceEntries, SourceRange
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -132,6 +132,10 @@ class SparkReplayer:
     def served_positions(self) -> Mapping[str, Served]:
         """The positions that sources serve now, by the source's place in the query."""
         return served_positions(self.frame())
+
+    def rows_served(self, span: SourceRange, was: Mapping[str, str]) -> int | None:
+        """How many rows a source has now of a range, whatever the code. Raises as ``positions.rows_served``."""
+        return rows_served(self.frame(), span, was)
 
     def positions(
         self,

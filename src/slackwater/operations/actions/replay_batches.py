@@ -13,7 +13,8 @@ from slackwater.core.action import Action, ActionFacts, Places, Step
 from slackwater.core.commands import mention
 from slackwater.core.errors import Refused
 from slackwater.core.escaping import code_span
-from slackwater.core.state_programs import made_by
+from slackwater.core.program import Program
+from slackwater.core.state_programs import made_by, program_of_batch
 from slackwater.core.strict import STRICT
 from slackwater.core.units import batch_range
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
@@ -21,6 +22,7 @@ from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.operations.actions.common.base import SIDE_FILE, check_same_code
 from slackwater.operations.actions.common.facts import COUNTED, PROGRAMS
 from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.replayer import Replayer
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.words import plan_again
 from slackwater.storage.protocols import WriteStore
@@ -116,6 +118,8 @@ class ReplayBatches(Action):
                 delete_log(store, commit_path(batch))
                 rows = _replay(self, operation, store, batch, again=True)
             note = _check_rows(operation, batch, rows, expected)
+            if expected.recorded is None:
+                _check_served(operation, batch, rows, replayer)
             if note is not None:
                 operation.progress.say(note)
                 counted[str(batch)] = {"recorded": expected.recorded, "replayed": rows}
@@ -215,6 +219,32 @@ def _expected_rows(operation: Operation, batch: int, code: Code) -> _ExpectedRow
     return _ExpectedRows(operation.history.input_rows.get(batch), operation.batches.most_rows(batch))
 
 
+def _check_served(operation: Operation, batch: int, rows: int, replayer: Replayer) -> None:
+    """Where other code counted the rows of a batch: whether its sources still have as many as the batch read.
+
+    What the two counted differs where one of them reads its rows twice, or needs none of them. So each source whose
+    counts no code changes is read once more, unless the replay read what was recorded, or all of the range. Raises
+    Refused (``rows-differ``) where a source has fewer rows.
+    """
+    recorded = operation.ledger.batch(operation.plan.stream, batch)
+    spans = operation.batches.spans(batch, batch)
+    if recorded is None or batch not in operation.history.input_rows or len(spans) != len(recorded.sources):
+        return
+    if rows in (recorded.input_rows, operation.batches.most_rows(batch)):
+        return
+    for index, ((kind, span), source) in enumerate(zip(spans, recorded.sources, strict=True)):
+        left = replayer.rows_served(span, _options(operation, batch, index))
+        if left is not None and left < source.input_rows and left != kind.rows(span):
+            raise _fewer(operation, f"A read of source {span.source}", batch, left, source.input_rows)
+
+
+def _options(operation: Operation, batch: int, index: int) -> Mapping[str, str]:
+    """The options with which a batch read one of its sources; empty where they are not recorded."""
+    generation = operation.ledger.generation(operation.plan.stream, operation.stream.current_generation)
+    sources = Program.from_json(program_of_batch(generation.programs, batch) or {}).sources
+    return sources[index].options if index < len(sources) else {}
+
+
 def _check_rows(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> str | None:
     """Why the recorded count does not hold, ``None`` where it does. Raises Refused (``rows-differ``) for other rows."""
     recorded, most = expected.recorded, expected.most
@@ -227,7 +257,7 @@ def _check_rows(operation: Operation, batch: int, rows: int, expected: _Expected
     elif rows > 0 and operation.batches.is_intact(batch, StoreAvailability()):
         why = "its files are still those that it read"
     else:
-        raise _fewer(operation, batch, rows, recorded)
+        raise _fewer(operation, "The replay", batch, rows, recorded)
     return (
         f"batch {batch} has {rows} rows, and not the {recorded} that are recorded: {why}, and Spark counts rows again "
         "when an executor is lost"
@@ -253,10 +283,10 @@ def _more(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) 
     )
 
 
-def _fewer(operation: Operation, batch: int, rows: int, recorded: int) -> Refused:
+def _fewer(operation: Operation, reader: str, batch: int, rows: int, recorded: int) -> Refused:
     return Refused(
         "rows-differ",
-        f"The replay of batch {batch} read {rows} rows; {recorded} rows are recorded",
+        f"{reader} of batch {batch} read {rows} rows; {recorded} rows are recorded",
         where=f"stream {operation.plan.stream}",
         expected=f"{recorded} rows",
         found=f"{rows} rows",

@@ -16,7 +16,7 @@ from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.plan.contributing import Code
-from slackwater.sources.common.contract import Position, Served, SourceEntries
+from slackwater.sources.common.contract import Position, Served, SourceEntries, SourceRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,12 @@ class Replayer(Protocol):
 
     def served_positions(self) -> Mapping[str, Served]:
         """The positions that sources serve now, by the source's place in the query."""
+
+    def rows_served(self, span: SourceRange, was: Mapping[str, str]) -> int | None:
+        """How many rows a source has now of a range that was read with the options ``was``, whatever the code.
+
+        ``None`` where that is not known of its kind. Raises EnvironmentMissing where the source does not answer.
+        """
 
     def positions(
         self,

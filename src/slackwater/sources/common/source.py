@@ -179,6 +179,16 @@ class Source:
         """
         return None
 
+    def batch_read(
+        self, span: SourceRange, options: Mapping[str, str], was: Mapping[str, str]
+    ) -> Mapping[str, str] | None:
+        """The options with which a batch read gives just the rows of a range that are still there.
+
+        ``options`` are those of the present query, ``was`` those with which the range was read (empty: unknown).
+        ``None``: no such read is known, or what a query counts as read of the source depends on its code.
+        """
+        return None
+
     def unrecorded(self, span: SourceRange) -> tuple[str, ...]:
         """The entries of ``sources/<source>/`` that the range needs and ``log`` lacks: "5", or "5..9" for several."""
         return ()

@@ -53,6 +53,7 @@ def render_initial_offsets(text: str) -> bytes:
 
 
 _INITIAL = 0
+_ISOLATION = "kafka.isolation.level"
 
 Partition: TypeAlias = tuple[str, int]
 """A topic and the number of one of its partitions."""
@@ -132,6 +133,30 @@ class Kafka(Source):
         """Fewer in topics that are transactional or compacted: their markers and gaps have offsets, too."""
         ranges = self._ranges(span)
         return None if ranges is None else sum(max(end - start, 0) for start, end in ranges.values())
+
+    def batch_read(
+        self, span: SourceRange, options: Mapping[str, str], was: Mapping[str, str]
+    ) -> Mapping[str, str] | None:
+        """Spark pushes nothing into Kafka: whatever the code, a query reads every record that its consumer is given."""
+        ranges = {one: (start, end) for one, (start, end) in (self._ranges(span) or {}).items() if start < end}
+        if not ranges:
+            return None
+        given = {name.lower(): value for name, value in options.items()}
+        client = {name: value for name, value in given.items() if name.startswith("kafka.")}
+        if was:
+            # Rows of aborted transactions were read or left out as the query had it then.
+            client[_ISOLATION] = was.get(_ISOLATION, "read_uncommitted")
+        assigned: dict[str, list[int]] = {}
+        for topic, partition in sorted(ranges):
+            assigned.setdefault(topic, []).append(partition)
+        starts, ends = ({one: bounds[side] for one, bounds in ranges.items()} for side in (0, 1))
+        return {
+            **client,
+            "assign": json.dumps(assigned),
+            "startingOffsets": as_json(starts),
+            "endingOffsets": as_json(ends),
+            "failOnDataLoss": "false",
+        }
 
     def counted(self, span: SourceRange) -> Mapping[str, int | None] | None:
         ranges, starts = self._ranges(span), positions_of(span.start)
@@ -245,7 +270,7 @@ class Kafka(Source):
         if key == "kafka.bootstrap.servers" and before and after:
             # With a broker in common it is the same cluster, whose brokers are added and replaced.
             return bool(set(before.split(",")) & set(after.split(",")))
-        if key == "kafka.isolation.level":
+        if key == _ISOLATION:
             # ``read_committed`` leaves out the rows of aborted transactions.
             return {before, after} <= {None, "read_uncommitted"}
         return key.startswith("kafka.")
