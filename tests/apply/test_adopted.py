@@ -519,6 +519,7 @@ class TestRefusals:
         refused("checkpoint-fixed", lambda: project.plan(goal="rebuild", pipeline=code_of(project)))
 
     def test_a_directory_of_another_user(self, project: AdoptedProject, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SLACKWATER_SAFE_DIRECTORY", str(project.home))
         monkeypatch.setattr(os, "geteuid", lambda: project.path.stat().st_uid + 1)
         error = refused("checkpoint-fixed", lambda: project.plan("batch:4", goal="replay"))
         assert "a directory of user" in (error.found or "")

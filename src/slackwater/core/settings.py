@@ -11,16 +11,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from slackwater.core.errors import EnvironmentMissing, SettingsError, SlackwaterError
-from slackwater.core.escaping import quoted
 from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.core.masking import brief
+from slackwater.core.owners import only_own, other_owner, safe_with
 from slackwater.core.unicode import is_unicode
 
 FILE_NAME = "slackwater.toml"
 MOST_RESTARTS = 1_000_000
 MOST_BYTES = 65_536
-SAFE_DIRECTORY = "SLACKWATER_SAFE_DIRECTORY"
-ROOT = 0
 _KINDS: Mapping[object, str] = {dict: "a table", list: "a list", str: "a string"}
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
 _LONG_KEY = re.compile(rb"""(?<![\w\-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w\-]++)[ \t]*+\.[ \t]*+){100}""")
@@ -103,31 +101,17 @@ def _find_file(folder: Path) -> Path | None:
 
 
 def _check_owner(file: Path, environment: Mapping[str, str]) -> None:
-    """Raises SettingsError where the file belongs to another user: it names a home, jars and settings of the JVM.
-
-    Root's files are trusted, and as root those of the user who called sudo. A folder in ``SLACKWATER_SAFE_DIRECTORY``
-    (several are separated by ``:``) is trusted whoever owns the file; ``*`` trusts every one.
-    """
-    try:
-        owner = file.stat().st_uid
-    except OSError:
-        # Reported with its reason when it is read.
-        return
-    user = os.geteuid()
-    sudo = environment.get("SUDO_UID", "")
-    if owner in (user, ROOT) or (user == ROOT and sudo.isascii() and sudo.isdigit() and owner == int(sudo)):
-        return
-    safe = environment.get(SAFE_DIRECTORY, "").split(os.pathsep)
-    if "*" in safe or any(one and Path(one).resolve() == file.parent.resolve() for one in safe):
-        return
-    raise SettingsError(
-        "settings-owner",
-        "The settings file belongs to another user",
-        where=str(file),
-        expected=f"a file of user {user} or of root",
-        found=f"a file of user {owner}",
-        hint=f"if you trust it: export {SAFE_DIRECTORY}={quoted(str(file.parent))}",
-    )
+    """Raises SettingsError where the file belongs to another user: it names a home, jars and settings of the JVM."""
+    owner = other_owner(file, environment)
+    if owner is not None:
+        raise SettingsError(
+            "settings-owner",
+            "The settings file belongs to another user",
+            where=str(file),
+            expected=only_own(),
+            found=f"a file of user {owner}",
+            hint=f"if you trust it: export SLACKWATER_SAFE_DIRECTORY={safe_with(file.parent, environment)}",
+        )
 
 
 def _working_directory() -> Path:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, EnvironmentMissing
+from slackwater.core.owners import other_owner, safe_with
 from slackwater.storage.private import create_private_file
 
 BUSY_TIMEOUT_S = 30
@@ -47,14 +48,19 @@ class SqliteFile:
         self.read_only = False
         # A folder that may not be entered is reported when the file is opened.
         with suppress(OSError):
-            self.read_only = self.path.is_file() and not _is_writable(self.path)
+            of_another = other_owner(self.path) is not None
+            self.read_only = self.path.is_file() and (of_another or not _is_writable(self.path))
         self._say = say
         self._wait_s = wait_s
         self._unlocked_as: tuple[int, ...] | None = None
 
     def create(self) -> None:
-        """Create an empty file that only its owner may read; an existing file is left as it is."""
+        """Create an empty file that only its owner may read; an existing file is left as it is.
+
+        Raises FileNotFoundError where the path is a link to nothing: SQLite would create what it names.
+        """
         create_private_file(self.path)
+        self.path.stat()
 
     def connect(self) -> sqlite3.Connection:
         """A new connection, outside of any transaction."""
@@ -160,12 +166,14 @@ class SqliteFile:
 
     def not_writable(self, cause: str | None = None) -> EnvironmentMissing:
         """The error of a command that has to write."""
+        safe = f"export SLACKWATER_SAFE_DIRECTORY={safe_with(self.path.parent)}"
+        trust = f"; or, if you trust it: {safe}" if _is_writable(self.path) else ""
         return EnvironmentMissing(
             "ledger-read-only",
             "The ledger cannot be written: this user has read access only",
             where=str(self.path),
             found=cause,
-            hint=f"run the command as {self.owner()}",
+            hint=f"run the command as {self.owner()}{trust}",
         )
 
     def owner(self) -> str:

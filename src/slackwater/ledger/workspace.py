@@ -6,14 +6,32 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, NotFound
 from slackwater.core.escaping import printable
+from slackwater.core.owners import check_owner
 from slackwater.core.settings import Settings
+from slackwater.ledger.database import parse_url
 from slackwater.ledger.home.home import Home
+from slackwater.ledger.home.operation_files import JOURNAL, PLAN_FILE
 from slackwater.ledger.home.stream_file import streams_of
 from slackwater.ledger.ledger import Ledger
+
+
+_NAMES_MORE = (
+    "home.json",
+    "streams",
+    "streams/*",
+    "streams/*/*",
+    "streams/*/*/stream.json",
+    "streams/*/*/operations",
+    "streams/*/*/operations/*",
+    f"streams/*/*/operations/*/{PLAN_FILE}",
+    f"streams/*/*/operations/*/{JOURNAL}",
+)
+"""What names code or a place, in a home."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +69,15 @@ def open_workspace(
 ) -> Iterator[Workspace]:
     """The workspace of these settings. Raises NotFound if there is no ledger yet and ``create`` is not given.
 
-    ``restore`` creates a ledger if the home has streams whose ledger was lost; ``check_home`` fills it. ``say`` shows
+    With ``create`` or ``restore`` the command changes the home, or runs what the home names: raises SettingsError
+    (``home-owner``) where that is another user's. ``restore`` creates a ledger if the home has streams whose ledger was lost; ``check_home`` fills it. ``say`` shows
     the user a message, such as that the ledger is locked; the default writes to stderr.
     """
     say = say or _to_stderr
     home = Home(settings.home)
     address = settings.ledger or home.ledger_url
+    if create or restore:
+        _check_owners(home, address)
     if create and not home.is_local and "://" not in address:
         say(
             f"the home is on a shared store and its ledger is the file {address}: only this machine may run its streams"
@@ -71,6 +92,13 @@ def open_workspace(
                 # A value that cannot be decoded is found far from where the ledger's address is known.
                 error.where = error.where or ledger.place
             raise
+
+
+def _check_owners(home: Home, ledger: str) -> None:
+    folder, file = home.location.local, parse_url(ledger)
+    paths = [] if folder is None else [folder, *(path for named in _NAMES_MORE for path in folder.glob(named))]
+    for path in (*paths, *([file] if isinstance(file, Path) else ())):
+        check_owner(path, file.parent if folder is None else folder)
 
 
 def _open_ledger(address: str, streams: Sequence[str], *, create: bool, say: Callable[[str], None]) -> Ledger:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from slackwater.core.commands import code_words, command, mention, output_command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.escaping import quoted
+from slackwater.core.owners import check_owner
 from slackwater.core.plan import Plan, Request
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import StreamRecord
+from slackwater.core.reference import split_reference
 from slackwater.core.sink import Cut, Swap, cut_back
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings_about
@@ -69,10 +72,21 @@ class Planning:
     leader: tuple[str, Request] | None = None
 
     def facts(self, stream: StreamRecord, pipeline_file: str, goal: str) -> StreamFacts:
-        """The facts about a stream for a goal. ``pipeline_file`` replaces the one of the last run, if it is named."""
+        """The facts about a stream for a goal. ``pipeline_file`` replaces the one of the last run, if it is named.
+
+        Raises SettingsError (``home-owner``) where the one of the last run belongs to another user.
+        """
+        if not pipeline_file:
+            _check_code(stream)
         named = replace(stream, pipeline_file=pipeline_file or stream.pipeline_file)
         executed = goal_named(goal).needs_executed
         return gather(self.workspace, named, self.reader, with_executed=executed, own_lease=self.own_lease)
+
+
+def _check_code(stream: StreamRecord) -> None:
+    if stream.pipeline_file:
+        file = Path(split_reference(stream.pipeline_file)[0])
+        check_owner(file, file.parent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from slackwater.storage.below import copy_pieces
-from slackwater.storage.private import FOLDER_MODE, private_opener
+from slackwater.storage.private import FILE_MODE, FOLDER_MODE, private_opener
 from slackwater.storage.protocols import LEFTOVER, READ_LIMIT, Entry, FileTooLarge, Folder, ReadStore, StoreTraits
 
 LOCAL = StoreTraits(
@@ -191,7 +191,12 @@ class LocalStore:
     def append(self, path: str, data: bytes, at: int) -> None:
         target = Path(self._full(path))
         self._make_directories(target.parent)
-        opener = private_opener if self._private else None
+        mode = FILE_MODE if self._private else 0o666
+
+        def opener(path: str, flags: int) -> int:
+            # A link in place of the file would have what it names written to.
+            return os.open(path, flags | os.O_NOFOLLOW, mode)
+
         with open(target, "r+b" if target.exists() else "x+b", opener=opener) as file:
             file.truncate(at)
             file.seek(at)

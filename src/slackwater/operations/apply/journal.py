@@ -150,6 +150,10 @@ class Journal:
             return b""
 
     def _read(self) -> None:
+        file = self._path.local
+        if file is not None and file.is_symlink():
+            # Lines that are written would be written to the file that it names.
+            raise self._damaged("is a link", "a file of its own", f"a link to {file.readlink()}")
         content = self._content()
         self._lines = content[: content.rfind(b"\n") + 1]
         for line in self._lines.splitlines():

@@ -1,0 +1,74 @@
+"""Whose a file or folder is: what names code or a place is used only where this user or root has put it there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from slackwater.core.errors import SettingsError
+from slackwater.core.escaping import quoted
+
+SAFE_DIRECTORY = "SLACKWATER_SAFE_DIRECTORY"
+ROOT = 0
+
+
+def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int | None:
+    """The user, neither this one nor root, who owns a path or what it links to; ``None`` where nothing is there.
+
+    As root the user who called sudo is trusted, too. In a folder that ``SLACKWATER_SAFE_DIRECTORY`` names (several are
+    separated by ``:``) everything is trusted whoever owns it, with ``*`` everywhere.
+    """
+    user = os.geteuid()
+    trusted = {user, ROOT}
+    sudo = environment.get("SUDO_UID", "")
+    if user == ROOT and sudo.isascii() and sudo.isdigit():
+        trusted.add(int(sudo))
+    # What cannot be looked at is reported with its reason when it is used.
+    with suppress(OSError, ValueError):
+        safe = [one for one in environment.get(SAFE_DIRECTORY, "").split(os.pathsep) if one]
+        for status, place in ((path.lstat, _place(path)), (path.stat, path.resolve())):
+            owner = status().st_uid
+            if _is_below(place, safe):
+                return None
+            if owner not in trusted:
+                return owner
+    return None
+
+
+def check_owner(path: Path, folder: Path) -> None:
+    """Raises SettingsError where a path belongs to another user; ``folder`` is the one to trust, for the hint."""
+    owner = other_owner(path)
+    if owner is not None:
+        raise SettingsError(
+            "home-owner",
+            "The home, or a file that it has or names, belongs to another user; nothing was read from it or changed",
+            where=str(path),
+            expected=only_own(),
+            found=f"a file or folder of user {owner}",
+            hint=f"run the command as this user; or, if you trust it: export SLACKWATER_SAFE_DIRECTORY={safe_with(folder)}",
+        )
+
+
+def only_own() -> str:
+    """What is expected of an owner, for a message."""
+    return f"one that user {os.geteuid()} or root owns"
+
+
+def safe_with(folder: Path, environment: Mapping[str, str] = os.environ) -> str:
+    """The value of ``SLACKWATER_SAFE_DIRECTORY`` that trusts this folder, too."""
+    known = environment.get(SAFE_DIRECTORY, "")
+    return quoted(os.pathsep.join(filter(None, (known, str(folder)))))
+
+
+def _place(path: Path) -> Path:
+    """Where an entry of a folder is, and not where it leads, if it is a link."""
+    return path.parent.resolve() / path.name
+
+
+def _is_below(place: Path, folders: Iterable[str]) -> bool:
+    return any(
+        one == "*" or place.is_relative_to(Path(one).resolve()) or place.is_relative_to(_place(Path(one)))
+        for one in folders
+    )
