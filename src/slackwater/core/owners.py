@@ -47,7 +47,8 @@ def check_owner(path: Path, folder: Path) -> None:
             where=str(path),
             expected=only_own(),
             found=f"a file or folder of user {owner}",
-            hint=f"run the command as this user; or, if you trust it: export SLACKWATER_SAFE_DIRECTORY={safe_with(folder)}",
+            hint="run the command as this user; or, if you trust it: "
+            f"export SLACKWATER_SAFE_DIRECTORY={safe_with(folder)}",
         )
 
 

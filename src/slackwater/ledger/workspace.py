@@ -19,7 +19,6 @@ from slackwater.ledger.home.operation_files import JOURNAL, PLAN_FILE
 from slackwater.ledger.home.stream_file import streams_of
 from slackwater.ledger.ledger import Ledger
 
-
 _NAMES_MORE = (
     "home.json",
     "streams",
@@ -70,8 +69,9 @@ def open_workspace(
     """The workspace of these settings. Raises NotFound if there is no ledger yet and ``create`` is not given.
 
     With ``create`` or ``restore`` the command changes the home, or runs what the home names: raises SettingsError
-    (``home-owner``) where that is another user's. ``restore`` creates a ledger if the home has streams whose ledger was lost; ``check_home`` fills it. ``say`` shows
-    the user a message, such as that the ledger is locked; the default writes to stderr.
+    (``home-owner``) where that is another user's. ``restore`` creates a ledger if the home has streams whose ledger
+    was lost; ``check_home`` fills it. ``say`` shows the user a message, such as that the ledger is locked; the default
+    writes to stderr.
     """
     say = say or _to_stderr
     home = Home(settings.home)
@@ -96,9 +96,11 @@ def open_workspace(
 
 def _check_owners(home: Home, ledger: str) -> None:
     folder, file = home.location.local, parse_url(ledger)
-    paths = [] if folder is None else [folder, *(path for named in _NAMES_MORE for path in folder.glob(named))]
-    for path in (*paths, *([file] if isinstance(file, Path) else ())):
-        check_owner(path, file.parent if folder is None else folder)
+    if isinstance(file, Path):
+        check_owner(file, folder or file.parent)
+    if folder is not None:
+        for path in (folder, *(path for named in _NAMES_MORE for path in folder.glob(named))):
+            check_owner(path, folder)
 
 
 def _open_ledger(address: str, streams: Sequence[str], *, create: bool, say: Callable[[str], None]) -> Ledger:
