@@ -18,6 +18,15 @@ def _rows(command: str, *statements: str) -> Case:
     return Case(command, 3, "ledger-unreadable", sql(*statements))
 
 
+def _lease(fence: int) -> str:
+    return f"INSERT INTO leases VALUES ('clicks/per_page', {fence}, NULL, NULL, NULL, NULL, NULL, NULL, 'run', 0, 0)"
+
+
+def _view(name: str) -> str:
+    endless = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r)"
+    return f"CREATE VIEW {name} AS {endless} SELECT n AS full_name, 'x' AS version_num FROM r"
+
+
 CASES = (
     _no_database("status", "this is no database, whatever its name says"),
     _no_database("status", BINARY),
@@ -87,6 +96,17 @@ CASES = (
     _rows("ledger per_page", "UPDATE batches SET batch_id = 'x' WHERE batch_id = 5"),
     # Lines that are damaged are kept as they are
     Case("ledger per_page", 0, None, sql("UPDATE log_lines SET text = x'ff00' WHERE log = 'offsets'")),
+    # Numbers that cannot grow by one, and texts that no file system takes
+    _rows("run clicks.py", _lease(2**63 - 1)),
+    _rows("status", _lease(2**63 - 1)),
+    _rows("plan rebuild per_page", _lease(-1)),
+    _rows("status", "UPDATE generations SET location = 'a' || char(0)"),
+    _rows("status", """UPDATE streams SET sink = '{"kind": "files", "path": "a\\u0000"}'"""),
+    _rows("status", """UPDATE streams SET sink = '{"kind": "files", "path": "\\ud800"}'"""),
+    # A view in the place of a table: its rows have no end
+    *(_rows("status", f"DROP TABLE {table}", _view(table)) for table in ("streams", "batches", "slackwater_version")),
+    _rows("run clicks.py", "DROP TABLE streams", _view("streams")),
+    Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="d/" * 400 + "ledger.db"), says="at most 500 bytes"),
     # Tables and columns that are missing
     _rows("status", "DROP TABLE streams"),
     _rows("status", "DROP TABLE batches"),

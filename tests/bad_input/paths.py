@@ -22,6 +22,8 @@ from tests.bad_input.case import (
 
 STREAM = json.dumps({"id": "a", "generation": 1, "sink": {"kind": "files", "format": "parquet", "path": "out"}})
 
+LONG_LABEL = f"{'h' * 64}.example"
+
 MADE_UP_STORES = "from slackwater import Pipeline, sinks\np = Pipeline('p')\n"
 
 CASES = (
@@ -99,6 +101,23 @@ CASES = (
             "sink=sinks.delta('hdsf://host/x')",
         )
     ),
+    Case("inspect file:///a%00b", 2, "location"),
+    Case("status", 2, "location", write("slackwater.toml", "home = 'file:///a%00b'")),
+    *(
+        Case(f"inspect {uri}", 2, "location")
+        for uri in (
+            "reference://a/b",
+            "github://a/b",
+            "dir://a",
+            "jupyter://a",
+            "generic://a/b",
+            "gist://a",
+            "cached://a",
+        )
+    ),
+    Case(f"inspect ftp://{LONG_LABEL}/a", 2, "location"),
+    Case(f"inspect http://{LONG_LABEL}/a", 9, "store-unreachable"),
+    Case(f"run clicks.py --metrics-port 0 --metrics-host {LONG_LABEL}", 9, "metrics-port"),
     Case("inspect http://[", 2, "location"),
     Case("inspect file://[", 2, "location"),
     Case("inspect memory://absent", 4, "not-a-checkpoint"),
@@ -166,6 +185,21 @@ CASES = (
     Case("ledger", 9, "ledger-unreachable", folder(LEDGER)),
     Case("status", 0, None, loop(LEDGER)),
     Case("ledger", 4, "ledger-missing", link(LEDGER, "nowhere")),
+    # Names and texts of a home that no database takes
+    Case("ledger", 4, "ledger-missing", remove(LEDGER), write(".slackwater/streams/\udcff/s/stream.json", STREAM)),
+    *(
+        Case(
+            "plan resume per_page",
+            3,
+            "stream-file-damaged",
+            remove(LEDGER),
+            write(STREAM_FILE, STREAM.replace(*change)),
+            creates=(LEDGER,),
+        )
+        for change in (('"a"', '"\\ud800"'), ('"out"', '"\\ud800"'), ('"out"', '"a\\u0000"'))
+    ),
+    # A home that is deep: not by recursion, and with a path that SQLite takes
+    Case(f"run clicks.py --home {'d/' * 1100}home", 2, "ledger-url"),
     # Names of folders of a home that are files
     Case("status", 5, None, write(".slackwater/streams")),
     # The demo's folder

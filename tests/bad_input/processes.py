@@ -35,6 +35,8 @@ CASES = (
     Case("inspect per_page", 9, "working-directory", removed_directory()),
     Case("apply plan.json --yes", 9, "working-directory", removed_directory()),
     Case("demo", 9, "working-directory", removed_directory()),
+    Case("status", 9, "working-directory", folder("\udcff"), cd("\udcff")),
+    Case("run ../clicks.py", 9, "working-directory", folder("\udcff"), cd("\udcff")),
     Case("status", 9, "home-inaccessible", folder("below"), cd("below"), forbid("below")),
     Case("run clicks.py", 9, "home-inaccessible", folder("below"), cd("below"), forbid("below")),
     Case("status", 9, "home-inaccessible", of_somebody_else(".slackwater")),

@@ -97,6 +97,10 @@ CASES = (
     Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="postgresql://u@h:\u0663/d")),
     Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="postgresql://u@[::1/d")),
     Case("status", 2, "ledger-url", write(FILE, "ledger = 'postgresql://u:secret@h:x/d'\n")),
+    *(
+        Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER=f"postgresql://{address}"), says="at postgresql://u")
+        for address in ("u@h/d?nope=1", "u:%zz@h/d", "u@h/d%00b", "u@h/d?options=%ff", f"u@{'h' * 64}.example/d")
+    ),
     Case("status", 9, "ledger-unreachable", env(SLACKWATER_LEDGER="postgresql://u@127.0.0.1:1/d")),
     Case("status", 2, "ledger-url", env(SLACKWATER_LEDGER="~nouser/ledger.db")),
     Case("ledger", 4, "ledger-missing", env(SLACKWATER_LEDGER="absent.db")),

@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.errors import EnvironmentMissing, UsageError
 from slackwater.ledger.database import Database, parse_url
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.sqlite import BUSY_TIMEOUT_S, SqliteFile
@@ -96,3 +97,10 @@ def test_after_a_wait_the_connection_works_as_before(sqlite_url: str) -> None:
     with closing(database), database.read() as connection:
         assert connection.scalar("SELECT count(*) FROM streams") == 1
         assert connection.scalar("PRAGMA busy_timeout") == BUSY_TIMEOUT_S * 1000
+
+
+@pytest.mark.parametrize("value", ["\ud800", 2**63], ids=ascii)
+def test_a_value_that_no_database_takes_is_refused(sqlite_url: str, value: object) -> None:
+    with Ledger.open(sqlite_url, create=False) as ledger, pytest.raises(UsageError) as caught:
+        ledger.generations(cast("str", value))
+    assert caught.value.code == "ledger-value"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -81,3 +84,19 @@ def test_as_many_attempts_are_made_as_the_user_has_set(
 def test_a_bucket_that_cannot_be_asked_for_is_not_absent() -> None:
     with pytest.raises(OSError, match="no answer after 2 attempts"):
         open_read_store("s3://bucket").exists("")
+
+
+def test_a_library_logs_nothing_of_what_the_command_reports() -> None:
+    """Without a network gcsfs logs a traceback, which Python prints where nobody has set a handler."""
+    program = (
+        "import logging; from slackwater.storage.open import open_read_store\n"
+        "open_read_store('gs://bucket/checkpoint'); logging.getLogger('gcsfs.retry').error('out of retries')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "STORAGE_EMULATOR_HOST": "http://127.0.0.1:1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -116,7 +116,7 @@ def _check_owner(file: Path, environment: Mapping[str, str]) -> None:
 
 def _working_directory() -> Path:
     try:
-        return Path.cwd()
+        folder = Path.cwd()
     except FileNotFoundError as error:
         raise EnvironmentMissing(
             "working-directory",
@@ -125,6 +125,15 @@ def _working_directory() -> Path:
             found="a folder that was removed",
             hint="change to another folder, for example: cd ~",
         ) from error
+    if not is_unicode(str(folder)):
+        raise EnvironmentMissing(
+            "working-directory",
+            "The path of the working directory is not valid UTF-8, and could not be recorded",
+            expected="a path in UTF-8",
+            found=ascii(str(folder)),
+            hint="rename the folder, or change to another one",
+        )
+    return folder
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -39,6 +39,11 @@ class Connection:
         """This database's names for the types that both have under different names."""
         return _TYPES[self._dialect]
 
+    def other_than_tables(self) -> list[str]:
+        """Views and the like of a SQLite file: reading one can take forever."""
+        others = "SELECT name FROM sqlite_master WHERE type NOT IN ('table', 'index') ORDER BY name"
+        return [str(name) for (name,) in self._cursor(others, _NONE).fetchall()]
+
     def has_table(self, name: str) -> bool:
         """Whether there is a table of this name."""
         return bool(self.scalar(_TABLE_EXISTS[self._dialect], {"name": name}))

@@ -7,6 +7,7 @@ a read and then finds the database locked.
 from __future__ import annotations
 
 import functools
+import os
 import sqlite3
 import threading
 import time
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from slackwater.core.commands import command
-from slackwater.core.errors import DataError, EnvironmentMissing, NotFound, SettingsError
+from slackwater.core.errors import DataError, EnvironmentMissing, NotFound, SettingsError, UsageError
 from slackwater.core.escaping import quoted
 from slackwater.ledger.connection import Connection
 from slackwater.ledger.sqlite import Say, SqliteFile
@@ -26,36 +27,56 @@ if TYPE_CHECKING:
     from slackwater.ledger.postgresql import PostgresqlServer
 
 
+LONGEST_PATH = 500
+"""SQLite takes 512 bytes, which the names of its own files, such as ``-journal``, are a part of."""
+
+
 def parse_url(url_or_path: str) -> Path | str:
     """A path for SQLite, or the connection URI of a PostgreSQL server. Raises SettingsError (``ledger-url``)."""
     scheme, separator, rest = url_or_path.partition("://")
     if not separator:
-        return Path(url_or_path).expanduser().absolute()
+        return _sqlite_path(Path(url_or_path).expanduser().absolute())
     backend = scheme.partition("+")[0]
     if backend == "postgresql":
         # Up to the last @ the login: an unescaped one in the password would make its second half a host to look up.
         if rest.partition("?")[0].count("@") > 1:
-            raise _unusable(backend, "an @ in the host; write an @ in a password as %40")
+            raise unusable_address(backend, "an @ in the host; write an @ in a password as %40")
         url = f"{backend}://{rest}"
         try:
             _ = urlsplit(url).port
         except ValueError:
             # Not chained: the exception quotes a part of the address, which may be the password.
-            raise _unusable(scheme) from None
+            raise unusable_address(scheme) from None
         return url
     file = rest.partition("?")[0].removeprefix("/")
     if backend == "sqlite" and file:
-        return Path(file).absolute()
-    raise _unusable(backend)
+        return _sqlite_path(Path(file).absolute())
+    raise unusable_address(backend)
 
 
-def _unusable(scheme: str, detail: str | None = None) -> SettingsError:
+def _sqlite_path(path: Path) -> Path:
+    size = len(os.fsencode(path))
+    if size > LONGEST_PATH:
+        raise SettingsError(
+            "ledger-url",
+            "The path of the ledger is longer than SQLite takes",
+            where=str(path),
+            expected=f"a path of at most {LONGEST_PATH} bytes",
+            found=f"{size} bytes",
+            hint="choose a shorter home, or set ledger in slackwater.toml, or SLACKWATER_LEDGER, to another path",
+        )
+    return path
+
+
+def unusable_address(scheme: str, detail: str | None = None, where: str | None = None) -> SettingsError:
+    """The error for an address of a ledger; ``detail`` quotes nothing of it, which may be the password."""
     return SettingsError(
         "ledger-url",
         "The ledger's address cannot be used",
+        where=where,
         expected="a file path or postgresql://user@host/database",
         found=f"{scheme}://..." + (f" with {detail}" if detail else ""),
-        hint="set ledger in slackwater.toml to a path or a postgresql:// address",
+        hint="set ledger in slackwater.toml, or SLACKWATER_LEDGER, to a path or a postgresql:// address",
     )
 
 
@@ -173,12 +194,21 @@ class Database:
             ) from error
         except errors.OperationalError as error:
             if _is_of_the_schema(error):
-                raise self._unreadable(_cause(error)) from error
+                raise self.unreadable(_cause(error)) from error
             raise self.unreachable(_cause(error)) from error
+        except (OverflowError, UnicodeError) as error:
+            raise UsageError(
+                "ledger-value",
+                "The ledger cannot record a value",
+                where=self.place,
+                expected="integers of 64 bits, and text in UTF-8",
+                found=_cause(error),
+                hint="rename the file or folder whose name has other bytes, or correct the number",
+            ) from error
         except errors.Error as error:
             if self._driver.is_unwritable(error):
                 raise self._driver.not_writable(_cause(error)) from error
-            raise self._unreadable(_cause(error)) from error
+            raise self.unreadable(_cause(error)) from error
 
     def unreachable(self, cause: str) -> EnvironmentMissing:
         """The error for a database that cannot be opened, reached or written; ``cause`` is the driver's message."""
@@ -195,7 +225,8 @@ class Database:
             "ledger-unreachable", "The ledger cannot be used", where=self.place, found=cause, hint=f"check that {needs}"
         )
 
-    def _unreadable(self, cause: str) -> DataError:
+    def unreadable(self, cause: str) -> DataError:
+        """The error for a database whose tables Slackwater did not write."""
         return DataError(
             "ledger-unreadable",
             "The ledger's tables are not those that Slackwater wrote",

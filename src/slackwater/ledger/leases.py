@@ -6,8 +6,9 @@ from typing import Any
 
 from slackwater.core.records import Holder, LeaseRecord
 from slackwater.ledger.connection import Row
+from slackwater.ledger.lease.lease_file import INTEGER_LIMIT
 from slackwater.ledger.part import LedgerPart, as_row
-from slackwater.ledger.tables import leases
+from slackwater.ledger.tables import leases, unreadable
 
 _HOLDER_FIELDS = ("host", "pid", "pid_started", "jvm_pid", "jvm_started", "pid_space")
 _MINE = "stream = :stream AND fence = :fence"
@@ -53,5 +54,7 @@ def _row(record: LeaseRecord) -> dict[str, Any]:
 
 def _lease(row: Row) -> LeaseRecord:
     fields = dict(row)
+    if row["fence"] not in range(INTEGER_LIMIT):
+        raise unreadable(f"a fence number below {INTEGER_LIMIT}", row["fence"])
     holder = {name: fields.pop(name) for name in _HOLDER_FIELDS}
     return LeaseRecord(**fields, holder=Holder(**holder) if holder["host"] is not None else None)

@@ -9,6 +9,7 @@ from psycopg.types.json import set_json_loads
 
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.masking import mask
+from slackwater.ledger.database import unusable_address
 
 PsycopgConnection = psycopg.Connection[tuple[Any, ...]]
 
@@ -31,7 +32,14 @@ class PostgresqlServer:
     def connect(self) -> PsycopgConnection:
         """A new connection, outside of any transaction."""
         # Transactions are started by ``begin``; else psycopg starts one at the first statement.
-        driver = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+        try:
+            driver = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+        except psycopg.ProgrammingError as error:
+            # Of an address that cannot be parsed. After the colon it quotes a part, which may be that of the password.
+            raise unusable_address("postgresql", str(error).partition(":")[0], self.place) from None
+        except UnicodeError:
+            long = "bytes that are no UTF-8, or a host with a part of more than 63 characters"
+            raise unusable_address("postgresql", long, self.place) from None
         # JSON as it is stored: columns are decoded, and checked, in one place for both databases.
         set_json_loads(lambda stored: stored if isinstance(stored, str) else stored.decode(), driver)
         return driver

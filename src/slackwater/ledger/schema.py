@@ -117,6 +117,9 @@ def ensure_schema(database: Database, *, create: bool) -> None:
     if database.file:
         _ensure_file(database, database.file, create=create)
     with database.read() as connection:
+        others = connection.other_than_tables() if database.file else []
+        if others:
+            raise database.unreadable(f"views or triggers: {', '.join(others)}")
         found = _schema_version(connection)
     if found == SCHEMA_VERSION:
         return

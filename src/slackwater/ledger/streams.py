@@ -9,6 +9,7 @@ from typing import Any
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, Refused, UsageError
 from slackwater.core.records import GenerationRecord, StreamRecord
+from slackwater.core.unicode import is_path, is_unicode
 from slackwater.ledger.connection import Connection, Row
 from slackwater.ledger.part import LedgerPart, as_row
 from slackwater.ledger.tables import (
@@ -238,7 +239,7 @@ def _plain_list(entries: Sequence[Mapping[str, object]] | None) -> list[dict[str
 
 def _stream(row: Row) -> StreamRecord:
     sink = row["sink"]
-    if not all(isinstance(value, str) for value in sink.values()) or (
+    if not all(isinstance(value, str) and is_unicode(value) for value in sink.values()) or (
         sink.get("kind") == "files" and "path" not in sink
     ):
         raise unreadable("the identity of a sink", sink)
@@ -247,6 +248,8 @@ def _stream(row: Row) -> StreamRecord:
 
 def _generation(row: Row) -> GenerationRecord:
     record = GenerationRecord(**row)
+    if not is_path(record.location):
+        raise unreadable("the location of a checkpoint", record.location)
     if not all(isinstance(entry, int) for entry in record.source_cut.values()):
         raise unreadable("entries of sources as integers", record.source_cut)
     if record.layout is not None and not _is_layout(record.layout):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from slackwater.storage.below import copy_pieces
-from slackwater.storage.private import FILE_MODE, FOLDER_MODE, private_opener
+from slackwater.storage.private import FILE_MODE, FOLDER_MODE, missing_folders, private_opener
 from slackwater.storage.protocols import LEFTOVER, READ_LIMIT, Entry, FileTooLarge, Folder, ReadStore, StoreTraits
 
 LOCAL = StoreTraits(
@@ -28,15 +28,6 @@ _LARGE_PIECE = 1 << 20
 # Hard links are not possible everywhere: FAT has none, Linux refuses them for files of other users
 # (`fs.protected_hardlinks`), and none leads to another file system.
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
-
-
-def missing_folders(path: Path) -> list[Path]:
-    """The folders that have to be made for ``path`` to be one, from the outermost inwards; not by recursion."""
-    missing: list[Path] = []
-    while not path.is_dir() and path != path.parent:
-        missing.append(path)
-        path = path.parent
-    return missing[::-1]
 
 
 class LocalStore:

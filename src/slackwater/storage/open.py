@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from slackwater.core.errors import UsageError
 from slackwater.core.masking import mask
+from slackwater.core.unicode import is_path
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import ReadStore, WriteStore
 from slackwater.storage.registry import STORES, kind_of
@@ -114,7 +115,7 @@ def local_path_of(location: str) -> str | None:
     Hadoop writes ``file:/a``, ``file:///a`` and ``file://host/a``; the paths in URIs are percent-encoded.
     """
     if not is_uri(location):
-        return location
+        return _checked(location)
     check_no_secret(location)
     return _local_path(location)
 
@@ -145,4 +146,16 @@ def _local_path(location: str) -> str | None:
             found=location,
             hint="check the address; a [ in a host starts an IPv6 address",
         ) from error
-    return unquote(parts.path) if parts.scheme.lower() == "file" else None
+    return _checked(unquote(parts.path)) if parts.scheme.lower() == "file" else None
+
+
+def _checked(path: str) -> str:
+    if not is_path(path):
+        raise UsageError(
+            "location",
+            "The location is not a path that a file system takes",
+            expected="a path without NUL, whose characters UTF-8 has",
+            found=ascii(path),
+            hint="correct the path, or what is after a % in the URI",
+        )
+    return path

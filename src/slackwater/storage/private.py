@@ -22,10 +22,17 @@ def create_private_file(path: Path) -> None:
 
 def make_private_folders(path: Path) -> None:
     """Create a folder and its missing parents, each with mode 0700; existing ones are left as they are."""
-    if path.is_dir():
-        return
-    make_private_folders(path.parent)
-    path.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    for folder in missing_folders(path):
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)
+
+
+def missing_folders(path: Path) -> list[Path]:
+    """The folders that have to be made for ``path`` to be one, from the outermost inwards; not by recursion."""
+    missing: list[Path] = []
+    while not path.is_dir() and path != path.parent:
+        missing.append(path)
+        path = path.parent
+    return missing[::-1]
 
 
 def private_opener(path: str, flags: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -12,7 +13,7 @@ from typing import Any, Protocol
 
 import fsspec
 
-from slackwater.core.errors import EnvironmentMissing, UsageError
+from slackwater.core.errors import EnvironmentMissing, SlackwaterError, UsageError
 from slackwater.storage.below import copy_pieces
 from slackwater.storage.protocols import READ_LIMIT, Entry, FileTooLarge, Folder, ReadStore, StoreTraits
 from slackwater.storage.replacement import (
@@ -66,9 +67,27 @@ def open_remote_store(location: str, kind: Opens) -> RemoteStore:
         ) from error
     except OSError as error:
         raise _unopened(scheme, location, error) from error
-    except ValueError as error:
-        raise UsageError("location", f"The location is not a valid URI: {error}", where=location) from error
+    except SlackwaterError:
+        raise
+    except Exception as error:
+        # Whatever the file system of a protocol raises: one that needs arguments which no URI has, a TypeError.
+        raise UsageError(
+            "location",
+            f"The location cannot be opened: {' '.join(str(error).split())[:_SHOWN] or type(error).__name__}",
+            where=location,
+            expected="a URI that has all that a client of the store needs, such as s3://bucket/folder",
+            hint="correct the location, and repeat the command",
+        ) from error
+    _silence(filesystem)
     return RemoteStore(filesystem, root, location, kind.traits)
+
+
+def _silence(filesystem: Any) -> None:
+    """Libraries log what they raise as well, with a traceback; Python prints it where nobody has set a handler."""
+    for library in {one.__module__.partition(".")[0] for one in type(filesystem).__mro__} - {"builtins"}:
+        logger = logging.getLogger(library)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
 
 
 def _unopened(scheme: str, location: str, error: OSError) -> EnvironmentMissing:

@@ -17,7 +17,7 @@ from slackwater.cli.common.examples import SETTINGS, examples_folder, read_examp
 from slackwater.cli.common.verb import Verb
 from slackwater.core.commands import command, mention
 from slackwater.core.errors import Refused, UsageError
-from slackwater.storage.local import missing_folders
+from slackwater.storage.private import missing_folders
 
 CLICKS_FILES = 10
 WEATHER_FILES = 5

@@ -10,6 +10,7 @@ from typing import Any
 from slackwater.core.errors import FormatError
 from slackwater.core.escaping import quoted
 from slackwater.core.records import GenerationRecord
+from slackwater.core.unicode import is_unicode
 from slackwater.ledger.home.home import Home
 from slackwater.storage.open import is_uri, open_read_store, open_write_store
 
@@ -43,6 +44,7 @@ def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | Non
         raise _damaged(f"{folder.location}/{STREAM_FILE}", b"a directory") from error
     try:
         content = json.loads(text)
+        _check_texts(content)
         found = StreamFile(
             str(content["id"]),
             int(content["generation"]),
@@ -77,7 +79,16 @@ def streams_of(home: Home) -> Iterator[tuple[str, str]]:
 
 
 def _folders_in(home: Home, folder: str) -> list[str]:
-    return sorted(entry.name for entry in home.store.list(folder) if entry.is_dir)
+    return sorted(entry.name for entry in home.store.list(folder) if entry.is_dir and is_unicode(entry.name))
+
+
+def _check_texts(value: object) -> None:
+    """Raises ValueError where a string is in the value that no database takes."""
+    if isinstance(value, dict | list):
+        for one in [*value, *value.values()] if isinstance(value, dict) else value:
+            _check_texts(one)
+    elif isinstance(value, str) and not is_unicode(value):
+        raise ValueError(ascii(value))
 
 
 def _generation(stream: str, record: Mapping[str, Any]) -> GenerationRecord:

@@ -13,7 +13,7 @@ from slackwater.storage.location import AnyLocation
 from slackwater.storage.open import open_read_store, open_write_store
 
 LEASE_FILE = "lease.json"
-_INTEGER_LIMIT = 2**62
+INTEGER_LIMIT = 2**62
 """Numbers go to a database, whose integers have 64 bits; the next fence number is larger than the last."""
 
 
@@ -53,7 +53,7 @@ def _fits(value: object, kind: Any) -> bool:
     if value is None:
         return NoneType in allowed
     if isinstance(value, int):
-        return type(value) in allowed and -_INTEGER_LIMIT <= value < _INTEGER_LIMIT
+        return type(value) in allowed and -INTEGER_LIMIT <= value < INTEGER_LIMIT
     if isinstance(value, str):
         return str in allowed and is_unicode(value)
     return is_dataclass(value) and type(value) in allowed and _is_well_typed(value)

@@ -257,12 +257,12 @@ def served(metrics: RunMetrics, host: str, port: int) -> Iterator[str]:
         server, thread = start_http_server(port, host, metrics.registry)
         if host in LOCAL_HOSTS:
             server.set_app(_for_local_hosts(make_wsgi_app(metrics.registry)))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # UnicodeError: a host with a part of more than 63 characters
         raise EnvironmentMissing(
             "metrics-port",
             "The port for metrics cannot be opened",
             where=f"{host}:{port}",
-            found=error.strerror or str(error),
+            found=getattr(error, "strerror", None) or str(error),
             hint="name a port that is free, or --metrics-port 0",
         ) from error
     try:

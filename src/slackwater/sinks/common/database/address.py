@@ -82,7 +82,7 @@ class Address:
             if "connect_timeout" not in given:
                 more["connect_timeout"] = CONNECT_TIMEOUT_S
             conninfo: str = psycopg.conninfo.make_conninfo(self.url, **more)
-        except psycopg.ProgrammingError as error:
+        except (psycopg.ProgrammingError, UnicodeError) as error:
             raise PipelineError(
                 "sink-url", "The address of the database cannot be used", where=self.location, found=str(error)
             ) from error

@@ -24,7 +24,7 @@ UNREACHABLE = re.compile(
     r"could not translate host name|Name or service not known|name resolution"
     r"|Connection refused|could not connect|connection failed|timeout expired"
     r"|server closed the connection|connection .*(lost|reset|closed)|the database system is (starting up|shutting down)"
-    r"|terminating connection|Network is unreachable|No such file or directory|No route to host",
+    r"|terminating connection|Network is unreachable|No such file or directory|No route to host|'idna' codec failed",
     re.IGNORECASE,
 )
 NO_DRIVER = re.compile(r"No suitable driver|ClassNotFoundException")
@@ -149,7 +149,7 @@ def reading(where: str) -> Iterator[None]:
     """Translate errors of a read of the output to SinkUnreadable."""
     try:
         yield
-    except DBAPIError as error:
+    except (DBAPIError, UnicodeError) as error:
         raise problem_of(error).unreadable(where) from error
     except StreamFailed as error:
         raise unreadable(error) from error
@@ -160,7 +160,7 @@ def writing(where: str) -> Iterator[None]:
     """Translate errors of a change of the output to StreamFailed."""
     try:
         yield
-    except DBAPIError as error:
+    except (DBAPIError, UnicodeError) as error:
         raise problem_of(error).failed(where) from error
 
 
