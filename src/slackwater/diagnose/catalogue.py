@@ -126,7 +126,7 @@ CATALOGUE: Mapping[str, Failure] = {
         "a broker does not tell how many records it has removed",
     ),
     "KAFKA-12": _run("Topics changed during an available-now run", "the run is started again: a transient failure"),
-    "KAFKA-13": _run("A planned batch is larger than its new limit", "the planned range is kept, as Spark keeps it"),
+    "KAFKA-13": Failure("A planned batch is larger than its new limit"),
     "KAFKA-14": Failure("The topics are on another cluster"),
     "CHG-01": _reported("The number of sources changed", "sources-changed"),
     "CHG-02": Failure("The order of the sources changed"),

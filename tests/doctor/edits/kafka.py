@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
+from slackwater.core.facts import Facts, HistoryFacts, SourceFacts
+from slackwater.core.records import BatchRecord, RunRecord
 from tests.doctor.cases import Case, nothing
 from tests.doctor.recorded import with_unserved
 
@@ -14,7 +19,29 @@ _PROBLEMS = {
 }
 _CODES = sorted(_PROBLEMS)
 
+
+def _planned(records: int, *runs: str | None) -> Callable[[Facts], Facts]:
+    """A change of the facts: the next batch is planned with so many records, after a batch of 50 and these runs."""
+
+    def change(facts: Facts) -> Facts:
+        number = facts.snapshot.generation.number
+        ended = tuple(RunRecord(one + 2, "s", number, "4.3.0", 0, end=end) for one, end in enumerate(runs))
+        done = BatchRecord("s", number, 0, 0, 50, run=1)
+        source = SourceFacts("0", "kafka", '{"orders":{"0":50}}', f'{{"orders":{{"0":{50 + records}}}}}')
+        return replace(facts, sources=(source,), history=HistoryFacts(ended, (done,)), recorded=True)
+
+    return change
+
+
+_PLANNED = "crash_foreachbatch_stateless"
 CASES = [
+    Case(
+        "killed twice", "SW-KAFKA-013", nothing, _PLANNED, says=("9000 records", "50", "2 runs"),
+        ledger=_planned(9000, None, "failed"),
+    ),
+    Case("killed once", "SW-KAFKA-013", nothing, _PLANNED, ledger=_planned(9000, None, "stopped"), fires=False),
+    Case("of usual size", "SW-KAFKA-013", nothing, _PLANNED, ledger=_planned(90, None, None), fires=False),
+    Case("not planned", "SW-KAFKA-013", nothing, ledger=_planned(9000, None, None), fires=False),
     *(
         Case(
             "of two partitions",
@@ -30,4 +57,4 @@ CASES = [
         for number, code in enumerate(_CODES)
     ),
     *(Case("all is there", code, nothing, ledger=with_unserved("", 0), fires=False) for code in _CODES),
-]
+]  # fmt: skip
