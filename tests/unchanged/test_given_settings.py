@@ -1,4 +1,4 @@
-"""The settings of the command line and of slackwater.toml reach the session that an application makes itself."""
+"""The session of an application has the settings of the command line and slackwater.toml, and ends with its driver."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from slackwater.checkpoint.logs import read_logs
 from slackwater.storage.local import LocalStore
 from tests.support.processes import Command
+from tests.unchanged.scene import listed_rows
 
 pytestmark = pytest.mark.spark
 SETTINGS = ("--master", "local[1]", "--conf", "spark.app.input=in", "--conf", "spark.ui.enabled=false")
@@ -33,11 +34,15 @@ def _ended(words: list[str], folder: Path) -> str:
     return command.log
 
 
+def _application(folder: Path, files: int) -> None:
+    (folder / "in").mkdir()
+    for number in range(files):
+        (folder / "in" / f"{number}.json").write_text(f'{{"id": {number}}}\n')
+    (folder / "app.py").write_text(PROGRAM)
+
+
 def test_every_command_gives_a_program_its_settings_and_a_signal_to_its_group_ends_it(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    for number in range(3):
-        (tmp_path / "in" / f"{number}.json").write_text(f'{{"id": {number}}}\n')
-    (tmp_path / "app.py").write_text(PROGRAM)
+    _application(tmp_path, 3)
     command = Command(["run", *SETTINGS, "app.py"], tmp_path)
     checkpoint = tmp_path / "checkpoints" / "local[1]"
     try:
@@ -55,3 +60,26 @@ def test_every_command_gives_a_program_its_settings_and_a_signal_to_its_group_en
     assert "same" in _ended(["check", *SETTINGS, "app.py"], tmp_path)
     (tmp_path / "slackwater.toml").write_text('master = "local[1]"\n[spark]\n"spark.app.input" = "in"\n')
     assert "same" in _ended(["check", "app.py"], tmp_path)
+
+
+def test_a_driver_that_is_killed_alone_takes_its_jvm_with_it(tmp_path: Path) -> None:
+    _application(tmp_path, 20)
+    command = Command(["run", *SETTINGS, "app.py"], tmp_path)
+    checkpoint = LocalStore(tmp_path / "checkpoints" / "local[1]")
+    try:
+        command.wait_for(lambda: read_logs(checkpoint).committed >= 1, "batches are committed")
+        command.refresh()
+        command.process.kill()
+        assert command.gone_within(60), command.log
+    finally:
+        command.kill()
+    assert read_logs(checkpoint).committed < 19, "killed while it ran"
+
+    command = Command(["run", *SETTINGS, "app.py"], tmp_path)
+    try:
+        command.wait_for(lambda: read_logs(checkpoint).committed == 19, "all files are read")
+        command.signal_group(signal.SIGTERM)
+        assert command.end(60) == 0, command.log
+    finally:
+        command.kill()
+    assert sorted(listed_rows(tmp_path / "out")) == sorted(f'{{"id":{number}}}' for number in range(20))

@@ -6,7 +6,7 @@ Of each query in each output mode that Spark takes: whether its profile says so,
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,10 @@ def joined(condition: str, how: str = "inner") -> DataFrame:
     return left.join(right, F.expr(condition), how)
 
 
+def bounded(how: str) -> Callable[[str], DataFrame]:
+    return lambda _: joined(WITHIN, how)
+
+
 def windows(frame: DataFrame, time: str = "at") -> DataFrame:
     return frame.groupBy(F.window(time, "1 hour"), "device").count()
 
@@ -58,7 +62,7 @@ def hours(frame: DataFrame) -> DataFrame:
     return frame.select(F.window("at", "1 hour"))
 
 
-def counted(_: Any, frames: Iterator[Any], state: Any) -> Iterator[Any]:
+def counted(_: Any, frames: Iterable[Any], state: Any) -> Iterator[Any]:
     import pandas as pd  # noqa: PLC0415 - in the worker
 
     if not state.hasTimedOut:

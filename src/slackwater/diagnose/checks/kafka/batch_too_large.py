@@ -24,7 +24,7 @@ from slackwater.core.facts import Facts, SourceFacts, Unknown
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
 from slackwater.sources import kind_of
-from slackwater.sources.common.source import SourceRange
+from slackwater.sources.common.contract import SourceRange
 
 _TIMES = 10
 _FEWEST_RUNS = 2
