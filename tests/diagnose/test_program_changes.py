@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -70,6 +71,35 @@ def _source(**others: Any) -> Program:
 def test_a_change_of_a_program(now: Program, effect: str, code: str | None) -> None:
     found = verdict(PROGRAM, now)
     assert (found.effect.word, found.changes[0].code if found.changes else None) == (effect, code)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        ({"k": "a"}, {"k": "a"}, None),
+        ({"k": "a"}, {"rate": "a"}, None),
+        ({"k": "a", "j": "b"}, {"j": "a", "k": "b"}, "another value of j, k;"),
+        ({"k": "a", "j": "b"}, {"k": "c", "j": "b"}, "another value of k;"),
+        ({"k": "a"}, {"k": "a", "scale.k": "b"}, "another value of scale.k;"),
+        (dict.fromkeys("abcdefg", "a"), dict.fromkeys("abcdefg", "b"), "of a, b, c, d, e and 2 more;"),
+        (None, {"k": "b"}, None),
+        ({"k": "a"}, None, None),
+    ],
+)
+def test_values_that_a_function_takes_with_it(
+    before: dict[str, str] | None, after: dict[str, str] | None, text: str | None
+) -> None:
+    kept, now = (replace(PROGRAM, values={} if one is None else {"clean": one}) for one in (before, after))
+    found = changes(kept, now)
+    assert [change.code for change in found] == ([] if text is None else ["function-changed"])
+    assert all(text is not None and text in change.text for change in found)
+    assert Program.from_json(json.loads(json.dumps(kept.as_json()))) == kept
+
+
+def test_a_function_with_other_code_has_other_variables() -> None:
+    kept = replace(PROGRAM, values={"clean": {"k": "a", "gone": "b"}})
+    now = replace(PROGRAM, functions={"clean": "d2"}, values={"clean": {"k": "a", "new": "c"}})
+    assert changes(kept, now)[0].text.startswith("function clean has changed; rows")
 
 
 KEPT = {"TZ": "Asia/Tokyo", "FACTOR": "d1", "UNSET": "", "spark.executorEnv.RATE": "d3"}

@@ -192,7 +192,8 @@ class Program:
 
     ``rows`` is what follows the last stateful operator, or the whole of a stateless query. ``functions`` has the
     digest of each Python function that the plan names, ``code`` the digest of all that the stream's function reaches
-    (``None``: not known). ``settings`` are session settings that change what the same plan computes.
+    (``None``: not known). ``values`` has digests of what each function takes with it, by the names of variables.
+    ``settings`` are session settings that change what the same plan computes.
 
     ``environment`` is what the functions of operators get from their process: the name of its time zone, and of each
     variable a digest, empty where it is not set. ``versions`` has those of Python and of the libraries they use.
@@ -210,6 +211,7 @@ class Program:
     settings: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     code: str | None = None
     form: int = 1
     needs_form: int = 1
@@ -237,6 +239,7 @@ class Program:
             settings=dict(value.get("settings") or {}),
             environment=dict(value.get("environment") or {}),
             versions=dict(value.get("versions") or {}),
+            values={name: dict(one) for name, one in (value.get("values") or {}).items()},
             code=value.get("code"),
             form=int(value.get("form", 1)),
             needs_form=int(value.get("needs_form", 1)),

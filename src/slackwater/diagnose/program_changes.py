@@ -16,6 +16,7 @@ from itertools import zip_longest
 from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
 from slackwater.core.verdict import Change, Effect, Verdict
 from slackwater.diagnose.environment_changes import environment_changes
+from slackwater.diagnose.function_changes import changed_function
 from slackwater.diagnose.operator_changes import operator_changes, operator_words
 from slackwater.sources import kinds, kinds_of_format
 
@@ -202,7 +203,8 @@ def _output_mode(kept: Program, now: Program) -> Iterator[Change]:
 def _functions(kept: Program, now: Program) -> Iterator[Change]:
     before, after = (frozenset(name for one in program.operators for name in one.functions) for program in (kept, now))
     for name in sorted(before & after):
-        if not _function_changed(name, kept, now):
+        words = changed_function(name, kept, now)
+        if words is None:
             continue
         if name.endswith(".init"):
             yield Change(
@@ -216,15 +218,10 @@ def _functions(kept: Program, now: Program) -> Iterator[Change]:
             yield Change(
                 "function-changed",
                 Effect.CHANGES_ROWS,
-                f"function {name} has changed; rows of the kept state were computed by the old one",
+                f"{words}; rows of the kept state were computed by the old one",
                 place=f"function {name}",
                 goal="rebuild",
             )
-
-
-def _function_changed(name: str, kept: Program, now: Program) -> bool:
-    was, is_now = kept.functions.get(name), now.functions.get(name)
-    return was is not None and is_now is not None and was != is_now
 
 
 def _time_zone(kept: Program, now: Program) -> Iterator[Change]:
@@ -247,7 +244,7 @@ def _time_zone(kept: Program, now: Program) -> Iterator[Change]:
 def _behind_the_state(kept: Program, now: Program) -> Iterator[Change]:
     """What follows the last stateful operator, or a query without state: Spark's guide allows any change."""
     names = {name for one in now.rows for name in one.functions}
-    functions = [f"function {name} has changed" for name in sorted(names) if _function_changed(name, kept, now)]
+    functions = [words for name in sorted(names) if (words := changed_function(name, kept, now))]
     if [_rows(one) for one in kept.rows] == [_rows(one) for one in now.rows] and not functions:
         return
     text = "; ".join([*functions, *_filter_words(kept, now)])

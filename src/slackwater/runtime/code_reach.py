@@ -24,6 +24,7 @@ from slackwater.runtime.code_meaning import Callers, Definition, Meanings, Piece
 from slackwater.runtime.code_scopes import FUNCTIONS, Modules, Scope, vars_of
 from slackwater.runtime.code_text import write
 from slackwater.runtime.code_values import value_text
+from slackwater.runtime.function_values import FunctionValues
 from slackwater.runtime.variables_read import variables_read
 
 
@@ -48,6 +49,8 @@ class Reach:
     functions: Mapping[str, str]
     uses: Callable[[Iterable[str]], Uses] = field(default=lambda _: Uses(), compare=False, repr=False)
     """What the functions with these names use."""
+    values: Callable[[object], Mapping[str, str]] = field(default=lambda _: {}, compare=False, repr=False)
+    """Digests of the values that a function of the query's plan takes with it, by the names of their variables."""
 
 
 def reach_of(function: Callable[..., Any]) -> Reach:
@@ -59,7 +62,8 @@ def reach_of(function: Callable[..., Any]) -> Reach:
     for value in bound:
         root += value_text(value, meanings.of_function, only_functions=False) or _type_of(value, meanings)
     graph = _Graph(meanings, root)
-    return Reach(graph.digest(root), graph.functions(), partial(graph.uses, root))
+    values = FunctionValues(meanings, graph.digest, meanings.modules.folder)
+    return Reach(graph.digest(root), graph.functions(), partial(graph.uses, root), values.of)
 
 
 def reach_of_file(file: Path) -> Reach:
@@ -68,7 +72,8 @@ def reach_of_file(file: Path) -> Reach:
     module = meanings.modules.parsed(file)
     root: list[Token] = [] if module is None else [Whole(module)]
     graph = _Graph(meanings, root)
-    return Reach(graph.digest(root), graph.functions(), partial(graph.uses, root))
+    values = FunctionValues(meanings, graph.digest, meanings.modules.folder)
+    return Reach(graph.digest(root), graph.functions(), partial(graph.uses, root), values.of)
 
 
 def _unwrapped(function: object) -> tuple[types.FunctionType | None, list[object]]:

@@ -104,7 +104,7 @@ class Modules:
         self._parsed: dict[Path, Module | None] = {}
         self._libraries = _libraries(home)
         # A file's neighbours can be imported, as when Python runs it itself.
-        self._beside = home.parent
+        self.folder = home.parent
         self._loaded = {
             str(file): vars(module)
             for module in list(sys.modules.values())
@@ -129,7 +129,7 @@ class Modules:
         loaded = vars_of(sys.modules.get(name)).get("__file__")
         if loaded:
             return self.parsed(Path(loaded))
-        folders = (str(self._beside), *(folder or "." for folder in sys.path))
+        folders = (str(self.folder), *(folder or "." for folder in sys.path))
         found = (self._below(Path(folder).absolute(), name) for folder in folders)
         return next((module for module in found if module is not None), None)
 

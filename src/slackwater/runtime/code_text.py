@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FunctionType
 
 from slackwater.core.masking import is_secret_name
+from slackwater.runtime.code_constants import DIFFERS_EACH_TIME, PLACE, differs, has_place, is_changed
 from slackwater.runtime.code_meaning import (
     Callers,
     Definition,
@@ -26,7 +27,7 @@ from slackwater.runtime.code_meaning import (
     Variable,
     Whole,
 )
-from slackwater.runtime.code_scopes import FUNCTIONS, Scope, own_nodes, vars_of
+from slackwater.runtime.code_scopes import FUNCTIONS, Scope, vars_of
 from slackwater.runtime.code_values import value_text
 
 LOGGERS = frozenset({"log", "logger", "logging"})
@@ -39,18 +40,6 @@ HARMLESS_CALLS = frozenset({
 
 READS_NAMES = frozenset({"locals", "vars", "dir", "eval", "exec", "globals"})
 """Functions for which the names of variables matter."""
-
-DIFFERS_EACH_TIME = frozenset({
-    "now", "today", "utcnow", "time", "time_ns", "monotonic", "perf_counter", "random", "randint", "uuid1", "uuid4",
-    "getpid", "gethostname", "node", "getcwd", "cwd", "mkdtemp", "mkstemp", "gettempdir", "TemporaryDirectory",
-    "NamedTemporaryFile", "token_hex", "urandom", "argv", "executable", "getuser", "st_mtime", "getmtime",
-})  # fmt: skip
-"""A constant made with one of these is compared by its expression: its value differs between starts or machines."""
-
-PLACE = frozenset({"__file__"})
-"""A constant made with this is compared by its expression where its value has the project's path in it.
-
-The content of a file next to the module is compared."""
 
 METHODS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TRANSPARENT_DECORATORS = frozenset({"staticmethod", "classmethod", "property", "override", "abstractmethod"})
@@ -72,11 +61,19 @@ def write(piece: Piece, meanings: Meanings) -> tuple[Token, ...]:
     return tuple(writer.tokens)
 
 
+def names_used(scope: Scope, meanings: Meanings) -> frozenset[str]:
+    """The names that a function uses, but not those that are only in log lines."""
+    writer = _Writer(meanings)
+    writer.definition(scope)
+    return frozenset(writer.names)
+
+
 class _Writer:
     """Writes one piece. ``_numbers`` has the local names of the scopes it opened, in order of appearance."""
 
     def __init__(self, meanings: Meanings) -> None:
         self.tokens: list[Token] = []
+        self.names: set[str] = set()
         self._meanings = meanings
         self._opened: set[Scope] = set()
         self._numbers: dict[tuple[Scope, str], int] = {}
@@ -122,18 +119,15 @@ class _Writer:
             return self._live(cell.cell_contents, only_functions=False)
         if scope is not scope.module.scope or name not in scope.module.namespace or is_secret_name(name):
             return None
-        if _differs(scope, name, DIFFERS_EACH_TIME, set()):
+        if differs(scope, name, DIFFERS_EACH_TIME):
             return None
-        changed = any(
-            name in one.changed and one is not scope and one.owner(name) is scope
-            for one in scope.module.scopes.values()
-        ) or any(name in one.globals for one in scope.module.scopes.values())
+        changed = is_changed(scope, name)
         value = scope.module.namespace[name]
         # A function's statements have its decorators and arguments of the call that made it, too.
         found = None if isinstance(value, FunctionType) else self._live(value, only_functions=changed)
         if found is None or (changed and not found):
             return None
-        return None if _has_place(value, found, scope) and _differs(scope, name, PLACE, set()) else found
+        return None if has_place(value, found, scope) and differs(scope, name, PLACE) else found
 
     def _live(self, value: object, *, only_functions: bool) -> list[Token] | None:
         return value_text(value, self._meanings.of_function, only_functions=only_functions)
@@ -198,6 +192,7 @@ class _Writer:
         self._reference(node.id, scope)
 
     def _reference(self, name: str, scope: Scope) -> None:
+        self.names.add(name)
         owner = scope.owner(name)
         if owner is not None and owner in self._opened and not owner.is_import(name):
             self._local(name, owner)
@@ -403,28 +398,6 @@ def _is_outside(node: ast.expr, scope: Scope, opened: set[Scope]) -> bool:
         return False
     owner = scope.owner(node.id)
     return owner is None or owner not in opened or owner.is_import(node.id)
-
-
-def _has_place(value: object, tokens: Sequence[Token], scope: Scope) -> bool:
-    """Whether a value has the place of its module in it, or is a part of its path."""
-    file = scope.module.file
-    folder = repr(str(file.parent))[1:-1]
-    is_part = isinstance(value, str) and value in (*file.parts, file.stem)
-    return is_part or any(isinstance(token, str) and folder in token for token in tokens)
-
-
-def _differs(scope: Scope, name: str, names: frozenset[str], seen: set[str]) -> bool:
-    """Whether one of these names is in the expression of a module's variable, or of a variable that it uses."""
-    seen.add(name)
-    for statement in (*scope.bound.get(name, []), *scope.changed.get(name, [])):
-        for part in own_nodes(statement):
-            used = part.id if isinstance(part, ast.Name) else part.attr if isinstance(part, ast.Attribute) else ""
-            if used in names:
-                return True
-            is_other = isinstance(part, ast.Name) and used in scope.bound and used not in seen
-            if is_other and not scope.is_import(used) and _differs(scope, used, names, seen):
-                return True
-    return False
 
 
 def _named(node: ast.expr, name: str) -> bool:

@@ -35,7 +35,7 @@ def value_text(value: object, of_function: OfFunction, *, only_functions: bool) 
     ``of_function`` gives the tokens of a function, from its file, name and line. ``only_functions`` leaves out
     everything but functions and keys: for a registry, which is filled as modules are imported, and a cache.
     """
-    writer = _Values(of_function, only_functions)
+    writer = ValueWriter(of_function, only_functions)
     try:
         writer.write(value)
     except (_NotPlain, RecursionError):
@@ -47,7 +47,9 @@ class _NotPlain(Exception):
     """The value has a part that cannot be compared."""
 
 
-class _Values:
+class ValueWriter:
+    """Writes one value into ``tokens``; a part that is not plain ends it."""
+
     def __init__(self, of_function: OfFunction, only_functions: bool) -> None:
         self.tokens: list[Token] = []
         self._of_function = of_function
@@ -55,6 +57,7 @@ class _Values:
         self._left = MOST_VALUES
 
     def write(self, value: object) -> None:
+        """Add the tokens of a value."""
         self._left -= 1
         if self._left < 0:
             raise _NotPlain

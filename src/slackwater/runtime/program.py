@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -18,7 +18,7 @@ from pyspark.sql import streaming
 from slackwater.core.masking import mask_setting
 from slackwater.core.program import FORM, InputShape, OperatorShape, Program, SourceShape
 from slackwater.formats.plan_json import TreeNode, parse_plan
-from slackwater.runtime.code_reach import reach_of
+from slackwater.runtime.code_reach import Reach, reach_of
 from slackwater.runtime.logical_plan import (
     WATERMARK,
     analysed_plan,
@@ -28,6 +28,7 @@ from slackwater.runtime.logical_plan import (
     source_options,
 )
 from slackwater.runtime.plan_expressions import LEFT_OUT, type_name
+from slackwater.runtime.plan_functions import Nodes, expressions_of, values_of_functions
 from slackwater.runtime.plan_shapes import Leaf, Shapes
 from slackwater.sources.common.scala import scala_map
 
@@ -61,17 +62,16 @@ class PlanFacts:
     sources: tuple[SourceShape, ...]
 
 
-def program_of(
-    frame: DataFrame, output_mode: str, functions: Mapping[str, str] | None = None, code: str | None = None
-) -> Program:
+def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -> Program:
     """The program of the query that ``frame`` describes.
 
-    ``functions`` and ``code`` are those of what the stream's function reaches (``code_reach.Reach``); without them no
-    function can be compared. Raises ValueError or LookupError for a plan that cannot be read.
+    ``reach`` is what the stream's function reaches; without it no function can be compared. Raises ValueError or
+    LookupError for a plan that cannot be read.
     """
-    facts = plan_facts(frame)
+    facts, nodes = _read(frame)
     operators, rows = shapes_of(facts, output_mode)
-    digests = dict(functions or {})
+    digests = dict(reach.functions if reach is not None else {})
+    code = reach.code if reach is not None else None
     operators = tuple(_with_processors(operator, digests) for operator in operators)
     if code is not None:
         # Of a name that the code does not show, such as that of a partial: whatever the stream's function reaches.
@@ -85,6 +85,7 @@ def program_of(
         rows=rows,
         output_schema=_columns(frame.schema.jsonValue()),
         functions={name: digests[name] for name in sorted(_named(operators, rows) & digests.keys())},
+        values=_values(nodes, frame, reach) if reach is not None else {},
         settings={key: str(conf.get(key)) for key in (ZONE, ANSI)},
         code=code,
         form=FORM,
@@ -92,8 +93,17 @@ def program_of(
     )
 
 
+def _values(nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[str, dict[str, str]]:
+    with _room_for_deep_plans():
+        return values_of_functions(nodes, frame.sparkSession._jvm, reach.values)
+
+
 def plan_facts(frame: DataFrame) -> PlanFacts:
     """Read the analysed plan of a query."""
+    return _read(frame)[0]
+
+
+def _read(frame: DataFrame) -> tuple[PlanFacts, Nodes]:
     plan = analysed_plan(frame)
     text = str(plan.toJSON())
     with _room_for_deep_plans():
@@ -101,7 +111,7 @@ def plan_facts(frame: DataFrame) -> PlanFacts:
         text = _with_left_out(text, tuple(nodes.values()))
     leaves, sources = _leaves({place: pair for place, pair in nodes.items() if not pair[0].children})
     delays = {place: delay_ms(node) for place, (tree, node) in nodes.items() if tree.name == WATERMARK}
-    return PlanFacts(text, leaves, delays, tuple(sources))
+    return PlanFacts(text, leaves, delays, tuple(sources)), tuple(nodes.values())
 
 
 def _pairs(tree: TreeNode, node: Any) -> Iterator[tuple[TreeNode, Any]]:
@@ -209,7 +219,7 @@ def _columns(schema: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(f"{one['name']} {type_name(one['type'])}" for one in schema["fields"])
 
 
-def _with_left_out(plan: str, nodes: Sequence[tuple[TreeNode, Any]]) -> str:
+def _with_left_out(plan: str, nodes: Nodes) -> str:
     """The plan with what its JSON leaves out of its expressions: the options of ``from_json``, the bytes of literals.
 
     Spark's ``TreeNode.parseToJson`` writes null for any map, and the address of an array of bytes. ``nodes`` are those
@@ -218,41 +228,13 @@ def _with_left_out(plan: str, nodes: Sequence[tuple[TreeNode, Any]]) -> str:
     """
     if not _LEFT_OUT.search(plan):
         return plan
-    for tree, node in nodes:
-        trees = [one for field in tree.fields for one in tree.expressions(field)]
-        wanted: set[int] = set()
-        for one in trees:
-            _find_left_out(one, wanted)
-        if wanted:
-            expressions = list(elements(node.expressions()))
-            if len(expressions) != len(trees):
-                raise ValueError(f"{tree.name} has {len(expressions)} expressions, and {len(trees)} in its JSON")
-            for one, expression in zip(trees, expressions, strict=True):
-                _read_left_out(one, expression, wanted)
+    for tree, expression in expressions_of(nodes, lambda one: _lacks_map(one) or _lacks_bytes(one)):
+        fields = cast("dict[str, Any]", tree.fields)
+        if _lacks_map(tree):
+            fields[LEFT_OUT] = _short_text(_options(scala_map(expression.options())))
+        else:
+            fields[LEFT_OUT] = _short_text(bytes(expression.value()).hex())
     return json.dumps([tree.fields for tree, _ in nodes])
-
-
-def _find_left_out(tree: TreeNode, wanted: set[int]) -> bool:
-    """Whether a part of the expression was left out; ``wanted`` gets the nodes on the way to each."""
-    below = [_find_left_out(child, wanted) for child in tree.children]
-    if any(below) or _lacks_map(tree) or _lacks_bytes(tree):
-        wanted.add(id(tree))
-        return True
-    return False
-
-
-def _read_left_out(tree: TreeNode, expression: Any, wanted: set[int]) -> None:
-    if id(tree) not in wanted:
-        return
-    fields = cast("dict[str, Any]", tree.fields)
-    if _lacks_map(tree):
-        fields[LEFT_OUT] = _short_text(_options(scala_map(expression.options())))
-    elif _lacks_bytes(tree):
-        fields[LEFT_OUT] = _short_text(bytes(expression.value()).hex())
-    children = expression.children() if tree.children else None
-    for place, child in enumerate(tree.children):
-        if id(child) in wanted and children is not None:
-            _read_left_out(child, children.apply(place), wanted)
 
 
 def _lacks_map(tree: TreeNode) -> bool:

@@ -108,7 +108,7 @@ class BuiltStream:
         if self.reach is None:
             return None
         try:
-            program = program_of(self.frame, self.definition.output_mode, self.reach.functions, self.reach.code)
+            program = program_of(self.frame, self.definition.output_mode, self.reach)
             return with_environment(program, self.reach, self.frame.sparkSession)
         except unreadable as error:
             log.warning("the query cannot be compared", stream=self.definition.full_name, error=str(error))

@@ -29,7 +29,7 @@ def program(build: Build, mode: str) -> dict[str, Any]:
     reach = reach_of(build)
     frame = build(sources)
     began = time.perf_counter()
-    found = program_of(frame, mode, reach.functions, reach.code).as_json()
+    found = program_of(frame, mode, reach).as_json()
     took.append(time.perf_counter() - began)
     facts.append((asdict(plan_facts(frame)), found))
     return found

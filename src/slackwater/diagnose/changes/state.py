@@ -77,7 +77,10 @@ GROUP = (
     ChangeText(
         "function-changed",
         "A function that state depends on has changed.",
-        "the text of a Python function, or of what it reaches, differs, and an operator with state uses it.",
+        "the text of a Python function, or of what it reaches, differs, or a value that it takes with it: of a "
+        "variable of a module or a function around it, a default, an argument of a partial, what an object or a class "
+        "has, a broadcast variable. An operator with state uses it. Of values only digests are recorded, of secrets "
+        "nothing.",
         "rows of the kept state were computed by the old function.",
         Effect.CHANGES_ROWS,
     ),

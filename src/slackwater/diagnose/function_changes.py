@@ -1,0 +1,43 @@
+"""Compares a Python function of two programs: its code, and the values that it takes with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from slackwater.core.program import Program
+
+_MOST_NAMED = 5
+
+
+def changed_function(name: str, kept: Program, now: Program) -> str | None:
+    """What has changed in a function, with the names of variables; ``None``: nothing, or one is not recorded."""
+    was, is_now = kept.functions.get(name), now.functions.get(name)
+    code_changed = was is not None and is_now is not None and was != is_now
+    before, after = kept.values.get(name), now.values.get(name)
+    values = _other_values(before, after) if before is not None and after is not None else []
+    if code_changed:
+        # Other code has other variables.
+        values = [one for one in values if one in (before or {}) and one in (after or {})]
+    if values:
+        more = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
+        return f"function {name} has changed: it has another value of {', '.join(values[:_MOST_NAMED])}{more}"
+    return f"function {name} has changed" if code_changed else None
+
+
+def _other_values(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """The variables that have other values; one that only has another name is none of them."""
+    both = before.keys() & after.keys()
+    removed = {name: digest for name, digest in before.items() if name not in both}
+    added = {name: digest for name, digest in after.items() if name not in both}
+    renamed = Counter(removed.values()) & Counter(added.values())
+    others = [name for name in both if before[name] != after[name]]
+    for one in (removed, added):
+        left = renamed.copy()
+        others += [name for name, digest in sorted(one.items()) if not _taken(digest, left)]
+    return sorted(others)
+
+
+def _taken(digest: str, left: Counter[str]) -> bool:
+    left[digest] -= 1
+    return left[digest] >= 0

@@ -1,0 +1,151 @@
+"""Reads what Spark pickles of a Python function, as a worker gets it, without running the code of any class in it.
+
+Functions are made again. All else that is not plain becomes an object that says what would make it, and from what.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from pyspark import cloudpickle
+
+CLOUDPICKLE = "pyspark.cloudpickle"
+MAKES_FUNCTIONS = frozenset({"_builtin_type", "_make_function", "_make_cell", "_make_empty_cell", "_function_setstate"})
+"""Functions of cloudpickle that make code, functions and cells, and call nothing of the user's."""
+BROADCASTS = frozenset({("pyspark.broadcast", "_from_id"), ("pyspark.core.broadcast", "_from_id")})
+MOST_BYTES = 16 * 2**20
+"""Of a value that is read: a start must not wait for more."""
+
+NOT_READ: tuple[type[Exception], ...] = (Exception,)
+"""What reading or writing such an object raises where a part cannot be pickled: classes of others decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A class or function: of a module, to be found there, or with a ``body`` of its own, which was pickled with it."""
+
+    module: str
+    name: str
+    bases: tuple[Any, ...] = ()
+    body: dict[str, Any] | None = None
+
+    @property
+    def path(self) -> str:
+        """Its dotted name."""
+        return f"{self.module}.{self.name}"
+
+
+@dataclass(eq=False, slots=True)
+class Contents:
+    """What an object is made from: arguments, its state, and the elements that are put into it."""
+
+    arguments: tuple[Any, ...] = ()
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    state: Any = None
+    elements: list[Any] = field(default_factory=list)
+
+
+BROADCAST = Named("pyspark", "Broadcast")
+
+
+class Made:
+    """An object that is not made; ``of`` is its class, or the function that would return it."""
+
+    of: Named
+    contents: Contents
+
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
+        """Keep the arguments."""
+        made = object.__new__(cls)
+        made.contents = Contents(arguments, keywords)
+        return made
+
+    def __setstate__(self, state: Any) -> None:
+        """Keep the state."""
+        self.contents.state = state
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Keep an entry of what is derived from a dictionary."""
+        self.contents.elements.append((key, value))
+
+    def append(self, value: Any) -> None:
+        """Keep an element of what is derived from a list."""
+        self.contents.elements.append(value)
+
+    add = append
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(self, data: bytes, broadcast: Callable[[int], Any]) -> None:
+        super().__init__(io.BytesIO(data))
+        self._broadcast = broadcast
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.startswith(CLOUDPICKLE):
+            if name in MAKES_FUNCTIONS:
+                return super().find_class(module, name)
+            found = _OF_CLASSES.get(name)
+            if found is not None:
+                return found
+        return self._broadcast if (module, name) in BROADCASTS else _named(Named(module, name))
+
+
+def read_pickled(data: bytes, broadcast: Callable[[int], Any]) -> Any:
+    """The object in ``data``. ``broadcast`` finds the value of a broadcast variable. Raises one of ``NOT_READ``."""
+    return _Reader(data, broadcast).load()
+
+
+def as_pickled(value: object) -> Any:
+    """An object of this process as ``read_pickled`` shows it. Raises one of ``NOT_READ``."""
+    file = _Limited()
+    dump: Callable[[object, io.BytesIO], None] = cloudpickle.dump
+    dump(value, file)
+    return read_pickled(file.getvalue(), _no_broadcast)
+
+
+class _Limited(io.BytesIO):
+    def write(self, data: Any) -> int:
+        if self.tell() + memoryview(data).nbytes > MOST_BYTES:
+            raise ValueError("the value is too large to be compared")
+        return super().write(data)
+
+
+def broadcast_with(value: object) -> Made:
+    """A broadcast variable with this value."""
+    return _named(BROADCAST)(value)
+
+
+def _no_broadcast(number: int) -> Any:
+    raise LookupError(f"broadcast variable {number}")
+
+
+def _named(of: Named) -> type[Made]:
+    return type(of.name, (Made,), {"of": of})
+
+
+def _class(
+    _metaclass: Any, name: str, bases: tuple[Any, ...], given: Mapping[str, Any], _id: str, _extra: Any
+) -> type[Made]:
+    return _named(Named(str(given.get("__module__", "")), name, bases, {}))
+
+
+def _enumeration(
+    bases: tuple[Any, ...], name: str, _qualified: str, members: Mapping[str, Any], module: str, _id: str, _extra: Any
+) -> type[Made]:
+    return _named(Named(module, name, bases, dict(members)))
+
+
+def _set_body(made: type[Made], state: tuple[Mapping[str, Any], Any]) -> None:
+    if made.of.body is not None:
+        made.of.body.update(state[0])
+
+
+_OF_CLASSES: Mapping[str, Callable[..., Any]] = {
+    "_make_skeleton_class": _class,
+    "_make_skeleton_enum": _enumeration,
+    "_class_setstate": _set_body,
+}

@@ -1,0 +1,66 @@
+"""A value that a Python function takes with it counts, in whatever way it got there. Starts no query."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from slackwater.core.program import Program
+from slackwater.diagnose.program_changes import changes
+from tests.runtime.function_ways import HARMLESS, UNCOMPARED, WAYS
+from tests.support.warm_jvm import attached
+
+PROGRAM = Path(__file__).with_name("programs") / "function_values.py"
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("values")
+    environment = {**os.environ, **attached(folder)}
+    path = os.pathsep.join([str(Path(__file__).parents[2]), environment["PYTHONPATH"]])
+    ended = subprocess.run(
+        [sys.executable, str(PROGRAM), str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+        env={**environment, "PYTHONPATH": path},
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    found: dict[str, Any] = json.loads((folder / "programs.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_another_value_is_a_change_of_the_function(programs: dict[str, Any], way: str) -> None:
+    before, again, after = map(Program.from_json, programs["ways"][way])
+    (change,) = changes(before, after)
+    assert change.code == "function-changed"
+    assert f"has changed: it has another value of {WAYS[way][1]};" in change.text
+    assert changes(before, again) == ()
+
+
+@pytest.mark.parametrize("edit", [*HARMLESS, *UNCOMPARED])
+def test_an_edit_that_changes_no_value_is_none(programs: dict[str, Any], edit: str) -> None:
+    before, after = map(Program.from_json, programs["harmless"][edit])
+    assert before.values
+    assert changes(before, after) == ()
+
+
+def test_reading_the_values_takes_little_time(programs: dict[str, Any]) -> None:
+    assert median(programs["seconds"]) < 0.3
+
+
+def test_no_value_is_recorded(programs: dict[str, Any]) -> None:
+    values = [one.values for found in programs["ways"].values() for one in map(Program.from_json, found)]
+    digests = [digest for each in values for of in each.values() for digest in of.values()]
+    assert {len(bytes.fromhex(digest)) for digest in digests} == {8}
