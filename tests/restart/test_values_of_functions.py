@@ -20,7 +20,7 @@ def scale(rate):
 """
 READS_RATE = (
     PIPELINE.replace("@pipeline.stream", FUNCTION + "@pipeline.stream")
-    .replace('    rows = ', '    rate = int(open("rate").read())\n    rows = ')
+    .replace("    rows = ", '    rate = int(open("rate").read())\n    rows = ')
     .replace('rows.withWatermark("ts"', 'rows.withColumn("n", scale(rate)("n")).withWatermark("ts"')
 )
 
