@@ -303,7 +303,7 @@ SITUATIONS = (
     Situation("state-lost", as_it_is, spec=HomeSpec(state=3)),
     Situation("state-not-kept", lambda _: "plan resume per_page", spec=HomeSpec(state=3)),
     Situation("source-files-missing", lost_input, brought_back("clicks/006.json"), "restore the files"),
-    Situation("sink-unreadable", torn_manifest, brought_back("out/_spark_metadata/5"), "restore the file"),
+    Situation("sink-unreadable", torn_manifest, brought_back("out/_spark_metadata/5"), "mv -T"),
     Situation("SW-LOG-011", edited_offsets, spec=IN_ORDER),
     Situation("SW-LOG-009", commits_lost, spec=HomeSpec(6, 3, state=None, layout=STATELESS)),
     Situation("operation-unfinished", left_halfway),

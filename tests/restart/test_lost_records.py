@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.restart.scenario import CONF, STREAM
-from tests.restart.small import PIPELINE, Saved, SmallWorkspace, error_code, tree
+from tests.restart.small import PIPELINE, Saved, SmallWorkspace, error_code, follow, tree
 from tests.support.outputs import Rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -137,6 +137,36 @@ def test_the_hints_for_a_damaged_ledger_and_stream_file_lead_out(
         kept = damaged.with_name(f"{damaged.name}.damaged")
         assert (kept / damaged.name if kept.is_dir() else kept).read_bytes() == b"\0" * len(written)
         assert workspace.status()["verdict"]["code"] == "clean"
+
+
+@pytest.mark.parametrize("entry", ["newest", "newest, not committed", "older"])
+def test_a_manifest_entry_without_bytes_is_found_and_what_is_printed_leads_out(
+    finished: tuple[SmallWorkspace, Saved], unbroken: Rows, entry: str
+) -> None:
+    workspace, saved = finished
+    saved.restore()
+    before, newest = workspace.rows(), workspace.ids("commits")[-1]
+    damaged = workspace.output / "_spark_metadata" / str(1 if entry == "older" else newest)
+    # As after a loss of power. The checksum stays.
+    damaged.write_bytes(b"")
+    if entry.endswith("not committed"):
+        for name in (str(newest), f".{newest}.crc"):
+            (workspace.checkpoint / "commits" / name).unlink()
+
+    found = workspace.status(code=3)
+    advice = found["next"] or found["advice"]
+    if entry != "older":
+        aside, _, _ = advice.partition(", then: ")
+        assert aside.startswith(f"mv -T {damaged} ")
+        subprocess.run(["bash", "-c", aside], cwd=workspace.folder, check=True)
+        assert damaged.with_name(f"{damaged.name}.damaged").read_bytes() == b""
+    typed = follow(workspace, advice, lambda: workspace.status_code() == 0 and workspace.rows() == before)
+
+    assert typed[0].startswith("run" if entry.endswith("not committed") else "plan rebuild")
+    workspace.add("last", LAST)
+    workspace.caught_up()
+    assert workspace.rows() == unbroken
+    assert workspace.slackwater("status", "--verify", "--format", "json").returncode == 0
 
 
 def test_a_copied_project_leaves_the_original_alone(finished: tuple[SmallWorkspace, Saved], tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ Rows = Counter[str]
 def manifest_ids(output: Path) -> list[int]:
     """The batches that the manifest has an entry of, in order."""
     folder = output / "_spark_metadata"
-    names = [path.name for path in folder.iterdir() if not path.name.startswith(".")] if folder.is_dir() else []
-    return sorted(int(name.removesuffix(".compact")) for name in names)
+    names = [path.name.removesuffix(".compact") for path in folder.iterdir()] if folder.is_dir() else []
+    # As in Spark, other names are no entries.
+    return sorted(int(name) for name in names if name.isdigit())
 
 
 def rows_of(output: Path, first: int = 0, last: int | None = None) -> Rows:

@@ -122,3 +122,8 @@ def reset_command(snapshot: Snapshot, *options: str) -> str:
     """The command that plans a reset of the stream from the earliest position."""
     name, code = snapshot.stream.full_name, code_words(snapshot)
     return command("plan", "reset", name, "--from", "earliest", *code, *options)
+
+
+def put_aside(path: str) -> str:
+    """The command that moves a damaged file out of the way; of a file that is not on a local disk, in words."""
+    return f"copy and delete {path}" if "://" in path else f"mv -T {quoted(path)} {quoted(f'{path}.damaged')}"

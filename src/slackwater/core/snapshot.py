@@ -8,6 +8,7 @@ from typing import Literal
 
 from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.damage import Damage, UnreadState
+from slackwater.core.errors import Aside
 from slackwater.core.marks import NONE_YET, Marks
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
@@ -18,7 +19,7 @@ HomePlace = Literal["here", "moved", "copied"]
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Something that could not be read, and why."""
+    """Something that could not be read, and why. ``aside`` as of ``SinkUnreadable``."""
 
     code: str
     text: str
@@ -26,6 +27,7 @@ class Unreadable:
     expected: str | None = None
     found: str | None = None
     hint: str | None = None
+    aside: Aside | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,5 +151,5 @@ def refuse_unreadable(snapshot: Snapshot) -> None:
             where=problem.where,
             expected=problem.expected,
             found=problem.found,
-            hint="restore the file from a backup; nothing was changed",
+            hint=problem.hint or "restore the file from a backup; nothing was changed",
         )

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from slackwater.core.commands import put_aside
 from slackwater.core.errors import FormatError
-from slackwater.core.escaping import quoted
 from slackwater.core.records import GenerationRecord
 from slackwater.core.unicode import is_unicode
 from slackwater.ledger.home.home import Home
-from slackwater.storage.open import is_uri, open_read_store, open_write_store
+from slackwater.storage.open import open_read_store, open_write_store
 
 STREAM_FILE = "stream.json"
 
@@ -97,12 +97,11 @@ def _generation(stream: str, record: Mapping[str, Any]) -> GenerationRecord:
 
 
 def _damaged(path: str, text: bytes) -> FormatError:
-    aside = f"copy and delete {path}" if is_uri(path) else f"mv -T {quoted(path)} {quoted(path + '.damaged')}"
     return FormatError(
         "stream-file-damaged",
         "stream.json does not name the generation in use",
         where=path,
         expected='{"id": ..., "generation": ..., "sink": {...}}',
         found=repr(text[:80]),
-        hint=f"{aside}, and type the command again; the next run writes the file from the ledger",
+        hint=f"{put_aside(path)}, and type the command again; the next run writes the file from the ledger",
     )

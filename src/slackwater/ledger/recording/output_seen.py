@@ -167,4 +167,4 @@ def _name(owner: Owner, one_of_several: Output | None) -> str:
 
 
 def _unreadable(error: SinkUnreadable) -> Unreadable:
-    return Unreadable(error.code, error.message, error.where, error.expected, error.found, error.hint)
+    return Unreadable(error.code, error.message, error.where, error.expected, error.found, error.hint, error.aside)

@@ -7,9 +7,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from slackwater.core.checkpoint_logs import SinkFile
+from slackwater.core.commands import put_aside
 from slackwater.core.damage import Damage
-from slackwater.core.errors import FormatError, Refused, SinkUnreadable
+from slackwater.core.errors import Aside, FormatError, Refused, SinkUnreadable
+from slackwater.core.marks import NONE_YET
 from slackwater.formats.compactible import (
+    NEWEST_VERSION,
     SINK_LOG,
     derive_interval,
     lay_out,
@@ -17,7 +20,8 @@ from slackwater.formats.compactible import (
     parse_entry_name,
     parse_file_sink_log,
 )
-from slackwater.storage.protocols import ReadStore, WriteStore
+from slackwater.formats.text_log import split_log
+from slackwater.storage.protocols import ReadStore, WriteStore, hadoop_checksum_path
 
 Lines = Mapping[int, Sequence[str]]
 """The manifest lines that belong to one batch alone, by batch."""
@@ -76,9 +80,10 @@ class Manifest:
         all older batches, too.
         """
         name = self.names().get(batch)
-        if name is not None and not name.endswith(".compact"):
+        is_recorded = batch in recorded and (batch == 0 or batch - 1 in recorded)
+        if name is not None and not name.endswith(".compact") and not (is_recorded and self._is_damaged(name)):
             return self.lines(name)
-        if batch in recorded and (batch == 0 or batch - 1 in recorded):
+        if is_recorded:
             return list(recorded[batch])
         reason = "the manifest has no entry of it" if name is None else "the manifest was compacted"
         raise Refused(
@@ -91,11 +96,12 @@ class Manifest:
     def confirmed(self, after: int, recorded: Lines) -> Lines:
         """The ledger's copies without those of which the compacted entry does not list all files.
 
-        They are of an output that was replaced since. Nothing is read where a cut after ``after`` needs no copy.
+        They are of an output that was replaced since. Nothing is read where a cut after ``after`` needs no copy. A cut
+        of all batches needs no compacted entry that is damaged, as it needs none that is missing.
         """
         names = self.names()
         compacted = _newest_compacted(names)
-        if compacted <= after:
+        if compacted <= after or (after == NONE_YET and self._is_damaged(names[compacted])):
             return recorded
         listed = set(self.lines(names[compacted]))
         return {batch: lines for batch, lines in recorded.items() if batch > compacted or listed.issuperset(lines)}
@@ -104,7 +110,7 @@ class Manifest:
         """Entry files (name to content) that replace those which a compaction after batch ``after`` merged."""
         names = self.names()
         compacted = _newest_compacted(names)
-        if compacted <= after:
+        if compacted <= after or after == NONE_YET:
             return {}
         cut_lines = {line for batch in range(after + 1, compacted + 1) for line in self.own_lines(batch, recorded)}
         kept = [line for line in self.lines(names[compacted]) if line not in cut_lines]
@@ -144,20 +150,46 @@ class Manifest:
 
     def read(self, name: str) -> bytes:
         """The bytes of one entry file. Raises SinkUnreadable if they cannot be parsed."""
-        path = f"{SINK_LOG}/{name}"
+        place = f"{self._store.location}/{SINK_LOG}/{name}"
         try:
             data, _ = self.parse(name)
         except (OSError, FormatError) as error:
             reason = error if isinstance(error, FormatError) else None
+            aside = Aside(batch_of(name), self._put_aside(name)) if reason else None
+            how = aside.command if aside else "check that this user may read the file"
             raise SinkUnreadable(
                 "sink-unreadable",
                 f"The last written batch is unknown: a manifest entry of the sink cannot be parsed ({error})",
-                where=f"{self._store.location}/{path}",
+                where=place,
                 expected=(reason.expected if reason else None) or "a file sink manifest",
                 found=(reason.found if reason else None) or "a file that cannot be read",
-                hint="restore the file from a backup; nothing was changed",
+                hint=f"{how}, and type the command again",
+                aside=aside,
             ) from error
         return data
+
+    def _put_aside(self, name: str) -> str:
+        paths = [f"{SINK_LOG}/{name}"]
+        checksum = hadoop_checksum_path(paths[0])
+        # Spark writes no entry whose checksum is there.
+        if self._store.exists(checksum):
+            paths.append(checksum)
+        return " && ".join(put_aside(f"{self._store.location}/{path}") for path in paths)
+
+    def check_version(self, name: str) -> None:
+        """Check the start of one entry file. Raises FormatError or OSError."""
+        start = next(iter(self._store.read_pieces(f"{SINK_LOG}/{name}")), b"")
+        split_log(start.partition(b"\n")[0], newest=NEWEST_VERSION)
+
+    def _is_damaged(self, name: str) -> bool:
+        try:
+            self.parse(name)
+        except FormatError:
+            return True
+        # A store that cannot be reached says nothing about the entry.
+        except OSError:
+            return False
+        return False
 
     def parse(self, name: str) -> tuple[bytes, tuple[SinkFile, ...]]:
         """The bytes of one entry file and the files it lists. Raises FormatError or OSError."""

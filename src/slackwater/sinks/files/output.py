@@ -282,17 +282,24 @@ class FilesOutput(DirectoryOutput):
         for first, last in self._manifest.gaps():
             batches = f"batch {first}" if first == last else f"batches {first} to {last}"
             yield Damage(f"{SINK_LOG}/{first}", "missing", f"entries of {batches}", "no file")
+        files: Sequence[SinkFile] = ()
         for name in reversed(self._manifest.valid_names()):
+            is_compacted = name.endswith(".compact")
+            seen = bool(files) and not thorough
             try:
-                _, files = self._manifest.parse(name)
+                # Readers fail on any of them. A compacted entry can have a million lines.
+                if seen and is_compacted:
+                    self._manifest.check_version(name)
+                    continue
+                _, listed = self._manifest.parse(name)
             except (OSError, FormatError) as error:
                 yield _unparsed(f"{SINK_LOG}/{name}", error)
-            else:
+                continue
+            if not seen:
+                files = listed
                 # A compacted entry names all files of the output, the newest last; each size is a request to the store.
-                newest = files[-_CHECKED_OF_COMPACTED:] if name.endswith(".compact") else files
+                newest = files[-_CHECKED_OF_COMPACTED:] if is_compacted else files
                 yield from self._damaged_files(files if thorough else newest)
-                if files and not thorough:
-                    return
 
     def _damaged_files(self, files: Sequence[SinkFile]) -> Iterator[Damage]:
         for file in files:
