@@ -143,6 +143,7 @@ def test_state_to_parquet(checkpoint: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert pq.read_table(target).num_rows == 6
     assert "6 rows written" in done.stdout
+    assert target.stat().st_mode & 0o777 == 0o600
 
 
 def test_state_that_must_be_named(checkpoint: Path) -> None:

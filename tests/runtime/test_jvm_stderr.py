@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from slackwater.runtime.launch import INCUBATOR_WARNING, relayed_stderr, without_warning
+from slackwater.core.known_secrets import KNOWN_SECRETS
+from slackwater.runtime.launch import INCUBATOR_WARNING, relayed_stderr, whole_lines
 from tests.runtime.project import Project
 
 PIPELINE = """
@@ -30,14 +31,13 @@ def copied(spark):
     [
         (INCUBATOR_WARNING, b"", b""),
         (b"before\n" + INCUBATOR_WARNING + b"after\n", b"before\nafter\n", b""),
-        (b"a prompt: ", b"a prompt: ", b""),
+        (b"half a line", b"", b"half a line"),
         (b"line\nWARNING: Us", b"line\n", b"WARNING: Us"),
-        (b"line\nWARNING: Other", b"line\nWARNING: Other", b""),
-        (b"x WARNING: Us", b"x WARNING: Us", b""),
+        (b"x" * 70_000, b"x" * 70_000, b""),
     ],
 )
-def test_only_the_warning_is_left_out(output: bytes, shown: bytes, kept: bytes) -> None:
-    assert without_warning(output) == (shown, kept)
+def test_whole_lines_are_shown_but_for_the_warning(output: bytes, shown: bytes, kept: bytes) -> None:
+    assert whole_lines(output) == (shown, kept)
 
 
 def test_a_process_that_writes_in_pieces_loses_only_the_warning(capfd: pytest.CaptureFixture[str]) -> None:
@@ -52,6 +52,28 @@ def test_a_process_that_writes_in_pieces_loses_only_the_warning(capfd: pytest.Ca
     for relay in [thread for thread in threading.enumerate() if thread.name == "jvm-stderr"]:
         relay.join(10)
     assert capfd.readouterr().err == "first\nWARNING: real\ntail"
+
+
+def test_secrets_are_masked_and_controls_escaped(capfd: pytest.CaptureFixture[str]) -> None:
+    KNOWN_SECRETS.remember("jdbc.password", "kept-to-itself")
+    pieces = [
+        "jdbc: kept-to",
+        "-itself\n",
+        "password=other",
+        "-words\n",
+        "a \u202egnp.exe \x1b[2J \u009b2J\r\n",
+        "\u2066",
+    ]
+    program = f"import os, time\nfor piece in {pieces}:\n    os.write(2, piece.encode()); time.sleep(0.05)"
+
+    with relayed_stderr() as stderr:
+        process = subprocess.Popen([sys.executable, "-c", program], stderr=stderr)
+    process.wait(30)
+
+    for relay in [thread for thread in threading.enumerate() if thread.name == "jvm-stderr"]:
+        relay.join(10)
+    shown = "jdbc: ***\npassword=***\na \\u202egnp.exe \\x1b[2J \\x9b2J\r\n\\u2066"
+    assert capfd.readouterr().err.replace("\r\n", "\n") == shown.replace("\r\n", "\n")
 
 
 @pytest.mark.spark

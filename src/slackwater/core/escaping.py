@@ -21,7 +21,7 @@ def _escape(code: int) -> str:
 _CONTROLS = {code: _escape(code) for code in (*range(0x20), *_C1, *_BIDIRECTIONAL) if chr(code) not in "\n\t"}
 _IN_LINES = _CONTROLS | {ord(character): escape for character, escape in _OF_LINES.items()}
 _BACKTICKS = re.compile(r"`+")
-_OF_UTF8 = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]")
+_OF_OTHERS = {code: escape for code, escape in _CONTROLS.items() if chr(code) != "\r"}
 
 
 def printable(text: str) -> str:
@@ -36,7 +36,7 @@ def one_line(text: str) -> str:
 
 def printable_bytes(output: bytes) -> bytes:
     """UTF-8 output of another process without control characters but line feed, tab and carriage return."""
-    return _OF_UTF8.sub(lambda match: _escape(match[0][-1]).encode(), output)
+    return output.decode("utf-8", "surrogateescape").translate(_OF_OTHERS).encode("utf-8", "surrogateescape")
 
 
 def quoted(word: str) -> str:

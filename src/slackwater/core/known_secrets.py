@@ -178,11 +178,15 @@ def _escaped(text: str) -> tuple[str, ...]:
 
 
 def _of_this_process() -> KnownSecrets:
-    """The secrets in the environment and on the command line, whose arguments are settings or addresses."""
+    """The secrets in the environment and on the command line, whose arguments are settings, addresses, or values.
+
+    A value follows the name of its option, or, by mistake, of its setting: ``--conf NAME VALUE``.
+    """
     known = KnownSecrets()
     known.remember_all(os.environ)
-    for argument in sys.argv[1:]:
-        known.remember("", argument)
+    for before, option, argument in zip(["", "", *sys.argv], ["", *sys.argv], sys.argv, strict=False):
+        is_named = option.startswith("-") or before == "--conf"
+        known.remember(option.rpartition("=")[2].lstrip("-") if is_named else "", argument)
     return known
 
 

@@ -7,8 +7,8 @@ before any file: where our settings have jars, the user's option is left out.
 
 Options of the JVM itself (``spark.driver.extraJavaOptions``) are its command line, and stay visible.
 
-What the JVM writes to stderr is passed on without one line: Spark 4 starts Java with
-``--add-modules=jdk.incubator.vector``, of which Java then warns, and has no option not to.
+What the JVM writes to stderr is passed on line by line, masked and escaped as every text is. One line is left out:
+Spark 4 starts Java with ``--add-modules=jdk.incubator.vector``, of which Java then warns, and has no option not to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from pyspark.find_spark_home import _find_spark_home
 
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import printable_bytes
-from slackwater.core.masking import brief
+from slackwater.core.masking import brief, mask
 from slackwater.runtime.stop_signals import StopSignals
 from slackwater.storage.local import read_file
 from slackwater.storage.private import private_opener
@@ -221,7 +221,7 @@ def _environment(name: str, value: str) -> Iterator[None]:
 INCUBATOR_WARNING = b"WARNING: Using incubator modules: jdk.incubator.vector\n"
 STDERR = 2
 LAST_LINES_S = 0.2
-_PIECE = 1 << 16
+_PIECE = _LONGEST_LINE = 1 << 16
 
 
 @contextmanager
@@ -246,22 +246,22 @@ def _relay(source: int, target: int) -> None:
     kept = b""
     with os.fdopen(source, "rb", buffering=0) as stream:
         while piece := stream.read(_PIECE):
-            shown, kept = without_warning(kept + piece)
-            with suppress(OSError):
-                _write(target, printable_bytes(shown))
+            shown, kept = whole_lines(kept + piece)
+            _write(target, shown)
+    _write(target, kept)
+
+
+def whole_lines(output: bytes) -> tuple[bytes, bytes]:
+    """The lines without the warning, and the beginning of another one: half a password cannot be recognised."""
+    end = output.rfind(b"\n") + 1
+    if len(output) - end > _LONGEST_LINE:
+        end = len(output)
+    return output[:end].replace(INCUBATOR_WARNING, b""), output[end:]
+
+
+def _write(target: int, output: bytes) -> None:
+    masked = mask(output.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    data = printable_bytes(masked)
     with suppress(OSError):
-        _write(target, printable_bytes(kept))
-
-
-def without_warning(output: bytes) -> tuple[bytes, bytes]:
-    """Output without the warning, and the part at its end that may be the beginning of one."""
-    shown = output.replace(INCUBATOR_WARNING, b"")
-    last_line = shown[shown.rfind(b"\n") + 1 :]
-    if last_line and INCUBATOR_WARNING.startswith(last_line):
-        return shown[: len(shown) - len(last_line)], last_line
-    return shown, b""
-
-
-def _write(target: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(target, data) :]
+        while data:
+            data = data[os.write(target, data) :]

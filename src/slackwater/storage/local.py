@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from slackwater.storage.below import copy_pieces
@@ -34,7 +34,7 @@ class LocalStore:
     """A ``WriteStore`` over one local directory, which need not exist yet.
 
     Hides nothing: hidden side files and leftovers are listed like any other name. In a ``private`` store new files and
-    folders get modes 0600 and 0700, and a file that is replaced keeps the mode its owner gave it.
+    folders get modes 0600 and 0700. A file that is replaced keeps its owner, group and mode.
     """
 
     def __init__(self, root: str | os.PathLike[str], *, private: bool = False) -> None:
@@ -152,7 +152,7 @@ class LocalStore:
             for name in folder.files:
                 path = f"{folder.path}/{name}".lstrip("/")
                 # Spark removes old files while it runs; newer ones are there then.
-                with contextlib.suppress(FileNotFoundError):
+                with suppress(FileNotFoundError):
                     yield path, os.lstat(self._full(path)).st_mtime_ns // 1_000_000
 
     def write(self, path: str, data: bytes) -> None:
@@ -172,7 +172,7 @@ class LocalStore:
         # Spark and this reader ignore the names of unfinished writes.
         temporary = target.with_name(f".{target.name}.{uuid.uuid4()}{LEFTOVER}")
         try:
-            _write_through(temporary, pieces, like=target if self._private else None)
+            _write_through(temporary, pieces, like=target, private=self._private)
             move(temporary, target)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -300,10 +300,26 @@ def _require_regular(mode: int, path: str) -> None:
         raise OSError(errno.EINVAL, "not a regular file", path)
 
 
-def _write_through(path: Path, pieces: Iterable[bytes], *, like: Path | None) -> None:
-    with open(path, "xb", opener=private_opener if like else None) as file:
-        if like and like.exists():
-            os.fchmod(file.fileno(), stat.S_IMODE(like.stat().st_mode))
+def keep_owner_and_mode(like: str | Path | None, target: str | Path | int | None) -> None:
+    """Give a file or folder that replaces another one its owner, group and mode, as far as this user may.
+
+    ``like`` need not exist. ``None``: it is on a store without owners.
+    """
+    if like is None or target is None:
+        return
+    with suppress(OSError):
+        status = Path(like).stat()
+        for user in (status.st_uid, -1):
+            # Only root may give a file away; its group can be another one that this user is in.
+            with suppress(OSError):
+                os.chown(target, user, status.st_gid)
+                break
+        os.chmod(target, stat.S_IMODE(status.st_mode))  # noqa: PTH101 - it can be a descriptor
+
+
+def _write_through(path: Path, pieces: Iterable[bytes], *, like: Path, private: bool = False) -> None:
+    with open(path, "xb", opener=private_opener if private else None) as file:
+        keep_owner_and_mode(like, file.fileno())
         file.writelines(pieces)
         file.flush()
         os.fsync(file.fileno())
@@ -332,7 +348,7 @@ def _link_or_copy(source: Path, target: Path) -> None:
         if error.errno not in _NO_HARD_LINKS:
             raise
         with source.open("rb") as file:
-            _write_through(target, iter(lambda: file.read(_LARGE_PIECE), b""), like=None)
+            _write_through(target, iter(lambda: file.read(_LARGE_PIECE), b""), like=source)
 
 
 def sync_directory(path: Path) -> None:

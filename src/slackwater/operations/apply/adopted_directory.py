@@ -6,7 +6,6 @@ that each step can be repeated after a kill. Before and afterwards the ledger sh
 
 from __future__ import annotations
 
-import shutil
 from functools import cached_property
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from slackwater.core.errors import Refused
 from slackwater.operations.apply.adopted import AdoptedCheckpoint
 from slackwater.operations.plan.adopted import recovery
 from slackwater.sinks.common.staging import StagingDirectory, State
-from slackwater.storage.local import LocalStore
+from slackwater.storage.local import LocalStore, keep_owner_and_mode
 from slackwater.storage.location import Location
 
 _NEW: State = "staged"
@@ -82,9 +81,8 @@ class AdoptedDirectory(AdoptedCheckpoint):
         if not self.is_new_in_place:
             # Operator metadata names schema files by absolute paths (``stateSchemaFilePaths``).
             relocate_operators(LocalStore(self.staging.folder), str(self.staging.real))
-            if self.staging.real.exists():
-                # The mode of the checkpoint stays: that of a new directory depends on the umask of this process.
-                shutil.copymode(self.staging.real, self.staging.folder)
+            # That of a new directory depends on this process.
+            keep_owner_and_mode(self.staging.real, self.staging.folder)
             self.staging.set_mark(self.staging.folder, _NEW)
             self._exchange(self.staging.folder, self.staging.real)
 

@@ -20,7 +20,7 @@ from typing import Literal, get_args
 
 from slackwater.core.staging_names import exchange_path, staging_path
 from slackwater.sinks.common.swapping import occupied, unsupported
-from slackwater.storage.local import LocalStore, read_file, sync_directory
+from slackwater.storage.local import LocalStore, keep_owner_and_mode, read_file, sync_directory
 from slackwater.storage.open import local_path_of, open_write_store
 from slackwater.storage.protocols import LEFTOVER, WriteStore
 
@@ -112,9 +112,7 @@ class StagingDirectory:
             self.discard("discarded")
         if state != "building":
             self._create()
-        with suppress(OSError):
-            # As the folder that it will replace; another owner's mode can be kept only as far as the system allows.
-            shutil.copymode(self.real, self.folder)
+        keep_owner_and_mode(self.real, self.folder)
         return True
 
     def _create(self) -> None:

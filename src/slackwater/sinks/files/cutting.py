@@ -17,6 +17,7 @@ from slackwater.core.sink import Cut, after_batch, newest_batch
 from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common.backup import RecordFile, damaged, foreign_cut, is_at
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, keep_log
+from slackwater.storage.local import keep_owner_and_mode
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore, hadoop_checksum_path
 
 
@@ -105,6 +106,9 @@ def restore(store: WriteStore, backup: ReadStore, record: Record, manifest: Mani
     for taken in record.stale:
         if taken in missing:
             store.write_pieces(taken.path, _verified(backup.read_pieces(taken.path), taken))
+    for taken in record.taken:
+        # Of all, as an attempt that was interrupted may have written the content alone.
+        keep_owner_and_mode(backup.local_path(taken.path), store.local_path(taken.path))
     _remove_leftovers(store, record)
 
 
@@ -134,9 +138,11 @@ def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:
     if _hash_of(backup, taken.path) == taken.sha256:
         # A file that the output lacks was removed by an attempt that was interrupted after this copy.
         if _hash_of(store, taken.path) in {None, taken.sha256}:
+            keep_owner_and_mode(store.local_path(taken.path), backup.local_path(taken.path))
             return
     elif store.exists(taken.path):
         backup.write_pieces(taken.path, _verified(store.read_pieces(taken.path), taken))
+        keep_owner_and_mode(store.local_path(taken.path), backup.local_path(taken.path))
         return
     raise _changed(taken)
 

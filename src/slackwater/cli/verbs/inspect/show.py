@@ -13,7 +13,7 @@ from slackwater.cli.verbs.inspect.page import PageOptions, page
 from slackwater.cli.verbs.inspect.reading import READ_WITH_DAMAGE, StateRequest, inspect_checkpoint, inspect_file
 from slackwater.core.errors import UsageError
 from slackwater.core.read_options import ReadLimits, ReadOptions
-from slackwater.storage.user_files import NewFile
+from slackwater.storage.user_files import PRIVATE, NewFile
 
 
 def inspect(
@@ -64,7 +64,7 @@ def _export(to: Path | None, *, force: bool) -> NewFile | None:
     """Where to write the rows. Raises UsageError where that is not possible, before anything is read."""
     if to is None:
         return None
-    export = NewFile(to, force=force)
+    export = NewFile(to, force=force, mode=PRIVATE)
     export.check()
     return export
 

@@ -22,6 +22,7 @@ from slackwater.cli.common.words import iso, mark, marks_document, number, times
 from slackwater.core.checkpoint import CheckpointReport, SourceLine
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.facts import Unknown
+from slackwater.core.known_secrets import KNOWN_SECRETS
 from slackwater.core.read_options import ReadOptions
 from slackwater.core.units import counted, duration_text, size_text
 from slackwater.facts.collect import written_by
@@ -167,9 +168,11 @@ def _addresses(given: Sequence[str] | None) -> dict[str, str]:
                 "source-address",
                 "A --source must be N=ADDRESS",
                 expected="the number of a source and its address, such as 0=broker:9092",
-                found=pair,
+                # It may have a password.
+                found="a number alone, or no number; not shown here",
             )
         found[name.strip()] = address.strip()
+    KNOWN_SECRETS.remember_all(found)
     return found
 
 
