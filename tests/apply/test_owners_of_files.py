@@ -1,4 +1,4 @@
-"""Files that an operation takes out, puts back or replaces keep owner, group and mode, whoever applies and undoes it."""
+"""Files that an operation takes out, puts back or replaces keep owner, group and mode, whoever applies it."""
 
 from __future__ import annotations
 

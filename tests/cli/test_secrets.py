@@ -197,18 +197,18 @@ def _slackwater(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
 @pytest.mark.parametrize(
     "arguments",
     [
-        "run app.py --conf spark.hadoop.fs.s3a.secret.key {password}",
-        "run --conf spark.hadoop.fs.s3a.secret.key {password} app.py",
-        "check --conf spark.hadoop.fs.s3a.secret.key {password}",
-        "plan rebuild per_page --conf=spark.ssl.keyStorePassword {password}",
-        "status --password {password}",
-        "watch out --source {password}",
-        "watch out --source =0:{password}",
-        "watch out --source kafka://ann:{password}@broker",
+        "run app.py --conf spark.hadoop.fs.s3a.secret.key {value}",
+        "run --conf spark.hadoop.fs.s3a.secret.key {value} app.py",
+        "check --conf spark.hadoop.fs.s3a.secret.key {value}",
+        "plan rebuild per_page --conf=spark.ssl.keyStorePassword {value}",
+        "status --password {value}",
+        "watch out --source {value}",
+        "watch out --source =0:{value}",
+        "watch out --source kafka://ann:{value}@broker",
     ],
 )
 def test_a_value_on_the_command_line_is_not_printed(tmp_path: Path, arguments: str) -> None:
-    command = [sys.executable, "-m", "slackwater", *arguments.format(password="hunter-of-2").split()]
+    command = [sys.executable, "-m", "slackwater", *arguments.format(value="hunter-of-2").split()]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "hunter-of-2" not in done.stdout + done.stderr

@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
