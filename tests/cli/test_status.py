@@ -91,6 +91,23 @@ def test_a_deleted_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
     assert stream["next"] == f"slackwater plan rebuild {STREAM}"
 
 
+def test_what_is_printed_for_a_moved_home_is_typed(slackwater: Slackwater, tmp_path: Path) -> None:
+    home = make_home(tmp_path)
+    # Records where the home is.
+    slackwater("plan", "rebuild", STREAM)
+    home.rename(tmp_path / "home")
+    (tmp_path / "slackwater.toml").write_text('home = "home"')
+
+    for verb in (("status",), ("doctor", STREAM)):
+        printed = slackwater(*verb)
+        assert f"if that is so: slackwater plan resume {STREAM} --moved" in printed.out
+        assert "repeat the command" not in printed.out
+    typed = slackwater("plan", "resume", STREAM, "--moved")
+
+    assert typed.code == 0, typed.err
+    assert slackwater("status").code == 0
+
+
 def test_an_unreadable_sink_is_shown_and_not_fatal(slackwater: Slackwater, tmp_path: Path) -> None:
     make_home(tmp_path)
     (tmp_path / "out" / "_spark_metadata" / "5").write_text("torn")

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from slackwater.core.commands import command
 from slackwater.core.finding import Finding, Severity
+from slackwater.core.records import StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.rules.common.rule import REFUSED, Rule, When
 
@@ -18,12 +20,16 @@ class HomeRule(Rule):
     text: str = ""
     consent: str = ""
 
-    def misplaced(self, was: str | None) -> Finding:
-        """The finding about a home whose recorded folder is ``was``."""
+    def misplaced(self, was: str | None, stream: StreamRecord | None = None) -> Finding:
+        """The finding about a home whose recorded folder is ``was``: for a ``stream`` with a command that says so.
+
+        Without one it is the answer to a command which can be told itself.
+        """
         was = was or "another place"
+        says_so = command("plan", "resume", stream.full_name, self.consent) if stream else ""
         return self.finding(
             self.text.format(was=was),
-            advice=f"repeat the command with {self.consent}, if that is so",
+            advice=f"if that is so: {says_so}" if says_so else f"repeat the command with {self.consent}, if that is so",
             expected=f"a home at {was}",
         )
 
@@ -33,7 +39,7 @@ def home_rule(place: Literal["copied", "moved"], text: str, *, order: int, doc: 
 
     def find(snapshot: Snapshot) -> Iterator[Finding]:
         if snapshot.home == place:
-            yield rule.misplaced(snapshot.home_was)
+            yield rule.misplaced(snapshot.home_was, snapshot.stream)
 
     rule = HomeRule(
         f"home-{place}",
