@@ -20,7 +20,7 @@ from slackwater.ledger.lease.lease import Lease
 from slackwater.ledger.lease.processes import this_process
 from slackwater.ledger.ledger import Ledger
 from tests.cli.conftest import Slackwater
-from tests.support.homes import RAN_MS, STATELESS, STREAM, HomeSpec, make_home
+from tests.support.homes import LAYOUT, RAN_MS, STATELESS, STREAM, HomeSpec, make_home
 from tests.support.processes import Command
 
 NO_SUCH_PROCESS = 4_194_400
@@ -89,6 +89,23 @@ def test_a_deleted_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
 
     assert stream["verdict"]["code"] == "checkpoint-lost"
     assert stream["next"] == f"slackwater plan rebuild {STREAM}"
+
+
+def test_no_rebuild_is_printed_that_would_be_refused(slackwater: Slackwater, tmp_path: Path) -> None:
+    kept = LAYOUT | {"operators": ["DeduplicateWithinWatermark"]}
+    make_home(tmp_path, HomeSpec(state=3, layout=kept))
+
+    stream = slackwater("status", "--format", "json").document["streams"][0]
+    refused = slackwater("plan", "rebuild", STREAM)
+
+    assert stream["verdict"]["code"] == "state-lost"
+    assert (stream["findings"][0]["goal"], stream["next"]) == (
+        "reset",
+        f"slackwater plan reset {STREAM} --from earliest",
+    )
+    assert "state-not-reproducible" in refused.err
+    assert stream["next"] in refused.err
+    assert "slackwater plan rebuild" not in slackwater("doctor", STREAM).out
 
 
 def test_what_is_printed_for_a_moved_home_is_typed(slackwater: Slackwater, tmp_path: Path) -> None:

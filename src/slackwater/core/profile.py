@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from slackwater.core.plan import RowOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +106,29 @@ class QueryProfile:
             window_starts_ms=None if starts is None else (starts[0], starts[1]),
             spark_version=str(value.get("spark_version", "")),
         )
+
+
+_NOT_REPRODUCIBLE = {
+    "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark: the first row of a key wins, and the order of rows "
+    "inside a batch is not fixed",
+    "FlatMapGroupsInPandasWithState": "applyInPandasWithState: a function of the user's own",
+    "FlatMapGroupsWithState": "flatMapGroupsWithState: a function of the user's own",
+    "TransformWithState": "transformWithState: a function of the user's own",
+    "TransformWithStateInPandas": "transformWithState: a function of the user's own",
+    "TransformWithStateInPySpark": "transformWithState: a function of the user's own",
+    "GlobalLimit": "limit: which rows come first is not fixed",
+}
+ARBITRARY = {name for name, reason in _NOT_REPRODUCIBLE.items() if reason.endswith("a function of the user's own")}
+"""State that a replay of all batches recomputes where the function gives the same for any order of a batch's rows."""
+_BY_ORDER = "an aggregate whose result depends on the order of rows, and their order inside a batch is not fixed"
+
+
+def not_reproducible(profile: QueryProfile, row_order: RowOrder | None = None) -> tuple[str, str] | None:
+    """What no replay recomputes exactly, and why; ``None`` where the state can be recomputed."""
+    if profile.random and profile.stateful:
+        return ", ".join(profile.random), "its value is another one each time, and the state is made of it"
+    names = [one for one in profile.operators if not (one in ARBITRARY and row_order == "any")]
+    found = next(((one, _NOT_REPRODUCIBLE[one]) for one in names if one in _NOT_REPRODUCIBLE), None)
+    if found is None and profile.by_order and row_order != "any":
+        return ", ".join(profile.by_order), _BY_ORDER
+    return found

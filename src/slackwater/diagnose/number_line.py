@@ -13,6 +13,7 @@ from slackwater.core.commands import application_words, code_words, write_code_c
 from slackwater.core.finding import Finding, Severity
 from slackwater.core.registry import Registry
 from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.rules.common.facts import as_possible
 from slackwater.diagnose.rules.common.rule import About, Rule, When
 
 RULES: Registry[Rule] = Registry("slackwater.diagnose.rules", "RULE", "slackwater.rules")
@@ -73,7 +74,8 @@ def _found(snapshot: Snapshot) -> list[tuple[Rule, Finding]]:
 
 
 def _apply(rules: Iterable[Rule], snapshot: Snapshot) -> Iterator[tuple[Rule, Finding]]:
-    return ((rule, _with_code(finding, snapshot)) for rule in rules for finding in rule.find(snapshot))
+    found = ((rule, as_possible(finding, snapshot)) for rule in rules for finding in rule.find(snapshot))
+    return ((rule, _with_code(finding, snapshot)) for rule, finding in found)
 
 
 def _with_code(finding: Finding, snapshot: Snapshot) -> Finding:

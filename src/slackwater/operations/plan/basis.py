@@ -10,8 +10,8 @@ from typing import Protocol
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.history import History
-from slackwater.core.plan import BEFORE_ALL, Request, RowOrder, SourceStart
-from slackwater.core.profile import QueryProfile
+from slackwater.core.plan import BEFORE_ALL, Request, SourceStart
+from slackwater.core.profile import ARBITRARY, QueryProfile, not_reproducible
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import BackfillDirectory, Cut
 from slackwater.core.snapshot import Snapshot
@@ -186,36 +186,6 @@ def query_id(basis: Basis, target: int) -> str:
         where=generation.location,
         hint="restore the file metadata of the checkpoint from a backup",
     )
-
-
-NOT_REPRODUCIBLE = {
-    "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark: the first row of a key wins, and the order of rows "
-    "inside a batch is not fixed",
-    "FlatMapGroupsInPandasWithState": "applyInPandasWithState: a function of the user's own",
-    "FlatMapGroupsWithState": "flatMapGroupsWithState: a function of the user's own",
-    "TransformWithState": "transformWithState: a function of the user's own",
-    "TransformWithStateInPandas": "transformWithState: a function of the user's own",
-    "TransformWithStateInPySpark": "transformWithState: a function of the user's own",
-    "GlobalLimit": "limit: which rows come first is not fixed",
-}
-
-
-ARBITRARY = {name for name, reason in NOT_REPRODUCIBLE.items() if reason.endswith("a function of the user's own")}
-"""State that a replay of all batches recomputes where the function gives the same for any order of a batch's rows."""
-
-
-BY_ORDER = "an aggregate whose result depends on the order of rows, and their order inside a batch is not fixed"
-
-
-def not_reproducible(profile: QueryProfile, row_order: RowOrder | None = None) -> tuple[str, str] | None:
-    """What no replay recomputes exactly, and why; ``None`` where the state can be recomputed."""
-    if profile.random and profile.stateful:
-        return ", ".join(profile.random), "its value is another one each time, and the state is made of it"
-    names = [one for one in profile.operators if not (one in ARBITRARY and row_order == "any")]
-    found = next(((one, NOT_REPRODUCIBLE[one]) for one in names if one in NOT_REPRODUCIBLE), None)
-    if found is None and profile.by_order and row_order != "any":
-        return ", ".join(profile.by_order), BY_ORDER
-    return found
 
 
 def check_reproducible(

@@ -19,7 +19,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.history import History
 from slackwater.core.plan import BATCH, LAST_WRITTEN, Request
-from slackwater.core.profile import QueryProfile
+from slackwater.core.profile import QueryProfile, not_reproducible
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.lease.lease import JVM_WAIT_S, wait_until_free
 from slackwater.ledger.lease.view import view_of
@@ -28,7 +28,7 @@ from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.gather import gather, refuse_unreadable
 from slackwater.operations.goals.rebuild import GOAL as REBUILD
 from slackwater.operations.goals.rebuild import target_batch
-from slackwater.operations.plan.basis import Basis, bounds_of, not_reproducible
+from slackwater.operations.plan.basis import Basis, bounds_of
 from slackwater.operations.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.operations.plan.manual_restart import Effect, RestartFacts, SourcePosition, effects_of, position_after
 from slackwater.sources import kind_named

@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from slackwater.core.facts import Facts, Judged, SourceFacts, Unknown
 from slackwater.core.finding import Finding, Risk, Severity
+from slackwater.diagnose.rules.common.facts import as_possible
 from slackwater.diagnose.rules.common.rule import REFUSED, sections_of
 
 Certainty = Literal["certain", "likely", "possible"]
@@ -121,7 +122,7 @@ class Check(Generic[Case]):
 
     def _finding(self, facts: Facts, case: Case) -> Finding:
         command = self.next(facts, case) if self.next is not None and facts.recorded else None
-        return Finding(
+        finding = Finding(
             self.code,
             self.severity,
             self.text.format(it=case, facts=facts),
@@ -134,6 +135,7 @@ class Check(Generic[Case]):
             found=_formatted(self.found, facts, case),
             exit_code=REFUSED if self.severity is Severity.STOP else 0,
         )
+        return as_possible(finding, facts.snapshot)
 
 
 def _formatted(template: str | None, facts: Facts, case: NamedTuple) -> str | None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from slackwater.core.commands import rebuild_command, reset_command
 from slackwater.core.damage import Damage
+from slackwater.core.finding import Finding
 from slackwater.core.marks import NONE_YET
+from slackwater.core.profile import not_reproducible
 from slackwater.core.records import RunRecord
 from slackwater.core.snapshot import Snapshot
 
@@ -121,3 +124,15 @@ FAILURES: Mapping[str, tuple[str, str | None]] = {
     "unknown": ("the error is not one of those that are known", None),
 }
 """By ``failure_code``."""
+
+
+def as_possible(finding: Finding, snapshot: Snapshot) -> Finding:
+    """With a reset in place of a rebuild that would be refused: no replay recomputes what the operators keep."""
+    profile, rebuild = snapshot.profile, rebuild_command(snapshot)
+    if profile is None or not_reproducible(profile, "any") is None:
+        return finding
+    if finding.next == rebuild:
+        return replace(finding, goal="reset", next=reset_command(snapshot))
+    if finding.advice is not None and finding.advice.endswith(rebuild):
+        return replace(finding, advice=finding.advice.removesuffix(rebuild) + reset_command(snapshot))
+    return finding
