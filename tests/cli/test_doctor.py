@@ -7,10 +7,11 @@ import json
 import os
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -373,3 +374,37 @@ def test_code_is_compared_with_a_target_only(slackwater: Slackwater, tmp_path: P
 
     assert done.code == 2
     assert "hint: slackwater doctor --all --error driver.log --pipeline no_such_file.py" in done.err
+
+
+@pytest.mark.parametrize(
+    ("text", "own", "symptoms"),
+    [
+        (
+            "error sink-unreachable: The database: Connection refused\nhint: Error while sending\n",
+            "sink-unreachable",
+            [],
+        ),
+        ("clicks/per_page: failed: sink-unreachable: Connection refused", "sink-unreachable", []),
+        ("Spark no longer answers: Error while sending", None, ["spark-lost"]),
+        ("Spark no longer answers: [Errno 111] Connection refused", None, ["spark-lost"]),
+        ("not-a-code: java.lang.OutOfMemoryError: Java heap space", None, ["out-of-memory"]),
+    ],
+)
+def test_errors_of_slackwaters_own_are_looked_up_by_their_code(
+    slackwater: Slackwater, tmp_path: Path, text: str, own: str | None, symptoms: list[str]
+) -> None:
+    (tmp_path / "log").write_text(text)
+    make_home(tmp_path, HomeSpec(run="failed"))
+    with closing(sqlite3.connect(tmp_path / ".slackwater" / "ledger.db")) as ledger, ledger:
+        ledger.execute(
+            "UPDATE runs SET reason = ?", (text.removeprefix("error ").removeprefix("clicks/per_page: failed: "),)
+        )
+
+    alone = slackwater("doctor", "--error", "log", "--format", "json").document["streams"][0]
+    recorded = slackwater("doctor", STREAM, "--format", "json").document["streams"][0]
+    page = slackwater("doctor", STREAM).out
+
+    for one in (alone, recorded):
+        assert ([error["symptom"] for error in one["errors"]], one["own_codes"]) == (symptoms, [own] if own else [])
+    if own is not None:
+        assert f"slackwater explain {own}" in page

@@ -18,7 +18,8 @@ class Examined:
     """One stream or checkpoint with its facts and its diagnosis, or with the error why it could not be read.
 
     ``errors`` are the causes of the failure whose text was given, or of the last run, if that has failed.
-    ``unrecognised``: a text was given, and no known error is in it.
+    ``own_codes`` are those of errors of Slackwater's own in that text. ``unrecognised``: a text was given, and no known
+    error is in it.
     """
 
     name: str
@@ -26,12 +27,13 @@ class Examined:
     diagnosis: Diagnosis | None = None
     error: SlackwaterError | None = None
     errors: tuple[ExplainedError, ...] = ()
+    own_codes: tuple[str, ...] = ()
     unrecognised: bool = False
 
     @property
     def exit_code(self) -> int:
         """Its own exit code; a stream that cannot be read has not been checked."""
-        if self.errors:
+        if self.errors or self.own_codes:
             return FOUND
         if self.diagnosis is None:
             return NOT_ALL_CHECKED

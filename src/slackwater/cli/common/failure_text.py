@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from slackwater.cli.common.arguments import shortened
 from slackwater.cli.common.examined import Examined
+from slackwater.cli.verbs.explain.errors import errors_with
 from slackwater.core.errors import NotFound
 from slackwater.core.facts import Facts
 from slackwater.diagnose.causes import explained
@@ -18,18 +20,58 @@ from slackwater.diagnose.error_texts import recognise
 from slackwater.diagnose.errors.common.symptom import Symptom
 
 PIECE = 1 << 16
+_OWN = re.compile(r"(?:error |\S+: failed: )?(?P<code>[a-z][a-z0-9]*(?:-[a-z0-9]+)+): ")
+"""How a line starts that prints or records an error of Slackwater's own: with its code."""
+_LOOKED_UP = 20
+"""A log may have more words before a colon that are no code."""
 
 
-def read_symptoms(file: str) -> tuple[Symptom, ...]:
-    """The symptoms in a file, or in stdin for ``-``. Raises NotFound for a file that cannot be read."""
+class Failed(NamedTuple):
+    """What a text shows: symptoms of Spark's errors, and the codes of errors of Slackwater's own."""
+
+    symptoms: tuple[Symptom, ...]
+    codes: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Lines:
+    """The lines of a text without errors of Slackwater's own, whose words mean what their code says."""
+
+    codes: dict[str, bool] = field(default_factory=dict)
+
+    def others(self, lines: Iterable[str]) -> Iterator[str]:
+        """The other lines; of the rest an empty line, as the lines are counted."""
+        is_own = False
+        for line in lines:
+            # A line that is too long comes in pieces; the hint of an error follows it.
+            is_own = self._is_own(line) or (is_own and line.startswith("hint: "))
+            yield "\n" if is_own else line
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The codes that were found."""
+        return tuple(code for code, known in self.codes.items() if known)
+
+    def _is_own(self, line: str) -> bool:
+        match = _OWN.match(line)
+        if match is None:
+            return False
+        code = match["code"]
+        if code not in self.codes and len(self.codes) < _LOOKED_UP:
+            self.codes[code] = bool(errors_with(code))
+        return self.codes.get(code, False)
+
+
+def read_failed(file: str) -> Failed:
+    """What a file shows, or stdin for ``-``. Raises NotFound for a file that cannot be read."""
     if file == "-":
         if isinstance(sys.stdin, TextIOWrapper):
             # A log can have any bytes, as a file has them below.
             sys.stdin.reconfigure(encoding="utf-8", errors="replace")
-        return recognise(_pieces(sys.stdin))
+        return _failed(_pieces(sys.stdin))
     try:
         with Path(file).open(encoding="utf-8", errors="replace") as text:
-            return recognise(_pieces(text))
+            return _failed(_pieces(text))
     except OSError as error:
         raise NotFound(
             "error-file",
@@ -40,17 +82,28 @@ def read_symptoms(file: str) -> tuple[Symptom, ...]:
         ) from error
 
 
-def with_errors(examined: Examined, given: Sequence[Symptom] | None) -> Examined:
+def with_errors(examined: Examined, given: Failed | None) -> Examined:
     """With the causes of the failure that was ``given``; else of the last run, if that has failed."""
-    symptoms = given if given is not None else _of_last_run(examined.facts)
-    return replace(examined, errors=explained(symptoms, examined.diagnosis), unrecognised=given == ())
+    failed = given if given is not None else _of_last_run(examined.facts)
+    return replace(
+        examined,
+        errors=explained(failed.symptoms, examined.diagnosis),
+        own_codes=failed.codes,
+        unrecognised=given == Failed((), ()),
+    )
 
 
-def _of_last_run(facts: Facts | None) -> Sequence[Symptom]:
+def _of_last_run(facts: Facts | None) -> Failed:
     run = facts.snapshot.last_run if facts is not None else None
-    return recognise(run.reason) if run is not None and run.end == "failed" and run.reason else ()
+    return _failed((run.reason,)) if run is not None and run.end == "failed" and run.reason else Failed((), ())
+
+
+def _failed(lines: Iterable[str]) -> Failed:
+    own = _Lines()
+    symptoms = recognise(own.others(lines))
+    return Failed(symptoms, own.found)
 
 
 def _pieces(text: TextIO) -> Iterator[str]:
-    while piece := text.read(PIECE):
+    while piece := text.readline(PIECE):
         yield piece

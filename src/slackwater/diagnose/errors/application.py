@@ -162,6 +162,13 @@ GROUP = (
         follows=("APP-02",),
     ),
     ErrorText(
+        # Slackwater's own words of a run whose JVM has gone: what py4j says then has the words of other failures.
+        "spark-lost",
+        ("APP-03", "APP-02"),
+        ("Spark no longer answers: <any><eol>",),
+        follows=("APP-02",),
+    ),
+    ErrorText(
         # The program has ended, or the driver was stopped: the SparkContext of the query is stopped, too.
         "context-stopped",
         ("APP-11", "APP-03"),

@@ -25,10 +25,10 @@ def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
 
 
 def _fields(one: Examined) -> dict[str, Any]:
-    errors = [_error(error) for error in one.errors]
+    errors, own = [_error(error) for error in one.errors], list(one.own_codes)
     if one.facts is None or one.diagnosis is None:
         problem = one.error.as_dict() if one.error is not None else None
-        return {"stream": one.name if problem else None, "error": problem, "errors": errors}
+        return {"stream": one.name if problem else None, "error": problem, "errors": errors, "own_codes": own}
     facts = one.facts
     return {
         "stream": facts.name if facts.recorded else None,
@@ -38,6 +38,7 @@ def _fields(one: Examined) -> dict[str, Any]:
         "marks": marks_document(facts.marks, "written"),
         "findings": [finding_document(found) for found in one.diagnosis.found],
         "errors": errors,
+        "own_codes": own,
         "not_checked": [missed._asdict() for missed in one.diagnosis.not_checked],
         "unread": one.diagnosis.unread._asdict() if one.diagnosis.unread is not None else None,
     }

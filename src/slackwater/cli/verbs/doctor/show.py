@@ -12,11 +12,12 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, parse_conf, prepare, print_json
 from slackwater.cli.common.examine import examine, with_compared_code
 from slackwater.cli.common.examined import Examined, exit_code
-from slackwater.cli.common.failure_text import read_symptoms, with_errors
+from slackwater.cli.common.failure_text import read_failed, with_errors
 from slackwater.cli.common.words import mark
 from slackwater.cli.verbs.doctor import ReportFormat
 from slackwater.cli.verbs.doctor.document import doctor_document
 from slackwater.cli.verbs.doctor.sarif import sarif_document
+from slackwater.cli.verbs.explain.errors import errors_with
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.finding import Severity
@@ -64,14 +65,14 @@ def doctor(
             hint=command("doctor", "--all", "--error", error or "-", "--pipeline", pipeline),
         )
     settings = prepare(home, Format.TEXT if shown_as is ReportFormat.TEXT else Format.JSON)
-    symptoms = read_symptoms(error) if error is not None else None
+    failed = read_failed(error) if error is not None else None
     again = command("doctor", *([target] if target else []))
     examined = (Examined(error or ""),) if alone else examine(settings, target, sink, again, verify=verify)
     if pipeline is not None:
         examined = with_compared_code(examined, pipeline, settings, master, parse_conf(conf))
     elif master is not None or conf:
         raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
-    examined = tuple(with_errors(one, symptoms) for one in examined)
+    examined = tuple(with_errors(one, failed) for one in examined)
     if shown_as is ReportFormat.TEXT:
         out().print(doctor_page(examined), soft_wrap=True)
     else:
@@ -115,7 +116,7 @@ def _block(one: Examined) -> Iterator[Text]:
     yield from _not_checked(one.diagnosis.not_checked)
     if one.diagnosis.unread is not None:
         yield _line("not read", f"{one.diagnosis.unread.reason}; {one.diagnosis.unread.how}")
-    yield from _explained([*_likely(one), *(found.finding.code for found in one.diagnosis.problems)])
+    yield from _explained([*_likely(one), *one.own_codes, *(found.finding.code for found in one.diagnosis.problems)])
     if one.diagnosis.problems:
         yield _line("for others", command("evidence", one.name, "--out", "bundle.zip"))
 
@@ -135,6 +136,8 @@ def _errors(one: Examined) -> Iterator[Text]:
             yield _line("", "it is the text of another checkpoint, or what it reports has been repaired since")
         if error is one.errors[0]:
             yield from _undecided(error)
+    for code in one.own_codes:
+        yield _line("error", f"{code}, of Slackwater's own: {errors_with(code)[0].remedy}")
     if one.unrecognised:
         yield _line("error", "no known error text of Spark is in it")
 
@@ -157,6 +160,8 @@ def _after_text_alone(one: Examined) -> Iterator[Text]:
         yield _line("not checked", "the files: no checkpoint and no stream was given")
         yield _line("next", command("doctor", named or "--all", *text))
         yield from _explained(_likely(one))
+    else:
+        yield from _explained(one.own_codes)
 
 
 def _checkpoint_in(line: str) -> str | None:

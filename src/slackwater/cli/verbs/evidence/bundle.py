@@ -12,7 +12,7 @@ from pathlib import Path
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import parse_conf, prepare, write
-from slackwater.cli.common.failure_text import read_symptoms
+from slackwater.cli.common.failure_text import read_failed
 from slackwater.cli.verbs.evidence.gather import EvidenceRequest, gather
 from slackwater.cli.verbs.evidence.make import make_evidence
 from slackwater.cli.verbs.evidence.model import Evidence
@@ -48,8 +48,8 @@ def evidence(
     settings = prepare(home, shown_as)
     file = NewFile(out, force=force, mode=PRIVATE)
     file.check()
-    symptoms = read_symptoms(error) if error is not None else None
-    request = EvidenceRequest(target, sink, verify, messages, pipeline, master, parse_conf(conf), symptoms)
+    failed = read_failed(error) if error is not None else None
+    request = EvidenceRequest(target, sink, verify, messages, pipeline, master, parse_conf(conf), failed)
     made = make_evidence(gather(settings, request), int(time.time() * 1000), messages=messages)
     content = bundle(made)
     with file.open() as written:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from slackwater.cli.common.examine import examine, with_compared_code
 from slackwater.cli.common.examined import Examined
-from slackwater.cli.common.failure_text import with_errors
+from slackwater.cli.common.failure_text import Failed, with_errors
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import Facts, HistoryFacts, Unknown
 from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.diagnose.doctor import diagnose
-from slackwater.diagnose.errors.common.symptom import Symptom
 from slackwater.facts.collect import NEWEST_BATCHES, facts_of_location
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.view import end_of, view_of
@@ -41,7 +40,7 @@ LEDGER_ERRORS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRequest:
-    """What to gather. ``pipeline`` has the code to compare, ``symptoms`` those of a given text; ``None``: none."""
+    """What to gather. ``pipeline`` has the code to compare, ``failed`` is what a given text shows; ``None``: none."""
 
     target: str
     sink: str | None = None
@@ -50,7 +49,7 @@ class EvidenceRequest:
     pipeline: str | None = None
     master: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
-    symptoms: Sequence[Symptom] | None = None
+    failed: Failed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def gather(settings: Settings, request: EvidenceRequest) -> Gathered:
         examined, problem = _without_ledger(settings, request, error), error
     if request.pipeline is not None:
         examined = with_compared_code((examined,), request.pipeline, settings, request.master, request.conf)[0]
-    examined = with_errors(examined, request.symptoms)
+    examined = with_errors(examined, request.failed)
     if not request.messages:
         examined = _without_messages(examined)
     recorded = _recorded(settings, examined, problem)
