@@ -4,9 +4,9 @@ What it finds: the manifest, log, marker or snapshot that shows the newest writt
 has the code of the error that the sink reported, such as `manifest-unreadable`.
 Why it matters: which batches the output has is unknown, so that rows could be lost or doubled.
 How to confirm: `slackwater status STREAM` names the file, what was expected and what was found.
-What to do: put a damaged entry of a file sink's manifest aside, and have the batch written again: by `slackwater run`
-where the checkpoint has not committed the batch, else by `slackwater plan rebuild STREAM`. Restore any other file from
-a backup.
+What to do: put a damaged entry of a file sink's manifest aside, and have the batch written again: by
+`slackwater run FILE` where the checkpoint has not committed the batch, else by `slackwater plan rebuild STREAM`.
+Restore any other file from a backup.
 Is the remedy safe: yes; the damaged file is kept. A backup must be as new as the output: an older one is reported as
 another finding.
 References: docs/decisions/0050-one-snapshot-one-number-line.md
