@@ -110,9 +110,7 @@ QUERIES: dict[str, Callable[[str], DataFrame]] = {
     "deduplicated within the watermark": lambda _: marked().dropDuplicatesWithinWatermark(["device"]),
     "sorted windows": lambda _: windows(marked()).orderBy("count"),
     "a limit": lambda _: marked().limit(1),
-    **{
-        f"{how} join": lambda _, how=how: joined(WITHIN, how) for how in ("inner", "left", "right", "full", "left_semi")
-    },
+    **{f"{how} join": bounded(how) for how in ("inner", "left", "right", "full", "left_semi")},
     "join by event time": lambda _: joined("d = e AND a = b"),
     "join of windows": lambda _: hours(marked()).join(hours(marked("1 minute")), "window"),
     "join without bound": lambda _: joined("d = e"),
