@@ -186,6 +186,27 @@ def test_a_holder_on_another_host_is_dead_once_its_heartbeat_has_expired(
     assert Lease.acquire(ledger, STREAM, folder, "apply", expires_s=30).fence == 5
 
 
+@pytest.mark.parametrize("alive", [False, True])
+def test_a_holder_whose_clock_is_ahead_is_watched_by_the_clock_here(
+    ledger: Ledger, folder: Path, clock: Clock, *, alive: bool
+) -> None:
+    ahead = LeaseRecord(STREAM, 4, ELSEWHERE, "run", clock.now_ms + 3_600_000, clock.now_ms + 3_600_000)
+    assert ledger.take_lease(None, ahead)
+    said: list[str] = []
+
+    if alive:
+        renewed = replace(ahead, heartbeat_ms=ahead.heartbeat_ms + 1)
+        timer = threading.Timer(0.2, ledger.renew_lease, (renewed,))
+        timer.start()
+        with pytest.raises(LeaseHeld):
+            wait_until_free(ledger, STREAM, wait_s=0, say=said.append, expires_s=2)
+        timer.join()
+    else:
+        wait_until_free(ledger, STREAM, wait_s=0, say=said.append, expires_s=0.3)
+        assert Lease.acquire(ledger, STREAM, folder, "apply").fence == 5
+    assert "the clock of elsewhere is ahead of the clock here" in said[0]
+
+
 def test_a_heartbeat_just_in_time_keeps_the_lease(ledger: Ledger, clock: Clock) -> None:
     seen = _held_by(ledger, ELSEWHERE, clock)
     assert ledger.renew_lease(replace(seen, heartbeat_ms=clock.now_ms + 1))
