@@ -91,6 +91,30 @@ def test_a_deleted_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
     assert stream["next"] == f"slackwater plan rebuild {STREAM}"
 
 
+def test_a_refused_start_is_shown_until_one_succeeds(slackwater: Slackwater, tmp_path: Path) -> None:
+    home = make_home(tmp_path)
+    (tmp_path / "clicks.py").write_text(
+        "import slackwater\n"
+        'pipeline = slackwater.Pipeline("clicks")\n'
+        '@pipeline.stream(sink=slackwater.sinks.files("parquet", "elsewhere"))\n'
+        "def per_page(spark): ...\n"
+    )
+    before = slackwater("ledger", STREAM, "--format", "json").document
+
+    refused = slackwater("run", "clicks.py")
+    status = slackwater("status", "--format", "json")
+    found = status.document["streams"][0]["findings"][0]
+
+    assert (refused.code, status.code, found["code"]) == (5, 7, "start-refused")
+    assert found["text"].startswith("the last start was refused: sink-changed: Stream clicks/per_page has written")
+    assert f"hint: {found['advice']}" in refused.err
+    assert found["advice"] in slackwater("doctor", STREAM).out
+    assert slackwater("ledger", STREAM, "--format", "json").document == before
+    with Ledger.open(home / "ledger.db", create=False) as ledger:
+        ledger.begin_run(STREAM, 1, "4.1.3")
+    assert "start-refused" not in slackwater("status", "--format", "json").out
+
+
 def test_no_rebuild_is_printed_that_would_be_refused(slackwater: Slackwater, tmp_path: Path) -> None:
     kept = LAYOUT | {"operators": ["DeduplicateWithinWatermark"]}
     make_home(tmp_path, HomeSpec(state=3, layout=kept))

@@ -135,6 +135,14 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
         at(5, 5, 5, None, output=OutputSeen(unreadable=Unreadable("sink-unreadable", "torn"))),
         ("sink-unreadable", "stop", "loss", None, 3),
     ),
+    "a start that was refused": (
+        replace(CLEAN, last_refusal=RunRecord(2, CLEAN.stream.full_name, 1, "", 0, 0, "refused", "sink-changed: why")),
+        ("start-refused", "warning", "stuck", None, 7),
+    ),
+    "a start that was refused, before another generation": (
+        replace(CLEAN, last_refusal=RunRecord(2, CLEAN.stream.full_name, 0, "", 0, 0, "refused", "sink-changed: why")),
+        ("clean", "info", "none", "resume", 0),
+    ),
     "a damaged log": (
         replace(CLEAN, damage=(Damage("offsets/5", "torn", "JSON", "half"),)),
         ("checkpoint-damaged", "stop", "stuck", "resume", 3),

@@ -82,6 +82,9 @@ def test_a_key_with_another_expression_is_refused_and_rebuilt(workspace: SmallWo
     assert error_code(refused) == "program-changed"
     assert "keys-changed, needs-rebuild" in refused.stderr
     assert tree(workspace.folder) == before
+    shown = workspace.status(code=7)
+    assert shown["verdict"]["code"] == "start-refused"
+    assert f"slackwater plan rebuild web/{STREAM} --pipeline" in shown["advice"]
     page = workspace.slackwater(*CHECK, code=1).stdout
     assert page.count("keys-changed") == 2, "the change, and how to accept it"
     assert "with the program that made the state up to batch" in page
@@ -90,6 +93,7 @@ def test_a_key_with_another_expression_is_refused_and_rebuilt(workspace: SmallWo
     workspace.add("last", range(80, 200))
     follow(workspace, refused.stderr, lambda: max(_sums(workspace))[0] > 60)
     assert _sums(workspace) == _named(expected(SPAN, 0, 60), "a") + _named(expected(range(200), 60, 180), "A")
+    assert workspace.status()["verdict"]["code"] == "clean"
 
     # The code that replayed has made the state; after an undo the old code has again.
     assert _checked(workspace)["effect"] == "same"

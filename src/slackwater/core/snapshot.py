@@ -113,6 +113,7 @@ class Snapshot:
     ``planned_entry`` is the entry in ``offsets/`` of the next batch, where that is planned. ``damage`` is what is wrong
     with the checkpoint; ``unread_state`` is state that was not read for it, known to ``doctor`` only.
     ``missing_files`` are source files that the planned next batch needs and that do not exist.
+    ``last_refusal`` is the last start, if it was refused: no run has started since.
     ``home`` is whether the home is at the place where it was created. ``code_file`` is the pipeline file with the
     query, also of one that is only watched; empty where none is known. ``by_run``: a run starts the query now, also
     that of an application. ``inputs_recorded`` are the batches after which the watermark of each input is recorded, of
@@ -132,6 +133,7 @@ class Snapshot:
     operation: OperationRecord | None = None
     holder: str | None = None
     last_run: RunRecord | None = None
+    last_refusal: RunRecord | None = None
     home: HomePlace = "here"
     home_was: str | None = None
     code_file: str = ""

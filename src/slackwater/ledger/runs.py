@@ -15,6 +15,9 @@ from slackwater.ledger.tables import leases, operation_files, operations, runs
 KILLED = "killed"
 """The end of a run that could not record its own: its driver was killed, or the ledger was unreachable."""
 
+REFUSED = "refused"
+"""The end of a start that was refused: no query has run."""
+
 
 class RunsPart(LedgerPart):
     """Runs and operations."""
@@ -94,17 +97,40 @@ class RunsPart(LedgerPart):
         with self._database.write() as connection:
             connection.update(runs, known, "id = :id", {"id": run_id})
 
-    def last_run(self, stream: str) -> RunRecord | None:
-        """The newest run of a stream."""
+    def record_refusal(self, stream: str, generation: int, code: str, reason: str) -> None:
+        """Record that a start was refused. Secrets in the reason are masked."""
+        now = self._now_ms()
+        refused = {
+            "stream": stream,
+            "generation": generation,
+            "spark_version": "",
+            "started_ms": now,
+            "ended_ms": now,
+            "end": REFUSED,
+            "reason": mask(reason),
+            "failure_code": code,
+        }
+        with self._database.write() as connection:
+            connection.insert_numbered(runs, refused)
+
+    def last_refusal(self, stream: str) -> RunRecord | None:
+        """The newest start of a stream, if it was refused."""
         with self._database.read() as connection:
             row = connection.first(runs, "WHERE stream = :stream ORDER BY id DESC", {"stream": stream})
+        return RunRecord(**row) if row and row["end"] == REFUSED else None
+
+    def last_run(self, stream: str) -> RunRecord | None:
+        """The newest run of a stream, whatever was refused since."""
+        started = """WHERE stream = :stream AND ("end" IS NULL OR "end" <> :refused) ORDER BY id DESC"""
+        with self._database.read() as connection:
+            row = connection.first(runs, started, {"stream": stream, "refused": REFUSED})
         return RunRecord(**row) if row else None
 
     def runs(self, stream: str) -> list[RunRecord]:
-        """All runs of a stream, oldest first."""
+        """All runs of a stream, oldest first, without starts that were refused."""
         with self._database.read() as connection:
             rows = connection.rows(runs, "WHERE stream = :stream ORDER BY id", {"stream": stream})
-        return [RunRecord(**row) for row in rows]
+        return [RunRecord(**row) for row in rows if row["end"] != REFUSED]
 
     def request_stop(self, stream: str) -> RunRecord | None:
         """Ask the active run to drain and end; ``None`` where no run is active. A second request changes nothing."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slackwater.core.commands import command, with_pipeline
-from slackwater.core.errors import NotFound, Refused, StreamFailed
+from slackwater.core.errors import LeaseHeld, NotFound, Refused, SlackwaterError, StreamFailed
+from slackwater.core.escaping import one_line
 from slackwater.core.finding import Finding
 from slackwater.core.marks import Marks
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.sink import Owner, sink_text
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.doctor import start_stops
-from slackwater.diagnose.number_line import findings_about, stops, warnings
+from slackwater.diagnose.number_line import RULES, findings_about, stops, warnings
 from slackwater.diagnose.refusal import refusal
 from slackwater.facts.collect import facts_of_start
 from slackwater.ledger.home.home import Home
@@ -80,6 +82,25 @@ def register(definition: StreamDefinition, reference: str, home: Home, ledger: L
         ledger.register_stream(replace(known, id=identifier))
     write_stream_file_of(home, ledger, record.full_name)
     return record
+
+
+def record_refusal(ledger: Ledger, stream: str, error: BaseException) -> None:
+    """Leave a trace of a start that was refused, for ``status``, which itself finds what the number line stops."""
+    # Of a stream that another process holds nothing is recorded.
+    if (
+        not isinstance(error, SlackwaterError)
+        or isinstance(error, LeaseHeld)
+        or error.code in {rule.code for rule in RULES.all()}
+    ):
+        return
+    # Where the ledger fails, too, the error itself is what the user has to read.
+    with suppress(SlackwaterError):
+        known, last = ledger.find_stream(stream), ledger.last_run(stream)
+        if last is not None and last.end == "failed" and last.reason == f"{error.code}: {error}":
+            # The query has failed while it was started, and its run shows that.
+            return
+        reason = "\n".join(line for line in (f"{error.code}: {one_line(str(error))}", error.hint) if line)
+        ledger.record_refusal(stream, known.current_generation, error.code, reason)
 
 
 def record_start(home: Home, ledger: Ledger, stream: StreamRecord) -> None:

@@ -21,7 +21,7 @@ from slackwater.core.trigger import Trigger
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper, Named
 from slackwater.ledger.ledger import Ledger
-from slackwater.runtime.before_start import check, check_output_apart, register
+from slackwater.runtime.before_start import check, check_output_apart, record_refusal, register
 from slackwater.runtime.failures import SPARK_ERRORS, classify, is_transient
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
@@ -88,7 +88,7 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
     Raises LeaseHeld, too, where a lease was lost meanwhile; the streams have been stopped then.
     """
     definitions = request.loaded.selected(request.streams)
-    not_started = NotStarted(len(definitions), display.say)
+    not_started = NotStarted(len(definitions), display.say, ledger)
     with LeaseKeeper(definitions, home, ledger, "run", display.say, refuse=not_started.refuse) as leases:
         not_started.leases = leases
         records = _registered(request, definitions, home, ledger, not_started)
@@ -367,13 +367,17 @@ OF_THE_HOME = "ledger-"
 
 
 class NotStarted:
-    """The outcomes of the streams that do not start. The only stream of a run raises its error instead."""
+    """The outcomes of the streams that do not start. The only stream of a run raises its error instead.
 
-    def __init__(self, selected: int, say: Callable[[str], None]) -> None:
+    The ``ledger`` has a record of each.
+    """
+
+    def __init__(self, selected: int, say: Callable[[str], None], ledger: Ledger | None = None) -> None:
         self.outcomes: dict[str, StreamOutcome] = {}
         self.leases: LeaseKeeper | None = None
         self._selected = selected
         self._say = say
+        self._ledger = ledger
         self._first: Exception | None = None
 
     def refuse(self, stream: Named, error: Exception) -> None:
@@ -397,6 +401,8 @@ class NotStarted:
         try:
             yield
         except expected as error:
+            if self._ledger is not None:
+                record_refusal(self._ledger, stream.full_name, error)
             self.refuse(stream, error)
 
     def require_one(self) -> None:

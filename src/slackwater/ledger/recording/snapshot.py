@@ -94,6 +94,7 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
         operation=ledger.open_operation(name),
         holder=holder,
         last_run=run,
+        last_refusal=ledger.last_refusal(name),
         home=place.place,
         home_was=place.was,
         code_file=stream.pipeline_file or _code_of_operations(ledger, name),

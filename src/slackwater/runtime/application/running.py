@@ -27,7 +27,7 @@ from slackwater.runtime.application.queries import ApplicationCode, as_known, de
 from slackwater.runtime.application.refusals import refuse_unsupported
 from slackwater.runtime.application.repeated import refuse_repeated
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, QUERY, SESSION, Start, intercepted
-from slackwater.runtime.before_start import check, check_output_apart, record_start, register
+from slackwater.runtime.before_start import check, check_output_apart, record_refusal, record_start, register
 from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import digest, full_reference, locate, place_in
@@ -225,7 +225,8 @@ class RunningQueries:
                 # A batch that is pending in the checkpoint is run first; the application gets the query after it.
                 run.poll()
                 time.sleep(POLL_S)
-        except BaseException:
+        except BaseException as error:
+            record_refusal(self._ledger, definition.full_name, error)
             # The program may handle the refusal and start the query again, and then needs the lease.
             closing.close()
             raise

@@ -113,7 +113,9 @@ def _without_messages(examined: Examined) -> Examined:
         return examined
     last, history = facts.snapshot.last_run, facts.history
     silent = replace(last, reason=None) if last is not None else None
-    blank: Facts = replace(facts, snapshot=replace(facts.snapshot, last_run=silent))
+    refusal = facts.snapshot.last_refusal
+    refused = replace(refusal, reason=None) if refusal is not None else None
+    blank: Facts = replace(facts, snapshot=replace(facts.snapshot, last_run=silent, last_refusal=refused))
     if isinstance(history, HistoryFacts):
         blank = replace(blank, history=replace(history, runs=tuple(replace(run, reason=None) for run in history.runs)))
     return replace(examined, facts=blank, diagnosis=diagnose(blank))
