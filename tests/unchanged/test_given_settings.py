@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,38 @@ def test_a_driver_that_is_killed_alone_takes_its_jvm_with_it(tmp_path: Path) -> 
     finally:
         command.kill()
     assert sorted(listed_rows(tmp_path / "out")) == sorted(f'{{"id":{number}}}' for number in range(20))
+
+
+WITH_JARS = """
+import json
+from pathlib import Path
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.config("spark.jars", "mine.jar").getOrCreate()
+jars = spark.sparkContext._jsc.sc().listJars().toList()
+Path("jars.json").write_text(json.dumps([jars.apply(at).rpartition("/")[2] for at in range(jars.size())]))
+rows = spark.readStream.schema("id LONG").json(spark.conf.get("spark.app.input"))
+writer = rows.groupBy("id").count().writeStream.format("noop").outputMode("update")
+writer.option("checkpointLocation", "checkpoint").trigger(availableNow=True).start().awaitTermination()
+"""
+
+
+def test_a_program_has_the_jars_of_connectors_and_the_next_command_its_options(tmp_path: Path) -> None:
+    _application(tmp_path, 1)
+    with zipfile.ZipFile(tmp_path / "mine.jar", "w") as jar:
+        jar.writestr("mine.txt", "mine")
+    (tmp_path / "app.py").write_text(WITH_JARS)
+    (tmp_path / "slackwater.toml").write_text('connectors = ["postgresql"]\n')
+    _ended(["run", *SETTINGS, "app.py"], tmp_path)
+    mine, postgresql = sorted(json.loads((tmp_path / "jars.json").read_text()))
+    assert (mine, postgresql.startswith("postgresql-")) == ("mine.jar", True)
+
+    (tmp_path / "app.py").write_text(WITH_JARS.replace('groupBy("id")', 'groupBy((rows.id % 2).alias("id"))'))
+    given = "--master 'local[1]' --conf spark.app.input=in --conf spark.ui.enabled=false"
+    for verb, code in (("check", 1), ("run", 5)):
+        command = Command([verb, *SETTINGS, "app.py"], tmp_path)
+        assert command.end() == code, command.log
+        # Of a run, as a line of its own in the hint.
+        planned = [line for line in command.log.splitlines() if "slackwater plan" in line]
+        assert planned, command.log
+        assert all(given in line for line in planned), command.log

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.core.commands import command
@@ -33,11 +33,15 @@ def refusal(finding: Finding, stream: str, at_stake: str | None = None) -> Slack
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """What the commands name: the stream, its pipeline file, and what a reset does with its output."""
+    """What the commands name: the stream, its pipeline file, and what a reset does with its output.
+
+    ``session`` are the options with which Spark was started (``session_words``): a start without them would differ.
+    """
 
     stream: str
     reference: str
     output: OutputTreatment = "swap"
+    session: tuple[str, ...] = ()
 
     def lines(self, verdict: Verdict, settings: Sequence[OtherSetting] = ()) -> list[str]:
         """What can be done, the safest first; each line has a command. Empty where the stream starts.
@@ -61,31 +65,37 @@ class Ways:
             + (" in the pipeline file" if one.in_code else "")
             for one in settings
         )
-        yield (
-            f"start it with the settings that made its state, {old}: "
-            f"{command('run', self.reference, *_conf((one.name, one.before) for one in settings if not one.in_code))}"
-        )
+        before = {one.name: one.before for one in settings if not one.in_code}
+        again = self.command("run", self.reference, settings=before)
+        yield f"start it with the settings that made its state, {old}: {again}"
         if all(one.now is not None or one.in_code for one in settings):
-            words = _conf((one.name, one.now) for one in settings if not one.in_code)
-            reset = command(
+            present = {one.name: one.now for one in settings if not one.in_code}
+            reset = self.command(
                 "plan", "reset", self.stream, "--from", "earliest", "--output", self.output, "--pipeline",
-                self.reference, *words,
+                self.reference, settings=present,
             )  # fmt: skip
             yield f"or process everything again with the present ones, which apply needs as well: {reset}"
 
     def accepting(self, verdict: Verdict) -> str:
         """The run that accepts all changes."""
         codes = dict.fromkeys(change.code for change in verdict.changes if change.effect > Effect.COMPATIBLE)
-        return command("run", self.reference, *(word for code in codes for word in ("--accept", code)))
+        return self.command("run", self.reference, *(word for code in codes for word in ("--accept", code)))
+
+    def command(self, verb: str, *words: str, settings: Mapping[str, str | None] | None = None) -> str:
+        """A command that starts Spark as this one does, but for ``settings``; ``None``: without this one."""
+        given = zip(self.session[::2], self.session[1::2], strict=True)
+        kept = (word for pair in given if pair[1].partition("=")[0] not in (settings or {}) for word in pair)
+        other = ((f"{name}={value}") for name, value in (settings or {}).items() if value is not None)
+        return command(verb, *words, *kept, *(word for one in other for word in ("--conf", one)))
 
 
-def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool) -> Ways:
+def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool, session: tuple[str, ...] = ()) -> Ways:
     """With what the sink can do with its output.
 
     The new output of a swap is written by a run of Slackwater, which a query that it does not run has not.
     """
     swaps = traits.swaps and not is_watched
-    return Ways(stream, reference, "swap" if swaps else "clear" if traits.cuts else "keep")
+    return Ways(stream, reference, "swap" if swaps else "clear" if traits.cuts else "keep", session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +107,13 @@ class Remedy:
 
 
 def _recompute(ways: Ways) -> tuple[str, ...]:
-    planned = command("plan", "rebuild", ways.stream, "--pipeline", ways.reference)
+    planned = ways.command("plan", "rebuild", ways.stream, "--pipeline", ways.reference)
     return (f"recompute the state with this code: {planned}",)
 
 
 def _process_again(ways: Ways) -> tuple[str, ...]:
     code = ("--pipeline", ways.reference)
-    planned = command("plan", "reset", ways.stream, "--from", "earliest", "--output", ways.output, *code)
+    planned = ways.command("plan", "reset", ways.stream, "--from", "earliest", "--output", ways.output, *code)
     return (
         f"process everything again with this code: {planned}",
         f"or {NO_GOAL}",
@@ -128,7 +138,3 @@ def program_refusal(ways: Ways, judged: StreamVerdict, refused: Sequence[Change]
 
 def _unacceptable(changes: Sequence[Change]) -> list[Change]:
     return [change for change in changes if change.effect > Effect.COMPATIBLE and not change.acceptable]
-
-
-def _conf(settings: Iterable[tuple[str, str | None]]) -> list[str]:
-    return [word for name, value in settings if value is not None for word in ("--conf", f"{name}={value}")]

@@ -8,7 +8,7 @@ import importlib.util
 import re
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.abc import Loader
@@ -26,6 +26,7 @@ from slackwater.runtime.code_source import read_source
 from slackwater.runtime.library_code import library_trees, spec_of
 from slackwater.runtime.other_programs import refuse_other_program
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
+from slackwater.runtime.session_options import Given
 from slackwater.runtime.variables_read import variables_read
 from slackwater.sources import kinds
 from slackwater.storage.local import exists, is_file
@@ -96,16 +97,16 @@ def _names(tree: ast.Module) -> set[str]:
     }
 
 
-def load(reference: str, ledger: Ledger | None = None, given: Mapping[str, str] | None = None) -> LoadedPipeline:
+def load(reference: str, ledger: Ledger | None = None, given: Given | None = None) -> LoadedPipeline:
     """Load the one pipeline that a file or module defines. Queries of an application have the names of the ledger.
 
-    ``given`` are settings of the session that an application makes, where it does not set them itself. Raises
-    PipelineError where there is no such file, it cannot be imported, or it defines no pipeline or several;
-    Refused where a query's checkpoint is not that of its stream in the ledger.
+    ``given`` is what an application's own session is given. Raises PipelineError where there is no such file, it
+    cannot be imported, or it defines no pipeline or several; Refused where a query's checkpoint is not that of its
+    stream in the ledger.
     """
     refuse_other_program(locate(reference)[0])
     if is_application(reference):
-        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger, given or {})
+        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger, given or Given())
         return captured
     file, name = locate(reference)
     module = _import(file, name)

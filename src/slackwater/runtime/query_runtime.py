@@ -13,7 +13,7 @@ from slackwater.diagnose.environment_changes import environment_changes
 from slackwater.ledger.workspace import Workspace
 from slackwater.runtime.loader import digest, environment_read, load
 from slackwater.runtime.process_environment import present_environment
-from slackwater.runtime.session_options import given_settings, require_spark, session_options
+from slackwater.runtime.session_options import given_to, require_spark, session_options
 
 if TYPE_CHECKING:
     from slackwater.runtime.replay import SparkReplayer
@@ -57,7 +57,7 @@ class SparkRuntime:
         """A replayer that starts Spark when it is first used. Raises PipelineError where the file cannot be loaded."""
         from slackwater.runtime.replay import SparkReplayer  # noqa: PLC0415 - heavy; most plans need no Spark
 
-        loaded = load(reference, workspace.ledger, given_settings(workspace.settings, self.master, self.spark))
+        loaded = load(reference, workspace.ledger, given_to(workspace.settings, self.master, self.spark))
         return SparkReplayer(
             loaded,
             stream.name,

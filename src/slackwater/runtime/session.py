@@ -88,10 +88,9 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
     settings = _joined(_defaults(master, brief=options.brief), *of_stores, *of_sinks, options.settings)
     # References to secrets of catalogs are for Slackwater; Spark is given the values, which are recorded nowhere.
     settings = {key: secret_of(key, value) for key, value in settings.items()}
-    jars = _jars(options.connectors, settings, say)
-    if jars:
-        # ``spark.jars`` is one value, which replaces that of the user's file or command line: it repeats those jars.
-        settings[JARS] = ",".join([*filter(None, [_given(JARS, settings)]), *jars])
+    jars = jars_with(settings, options.connectors, say)
+    if jars is not None:
+        settings[JARS] = jars
     spark = _build(options.application, master, settings)
     if not master.startswith("local") and options.file is not None:
         send_modules(spark, imported_files(options.file))
@@ -177,6 +176,15 @@ def _warn_of_visible_secrets(settings: Mapping[str, str], say: Callable[[str], N
     for key in _JVM_OPTIONS:
         if mask(settings.get(key, "")) != settings.get(key, ""):
             say(f"{key} contains a secret: options of a JVM are readable by every user of this host while it runs")
+
+
+def jars_with(settings: Mapping[str, str], names: Sequence[str], say: Callable[[str], None]) -> str | None:
+    """``spark.jars`` with the jars of these connectors; ``None`` where there is none to add.
+
+    It is one value, which replaces that of the user's file or command line: it repeats those jars.
+    """
+    jars = _jars(names, settings, say)
+    return ",".join([*filter(None, [_given(JARS, settings)]), *jars]) if jars else None
 
 
 def _jars(names: Sequence[str], settings: Mapping[str, str], say: Callable[[str], None]) -> list[str]:

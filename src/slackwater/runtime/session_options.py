@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.connectors.machine import java_program, pyspark_missing
+from slackwater.core.commands import session_words
 from slackwater.core.errors import UsageError
 from slackwater.storage.hadoop import hadoop_settings
 from slackwater.storage.open import connectors_of, is_uri, local_path_of
@@ -29,7 +30,7 @@ class SessionOptions:
 
     ``existing``: the application has created one, which is used as it is, with ``settings`` added.
     ``file`` is the pipeline file; the workers of a cluster are sent the modules that it imports. ``brief``: it analyses
-    queries, or runs a few batches, and ends.
+    queries, or runs a few batches, and ends. ``words`` are the options of the command line that ask for this session.
     """
 
     application: str
@@ -39,6 +40,20 @@ class SessionOptions:
     existing: bool = False
     file: Path | None = None
     brief: bool = False
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the settings and the command line give to the session that an application makes itself.
+
+    ``settings`` are those that it does not set itself; the jars of ``connectors`` come to those that it has.
+    ``words`` as in ``SessionOptions``.
+    """
+
+    settings: Mapping[str, str] = field(default_factory=dict)
+    connectors: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 def session_options(
@@ -51,8 +66,9 @@ def session_options(
 ) -> SessionOptions:
     """The session that this pipeline runs in. Python workers can import the modules in the folder of its file."""
     chosen = {**settings.spark, **(spark or {})}
+    words = session_words(master, spark or {})
     if loaded.runs_itself:
-        return SessionOptions("", settings=chosen, existing=True)
+        return SessionOptions("", settings=chosen, existing=True, words=words)
     _check_default_store(chosen, _given_to_spark(loaded, settings))
     paths = [str(loaded.file.parent), *filter(None, chosen.get(WORKER_PATH, "").split(os.pathsep))]
     return SessionOptions(
@@ -62,6 +78,7 @@ def session_options(
         connectors=tuple(sorted({*loaded.connectors, *settings.connectors, *_of_stores(loaded, settings)})),
         file=loaded.file,
         brief=brief,
+        words=words,
     )
 
 
@@ -108,7 +125,8 @@ def spark_version() -> str:
     return metadata.version("pyspark")
 
 
-def given_settings(settings: Settings, master: str | None, spark: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the settings and the command line give to the session that an application makes itself."""
+def given_to(settings: Settings, master: str | None, spark: Mapping[str, str] | None = None) -> Given:
+    """What an application is given."""
     chosen = master or settings.master
-    return {**settings.spark, **(spark or {}), **({"spark.master": chosen} if chosen else {})}
+    of_session = {**settings.spark, **(spark or {}), **({"spark.master": chosen} if chosen else {})}
+    return Given(of_session, settings.connectors, session_words(master, spark or {}))

@@ -46,12 +46,14 @@ log = structlog.get_logger(__name__)
 class StartGate:
     """Lets the streams of a run start that the state fits, or whose changes the user ``accepted``.
 
-    ``found`` are the codes of all changes; ``recorded`` is what the runs of the streams record.
+    ``found`` are the codes of all changes; ``recorded`` is what the runs of the streams record; ``words`` are the
+    options with which Spark was started (``session_words``).
     """
 
     ledger: Ledger
     reference: str
     accepted: frozenset[str] = frozenset()
+    words: tuple[str, ...] = ()
     found: set[str] = field(default_factory=set)
     recorded: Accepted = field(default_factory=dict)
 
@@ -64,7 +66,7 @@ class StartGate:
         self.found |= codes
         refused = judged.verdict.unaccepted(self.accepted)
         if refused:
-            raise program_refusal(ways_of(built.definition, self.reference), judged, refused)
+            raise program_refusal(ways_of(built.definition, self.reference, self.words), judged, refused)
         if codes & self.accepted:
             self.recorded[judged.stream] = {"codes": sorted(codes & self.accepted), "by": _user()}
 
@@ -75,9 +77,10 @@ class StartGate:
             raise _not_found(unknown, sorted(self.found))
 
 
-def ways_of(definition: StreamDefinition, reference: str) -> Ways:
+def ways_of(definition: StreamDefinition, reference: str, words: tuple[str, ...] = ()) -> Ways:
     """What can be done about changes of a stream, with an output that its sink can give up."""
-    return ways_with(definition.full_name, reference, definition.sink.traits, is_watched=definition.pipeline == WATCHED)
+    watched = definition.pipeline == WATCHED
+    return ways_with(definition.full_name, reference, definition.sink.traits, is_watched=watched, session=words)
 
 
 def judge(

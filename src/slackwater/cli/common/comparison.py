@@ -17,7 +17,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.history import settings_of_state
 from slackwater.runtime.loader import load
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.session_options import given_settings, require_spark, session_options
+from slackwater.runtime.session_options import given_to, require_spark, session_options
 from slackwater.storage.open import is_uri, open_read_store, resolved
 
 
@@ -40,7 +40,7 @@ def check_pipeline(
     """Build the DataFrame of each stream and compare it. Raises PipelineError for a file that cannot be loaded."""
     require_spark()
     with nullcontext() if options.checkpoint is not None else _ledger(settings) as ledger:
-        loaded = load(reference, ledger, given_settings(settings, options.master, options.spark))
+        loaded = load(reference, ledger, given_to(settings, options.master, options.spark))
         definitions = loaded.selected(options.streams)
         generations = _generations(settings, ledger, definitions)
         recorded = {} if ledger is None else {one.name: settings_of_state(ledger, one.full_name) for one in definitions}

@@ -12,6 +12,7 @@ from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.records import GenerationRecord
 from slackwater.core.stream_verdict import StreamVerdict
 from slackwater.diagnose.checks.common.settings import PINNED
+from slackwater.diagnose.refusal import Ways
 from slackwater.runtime.loader import LoadedPipeline
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import build, build_again
@@ -41,7 +42,8 @@ def judged_streams(
             built, name = build(session_of(spark, definition), loaded, definition, home), definition.name
             return judge(built, generations.get(name), recorded.get(name), again)
 
-        checked = [_checked(judge_one, loaded, one, is_new=one.name not in generations) for one in definitions]
+        ways = partial(ways_of, reference=loaded.reference, words=session.words)
+        checked = [_checked(judge_one, ways, loaded, one, is_new=one.name not in generations) for one in definitions]
         settings = values_of(spark, PINNED)
         return tuple(
             replace(one, settings=settings | _pinned_of(definition))
@@ -57,6 +59,7 @@ def _pinned_of(definition: StreamDefinition) -> dict[str, str]:
 
 def _checked(
     judge_one: Callable[[StreamDefinition], StreamVerdict],
+    ways: Callable[[StreamDefinition], Ways],
     loaded: LoadedPipeline,
     definition: StreamDefinition,
     *,
@@ -69,8 +72,7 @@ def _checked(
         if is_new and _waits_for_output(error, loaded, definition):
             return CheckedStream(name, StreamVerdict(name, -1, "nothing"))
         return CheckedStream(name, error=error)
-    ways = ways_of(definition, loaded.reference).lines(judged.verdict, judged.settings)
-    return CheckedStream(name, judged, next=tuple(ways))
+    return CheckedStream(name, judged, next=tuple(ways(definition).lines(judged.verdict, judged.settings)))
 
 
 def _waits_for_output(error: SlackwaterError, loaded: LoadedPipeline, definition: StreamDefinition) -> bool:

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import thread as executors
 from contextlib import contextmanager
 from functools import partial
@@ -20,9 +20,12 @@ from typing import Any
 
 from pyspark import SparkContext
 
+from slackwater.core.escaping import printable
 from slackwater.core.reference import split_reference
 from slackwater.runtime.launch import launch_apart
 from slackwater.runtime.loader import locate
+from slackwater.runtime.session import JARS, jars_with
+from slackwater.runtime.session_options import Given
 
 POLL_S = 0.2
 IDLE_LOOKS = 2
@@ -65,10 +68,10 @@ def _is_at_work(thread: threading.Thread) -> bool:
     return frame is None or (frame.f_code.co_filename, frame.f_code.co_name) != _IDLE
 
 
-def run_code(reference: str, threads: OwnThreads, given: Mapping[str, str]) -> None:
+def run_code(reference: str, threads: OwnThreads, given: Given) -> None:
     """Run it until its main thread and ``threads`` have ended. Raises whatever it raises, SystemExit too.
 
-    After any other exception it does not wait. ``given`` are settings of its session that it does not set itself.
+    After any other exception it does not wait.
     """
     _, arguments = split_reference(reference)
     file, module = locate(reference)
@@ -97,8 +100,24 @@ def _run(file: Path, module: str | None) -> None:
         runpy.run_path(str(file), run_name="__main__")
 
 
+def _settings_of(given: Given, conf: Any) -> dict[str, str]:
+    """The settings, with the jars of the connectors. What the application sets itself in ``conf`` replaces them."""
+    own = dict(conf.getAll()) if conf is not None else {}
+    jars = jars_with({**given.settings, **own}, given.connectors, _say)
+    if jars is None:
+        return dict(given.settings)
+    if JARS in own:
+        conf.set(JARS, jars)
+    return {**given.settings, JARS: jars}
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{printable(text)}\n")
+    sys.stderr.flush()
+
+
 @contextmanager
-def _jvm_of_its_own(given: Mapping[str, str]) -> Iterator[None]:
+def _jvm_of_its_own(given: Given) -> Iterator[None]:
     """Start the JVM of this process as that of a pipeline: a signal to the process group does not reach it."""
     module: Any = sys.modules[SparkContext.__module__]
     original = module.launch_gateway
@@ -106,7 +125,7 @@ def _jvm_of_its_own(given: Mapping[str, str]) -> Iterator[None]:
     def start(conf: Any = None, popen_kwargs: Any = None) -> Any:
         if popen_kwargs is not None:
             return original(conf, popen_kwargs)
-        gateway, signals = launch_apart(partial(original, conf), given)
+        gateway, signals = launch_apart(partial(original, conf), _settings_of(given, conf))
         # Its handler is in place again: that of the application, or of what runs it.
         if signals.last is not None:
             signal.raise_signal(signals.last)

@@ -35,7 +35,7 @@ from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream, first_line
 from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.session import driver_jvm_pid
-from slackwater.runtime.session_options import spark_version
+from slackwater.runtime.session_options import Given, spark_version
 from slackwater.runtime.stop_signals import STOP_SIGNALS
 from slackwater.runtime.stream_run import StreamOutcome, StreamRun
 from slackwater.runtime.verdict import StartGate
@@ -54,13 +54,13 @@ log = structlog.get_logger(__name__)
 class ApplicationRun:
     """What to run. ``accepted`` are codes of changes with which the kept state is used all the same.
 
-    ``given`` as in ``run_code``.
+    ``given`` is what its own session is given.
     """
 
     reference: str
     seconds: float | None = None
     accepted: frozenset[str] = frozenset()
-    given: Mapping[str, str] = field(default_factory=dict)
+    given: Given = field(default_factory=Given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class RunningQueries:
         self.threads = OwnThreads()
         self._run = run
         self._home, self._ledger, self._display = home, ledger, display
-        self._gate = StartGate(ledger, run.reference, run.accepted)
+        self._gate = StartGate(ledger, run.reference, run.accepted, run.given.words)
         self._recorder = ProgressRecorder(ledger, display.batch)
         self._code = ApplicationCode(locate(run.reference)[0], lambda spark: spark)
         # Without restarts: the program itself decides what follows a failed query.

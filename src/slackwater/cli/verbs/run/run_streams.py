@@ -31,7 +31,7 @@ from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.runtime.loader import is_application, load, locate
 from slackwater.runtime.other_programs import refuse_other_program
-from slackwater.runtime.session_options import given_settings, require_spark, session_options
+from slackwater.runtime.session_options import given_to, require_spark, session_options
 
 if TYPE_CHECKING:
     from slackwater.runtime.runner import RunDisplay
@@ -95,7 +95,7 @@ def run_application(
         )
     running = import_module(_APPLICATION)
     refuse_other_program(locate(reference)[0])
-    given = given_settings(settings, options.master, options.spark)
+    given = given_to(settings, options.master, options.spark)
     request = running.ApplicationRun(reference, options.seconds, frozenset(options.accepted), given)
     with open_workspace(settings, create=True) as workspace:
         check_home(workspace, options.consent, display.say)
