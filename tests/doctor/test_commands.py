@@ -23,10 +23,10 @@ WITH_COMMAND = {check.code for check in checks() if check.next is not None}
 NEEDS_SPARK = {
     "SW-CHG-002": "check builds the query",
     "SW-STATE-006": "check builds the query",
-    "SW-KAFKA-002": "a reset asks the broker",
     "SW-DELTA-005": "a reset asks the table",
     "SW-DELTA-006": "a reset asks the table",
     "SW-KAFKA-003": "a reset asks the broker",
+    "SW-KAFKA-015": "a reset asks the broker",
 }
 """Commands that only a session of Spark, or a broker, can carry out: they are parsed."""
 UUID = "00000000-0000-0000-0000-000000000000"

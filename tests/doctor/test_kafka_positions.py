@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 from confluent_kafka import Producer, TopicPartition
@@ -14,7 +15,8 @@ from examples.demo.broker import Broker
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.program import SourceShape
 from slackwater.sources import kind_named
-from slackwater.sources.common.contract import Uncounted
+from slackwater.sources.common.contract import Asked, Uncounted
+from slackwater.sources.kafka.brokers import ANSWER_S_MAX
 from tests.support.kafka_topics import create_topic
 
 pytestmark = pytest.mark.kafka
@@ -42,11 +44,16 @@ def _problems(
     positions: dict[str, dict[str, int]],
     end: dict[str, dict[str, int]] | None = None,
     start_ms: int | None = None,
+    ids: Mapping[str, str] | None = None,
 ) -> object:
-    shape = SourceShape("kafka", "topics orders", options={"kafka.bootstrap.servers": servers})
     planned = None if end is None else json.dumps(end)
-    found = kind_named("kafka").live().unserved(shape, json.dumps(positions), planned, start_ms)
+    asked = Asked(json.dumps(positions), planned, start_ms, ids or {})
+    found = kind_named("kafka").live().unserved(shape_of(servers), asked)
     return [(one.problem, one.place, one.records) for one in found]
+
+
+def shape_of(servers: str) -> SourceShape:
+    return SourceShape("kafka", "topics orders", options={"kafka.bootstrap.servers": servers})
 
 
 def test_what_the_broker_has_is_no_problem(servers: str) -> None:
@@ -59,9 +66,9 @@ def test_records_that_were_removed_are_counted(servers: str) -> None:
 
 
 def test_a_position_after_the_end_is_found_in_a_planned_batch_too(servers: str) -> None:
-    assert _problems(servers, {"orders": {"0": END + 1, "1": 0}}) == [("behind-position", "orders-0", 0)]
+    assert _problems(servers, {"orders": {"0": END + 1, "1": 0}}) == [("behind-position", "orders-0", 1)]
     planned = _problems(servers, {"orders": {"0": END, "1": 0}}, {"orders": {"0": END, "1": 1}})
-    assert planned == [("behind-position", "orders-1", 0)]
+    assert planned == [("behind-position", "orders-1", 1)]
 
 
 def test_partitions_that_are_gone_or_not_subscribed(servers: str) -> None:
@@ -84,6 +91,40 @@ def test_a_topic_whose_records_are_newer_than_the_batch_that_ended_after_them(se
     assert _problems(servers, {"orders": {"0": REMOVED, "1": 0}}, start_ms=now_ms - 3_600_000) == []
 
 
+def test_a_topic_is_known_by_its_id_whatever_the_times_of_its_records_are(servers: str) -> None:
+    live, hour_ago_ms = kind_named("kafka").live(), int(time.time() * 1000) - 3_600_000
+    ids = live.ids(shape_of(servers), None)
+    assert list(ids) == ["orders"]
+    read, beyond = {"orders": {"0": END, "1": 0}}, {"orders": {"0": END + 2, "1": 0}}
+
+    assert _problems(servers, read, start_ms=hour_ago_ms, ids=ids) == []
+    assert _problems(servers, beyond, start_ms=hour_ago_ms, ids=ids) == [("log-cut", "orders-0", 2)]
+    found = _problems(servers, read, ids={"orders": "another id"})
+    assert found == [("topic-recreated", "orders-0", END - REMOVED), ("topic-recreated", "orders-1", 0)]
+
+
+def test_without_an_id_records_as_old_as_the_batch_show_that_the_log_was_cut(servers: str) -> None:
+    now_ms, beyond = int(time.time() * 1000), {"orders": {"0": END + 2, "1": 0}}
+
+    assert _problems(servers, beyond, start_ms=now_ms) == [("log-cut", "orders-0", 2)]
+    assert _problems(servers, beyond, start_ms=now_ms - 3_600_000) == [("topic-recreated", "orders-0", END - REMOVED)]
+
+
+def test_a_broker_that_does_not_answer_costs_two_seconds_once() -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        servers, took_s = f"127.0.0.1:{listening.getsockname()[1]}", []
+        for _ in range(2):
+            began = time.monotonic()
+            with pytest.raises(EnvironmentMissing, match="Cannot read offsets"):
+                _problems(servers, {"orders": {"0": 0}})
+            took_s.append(time.monotonic() - began)
+
+    assert took_s[0] < ANSWER_S_MAX + 1
+    assert took_s[1] < 1
+
+
 def test_brokers_that_do_not_answer_or_need_credentials() -> None:
     with pytest.raises(EnvironmentMissing, match="Cannot read offsets"):
         _problems("127.0.0.1:1", {"orders": {"0": 0}})
@@ -93,7 +134,7 @@ def test_brokers_that_do_not_answer_or_need_credentials() -> None:
         options={"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.security.protocol": "SASL_SSL"},
     )
     with pytest.raises(EnvironmentMissing, match="credentials are not recorded"):
-        kind_named("kafka").live().unserved(shape, '{"orders":{"0":0}}', None)
+        kind_named("kafka").live().unserved(shape, Asked('{"orders":{"0":0}}'))
 
 
 def test_what_the_broker_has_beyond_a_position_is_counted(servers: str) -> None:

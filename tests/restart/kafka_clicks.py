@@ -52,8 +52,8 @@ class KafkaClicks:
             producer.produce(self._topic, json.dumps(row).encode(), str(number % KEYS), partition)
         assert producer.flush(30) == 0
 
-    def create_again(self) -> None:
-        """Delete the topic and create it again, with fewer records than it had."""
+    def create_again(self, times: int = 0) -> None:
+        """Delete the topic and create it again, with fewer records than it had, or with all of them several times."""
         admin = AdminClient({"bootstrap.servers": self._servers})
         admin.delete_topics([self._topic], operation_timeout=30)[self._topic].result(30)
         deadline = time.monotonic() + 30
@@ -61,7 +61,7 @@ class KafkaClicks:
         while self._topic in admin.list_topics(timeout=30).topics:
             assert time.monotonic() < deadline
             time.sleep(0.1)
-        self._create(list(readings())[:1])
+        self._create([*readings()] * times or list(readings())[:1])
 
     def compact(self) -> None:
         """Have the broker keep the newest record of each key only; no offset of an oldest record or an end changes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -131,3 +132,30 @@ def test_a_compacted_topic_is_not_replayed_with_other_code(
     assert "A read of source 0 of batch 0 read" in refused.stderr
     assert "restore the source's data" in refused.stderr
     assert tree(workspace.output) | tree(workspace.stream_folder / "checkpoints") == before
+
+
+def test_a_topic_that_was_created_again_with_more_records_refuses_the_start(
+    tmp_path_factory: pytest.TempPathFactory, broker: Broker
+) -> None:
+    clicks = KafkaClicks(broker.bootstrap_servers, "more-records")
+    workspace = Workspace(tmp_path_factory.mktemp("more-records"), clicks)
+    workspace.run()
+    assert _status(workspace)["verdict"]["code"] == "clean"
+    clicks.create_again(2)
+
+    refused = workspace.slackwater("run", "clicks.py", "--until-caught-up", *CONF, code=5)
+    status = _status(workspace, 5)
+
+    assert error_code(refused) == "SW-KAFKA-003"
+    assert "expected topic id" in refused.stderr
+    assert "starting Spark" not in refused.stderr
+    assert (status["verdict"]["code"], status["not_compared"]) == ("SW-KAFKA-003", [])
+    assert status["next"] == f"slackwater plan reset web/{STREAM} --from earliest --output keep"
+    doctor = json.loads(workspace.slackwater("doctor", STREAM, "--format", "json", code=5).stdout)
+    assert [one["code"] for one in doctor["streams"][0]["findings"]] == ["SW-KAFKA-003"]
+
+
+def _status(workspace: Workspace, code: int = 0) -> dict[str, Any]:
+    printed = workspace.slackwater("status", STREAM, "--format", "json", code=code).stdout
+    status: dict[str, Any] = json.loads(printed)["streams"][0]
+    return status

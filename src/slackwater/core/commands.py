@@ -118,10 +118,10 @@ def rebuild_command(snapshot: Snapshot, *options: str) -> str:
     return command("plan", "rebuild", snapshot.stream.full_name, *code_words(snapshot), *options)
 
 
-def reset_command(snapshot: Snapshot, *options: str) -> str:
-    """The command that plans a reset of the stream from the earliest position."""
+def reset_command(snapshot: Snapshot, *options: str, start: str = "earliest") -> str:
+    """The command that plans a reset of the stream from a position."""
     name, code = snapshot.stream.full_name, code_words(snapshot)
-    return command("plan", "reset", name, "--from", "earliest", *code, *options)
+    return command("plan", "reset", name, "--from", start, *code, *options)
 
 
 def put_aside(path: str) -> str:

@@ -128,6 +128,7 @@ CATALOGUE: Mapping[str, Failure] = {
     "KAFKA-12": _run("Topics changed during an available-now run", "the run is started again: a transient failure"),
     "KAFKA-13": Failure("A planned batch is larger than its new limit"),
     "KAFKA-14": Failure("The topics are on another cluster"),
+    "KAFKA-15": Failure("The log of a topic was cut at its end"),
     "CHG-01": _reported("The number of sources changed", "sources-changed"),
     "CHG-02": Failure("The order of the sources changed"),
     "CHG-03": _reported("A source is of another kind", "sources-changed", "source-format-changed"),

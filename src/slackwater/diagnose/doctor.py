@@ -161,6 +161,16 @@ def start_stops(facts: Facts) -> Iterator[Diagnosed]:
             yield from check.diagnose(facts)
 
 
+def found_at_start(facts: Facts) -> tuple[Finding, ...]:
+    """The findings of the number line, with those that refuse a start before them."""
+    stops = list(start_stops(facts))
+    explained = _explained(stops, facts)
+    return (
+        *(one.finding for one in stops),
+        *(one for one in findings(facts.snapshot) if one.code not in explained),
+    )
+
+
 def _explained(found: Sequence[Diagnosed], facts: Facts) -> frozenset[str]:
     """The codes of the number line's findings that checks say more exactly, or that a check has refuted."""
     codes = {one.finding.code for one in found}

@@ -16,14 +16,14 @@ from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.commands import mention
 from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
-from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown, Unserved
+from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
 from slackwater.core.marks import Marks
-from slackwater.core.program import Program, SourceShape
+from slackwater.core.program import SourceShape
 from slackwater.core.read_options import ReadOptions
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
-from slackwater.core.state_programs import program_of_batch
 from slackwater.facts.attempt import tried
+from slackwater.facts.served import Ids, offset_before, planned_ms, recorded_ids, shape_at, shapes_of, unserved
 from slackwater.facts.source_files import changed_files, missing_files, read_outputs, removed_files, too_old_files
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.offset_log import parse_offset_entry
@@ -34,6 +34,7 @@ from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.contract import ListsFiles, ListsTransactions
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
+from slackwater.sources.common.contract import Asked
 from slackwater.storage.protocols import ReadStore
 
 NEWEST_BATCHES = 200
@@ -64,7 +65,12 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
         checkpoint=checkpoint,
         snapshot=snapshot,
         recorded=True,
-        sources=_sources(checkpoint, _shapes(snapshot), snapshot),
+        sources=_sources(
+            checkpoint,
+            shapes_of(snapshot),
+            snapshot,
+            recorded_ids(ledger, snapshot.generation, snapshot.marks.planned),
+        ),
         sink=sink,
         history=tried(
             lambda: HistoryFacts(
@@ -77,13 +83,15 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
     )
 
 
-def facts_of_start(ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint) -> Facts:
+def facts_of_start(
+    ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint, sources: tuple[SourceFacts, ...]
+) -> Facts:
     """The facts for the checks that refuse a start: snapshot, newest entries of the logs, the ledger's copies of them.
 
-    One file more than the snapshot has is read: no report, no source and no output.
+    One file more than the snapshot has is read: no report and no output. ``sources`` are those of ``asked_sources``.
     """
     logs, generation = opened.logs, snapshot.generation
-    before = _entry(opened, logs.offset_ids[-2]) if len(logs.offset_ids) > 1 else None
+    before = offset_before(opened)
     checkpoint = CheckpointSeen(
         report=_nothing_but(opened.store.location, logs.query_id, snapshot.marks),
         offset_ids=logs.offset_ids,
@@ -99,7 +107,7 @@ def facts_of_start(ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint)
         checkpoint=checkpoint,
         snapshot=snapshot,
         recorded=True,
-        sources=(),
+        sources=sources,
         sink=Unknown("the output was not asked for this"),
         history=HistoryFacts(offsets=recorded),
     )
@@ -144,7 +152,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
         checkpoint=checkpoint,
         snapshot=snapshot,
         recorded=False,
-        sources=_sources(checkpoint, (), snapshot),
+        sources=_sources(checkpoint, (), snapshot, {}),
         sink=seen,
         history=Unknown(
             "Slackwater has recorded no run of this query",
@@ -155,9 +163,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
 
 def _checkpoint(opened: OpenedCheckpoint, start_damage: tuple[Damage, ...]) -> CheckpointSeen:
     logs = opened.logs
-    before = None
-    if len(logs.offset_ids) > 1:
-        before = _entry(opened, logs.offset_ids[-2])
+    before = offset_before(opened)
     report = read_checkpoint(opened, ReadOptions(source_files=True))
     return CheckpointSeen(
         report=report,
@@ -171,13 +177,6 @@ def _checkpoint(opened: OpenedCheckpoint, start_damage: tuple[Damage, ...]) -> C
         inventory=opened.inventory,
         atomic_rename=opened.store.traits.atomic_rename,
     )
-
-
-def _entry(opened: OpenedCheckpoint, batch: int) -> OffsetEntry | None:
-    try:
-        return opened.logs.offset(batch)
-    except (FormatError, OSError):
-        return None  # the report has the damage
 
 
 def written_by(identity: Mapping[str, str], marks: Marks, query_id: str | None) -> Fact[int]:
@@ -229,21 +228,21 @@ def _recorded_offsets(
     return found
 
 
-def _shapes(snapshot: Snapshot) -> Sequence[SourceShape]:
-    """The sources in the recorded program of the query that made the newest batch."""
-    recorded = program_of_batch(snapshot.generation.programs, max(snapshot.marks.committed, 0))
-    return Program.from_json(recorded).sources if recorded is not None else ()
-
-
 def _lines(named: Mapping[str, SourceLine], logs: Mapping[str, str]) -> list[SourceLine]:
     """The sources, each with its own log: that of a DataFrame that is read twice has another number."""
     found = ((line, named.get(logs.get(name, name))) for name, line in named.items())
     return [line if own is None or own is line else replace(line, log=own.log) for line, own in found]
 
 
-def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape], snapshot: Snapshot) -> tuple[SourceFacts, ...]:
-    marks, logs, planned_ms = checkpoint.marks, snapshot.source_logs, _planned_ms(checkpoint, snapshot)
+def _sources(
+    checkpoint: CheckpointSeen,
+    shapes: Sequence[SourceShape],
+    snapshot: Snapshot,
+    ids: Ids,
+) -> tuple[SourceFacts, ...]:
+    marks, logs = checkpoint.marks, snapshot.source_logs
     newest, before = checkpoint.newest_offset, checkpoint.offset_before
+    made_ms = planned_ms(snapshot, newest, before)
     ends = {offset.source: offset.text for offset in newest.offsets} if newest is not None else {}
     starts = {offset.source: offset.text for offset in before.offsets} if before is not None else {}
     found = []
@@ -254,7 +253,8 @@ def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape], snapshot
         start = starts.get(line.name) if marks.next_is_planned else end
         files = checkpoint.folders.get(f"sources/{logs.get(line.name, line.name)}", ())
         parsed = [entry for file in files if (entry := parse_entry_name(file)) is not None]
-        shape = _shape_at(shapes, line.index)
+        shape = shape_at(shapes, line.index)
+        asked = Asked(start, end if marks.next_is_planned else None, made_ms, ids.get(str(line.index), {}))
         found.append(
             SourceFacts(
                 line.name,
@@ -269,39 +269,8 @@ def _sources(checkpoint: CheckpointSeen, shapes: Sequence[SourceShape], snapshot
                 removed_files(line, start if marks.next_is_planned else end),
                 too_old_files(line, shape),
                 read_outputs(line),
-                _unserved(line, end if marks.next_is_planned else None, start, shape, planned_ms),
+                unserved(line.name, shape, asked),
                 shape,
             )
         )
     return tuple(found)
-
-
-def _planned_ms(checkpoint: CheckpointSeen, snapshot: Snapshot) -> int | None:
-    """When Spark planned the batch before the next; ``None`` for one that a plan of Slackwater's made or inherited."""
-    entry = checkpoint.offset_before if checkpoint.marks.next_is_planned else checkpoint.newest_offset
-    generation, batch = snapshot.generation, checkpoint.marks.next_batch - 1
-    inherited = -1 if generation.based_at is None else generation.based_at
-    if entry is None or entry.metadata is None or batch <= max(inherited, generation.floor):
-        return None
-    return entry.metadata.batch_timestamp_ms or None
-
-
-def _unserved(
-    line: SourceLine, end: str | None, start: str | None, shape: SourceShape | None, start_ms: int | None
-) -> Fact[tuple[Unserved, ...]]:
-    kind = kind_of(start if end is None else end, {})
-    if not kind.shows_what_is_served:
-        return ()
-    if shape is None:
-        return Unknown(
-            f"what source {line.name} reads is recorded by a run only",
-            f"start its program by `{mention('run')}`, or have it recorded by slackwater.watch",
-        )
-    return tried(
-        lambda: tuple(kind.live().unserved(shape, start, end, start_ms)),
-        f"source {line.name} cannot be asked for its positions",
-    )
-
-
-def _shape_at(shapes: Sequence[SourceShape], index: int | None) -> SourceShape | None:
-    return shapes[index] if index is not None and index < len(shapes) else None

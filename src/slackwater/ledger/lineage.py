@@ -22,6 +22,8 @@ INPUT_WATERMARKS = "input-watermarks"
 """By batch, the newest watermark of each input of a query that has several, recorded just before the commit."""
 AVAILABLE_NOW = "available-now"
 """By run, the positions at which it would have ended by itself."""
+SOURCE_IDS = "source-ids"
+"""By the first batch that a run may plan, the ids of what each source reads (``LiveSource.ids``), by its place."""
 
 
 @dataclass(frozen=True, slots=True)

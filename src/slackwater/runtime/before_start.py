@@ -20,6 +20,7 @@ from slackwater.diagnose.doctor import start_stops
 from slackwater.diagnose.number_line import RULES, findings_about, stops, warnings
 from slackwater.diagnose.refusal import refusal
 from slackwater.facts.collect import facts_of_start
+from slackwater.facts.served import asked_sources, not_compared
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.home.stream_file import read_stream_file
 from slackwater.ledger.ledger import Ledger
@@ -121,7 +122,8 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool =
         snapshot = replace(snapshot, by_run=True)
         for finding in stops(snapshot):
             raise refusal(_with_file(finding, stream, ledger), stream.name)
-        for one in start_stops(facts_of_start(ledger, snapshot, opened)):
+        sources = asked_sources(ledger, snapshot, opened)
+        for one in start_stops(facts_of_start(ledger, snapshot, opened, sources)):
             raise refusal(_with_file(one.finding, stream, ledger), stream.name, one.at_stake)
         output = open_output(stream.sink)
         copier = LogCopier(ledger, stream.full_name, generation.number, open_read_store(generation.location), output)
@@ -138,7 +140,7 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool =
         # Recorded before the query starts: the sink will skip a batch that it has and that is not committed.
         # Of several outputs the newest: what one of them has keeps its recorded range.
         ledger.record_sink_mark(stream.full_name, max(snapshot.shown), marks.committed)
-    read_first = tuple(finding.text for finding in warnings(snapshot))
+    read_first = (*(finding.text for finding in warnings(snapshot)), *not_compared(sources))
     return ReadyToStart(copier, marks.committed, marks.planned, snapshot.completed_batch, read_first)
 
 

@@ -26,6 +26,7 @@ from slackwater.core.stream_verdict import StreamVerdict
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
 from slackwater.diagnose.program_changes import verdict
 from slackwater.diagnose.refusal import Ways, program_refusal, ways_with
+from slackwater.facts.served import record_ids
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.checkpoint_shape import shape_of
@@ -125,12 +126,14 @@ def record_program(home: Home, ledger: Ledger, generation: GenerationRecord, bui
 
     One that cannot be read is recorded as unknown: what it commits is not of the program before it.
     """
-    committed = read_logs(open_read_store(generation.location)).committed
+    logs = read_logs(open_read_store(generation.location))
     known = ledger.generation(generation.stream, generation.number).programs
-    started = with_started(known, program_json(built.program), committed)
+    started = with_started(known, program_json(built.program), logs.committed)
     if started != list(known or ()):
         ledger.update_generation(generation.stream, generation.number, programs=started)
         write_stream_file_of(home, ledger, generation.stream)
+    if built.program is not None:
+        record_ids(ledger, generation, built.program.sources, logs)
 
 
 def program_json(program: Program | None) -> dict[str, Any] | None:

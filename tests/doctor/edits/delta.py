@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from slackwater.core.facts import Facts
 from slackwater.core.program import SourceShape
 from slackwater.sources import kind_named
+from slackwater.sources.common.contract import Asked
 from tests.doctor.cases import Case, both, nothing, output_in_place, remove
 from tests.doctor.recorded import with_query_id
 from tests.doctor.rewriting import replace as rewrite
@@ -70,7 +71,7 @@ def _reading_table(facts: Facts) -> Facts:
     shape = SourceShape("delta", str(Path(facts.checkpoint.location).parent / "table"))
     live = kind_named("delta").live()
     sources = tuple(
-        replace(one, shape=shape, unserved=tuple(live.unserved(shape, one.start, None))) for one in facts.sources
+        replace(one, shape=shape, unserved=tuple(live.unserved(shape, Asked(one.start)))) for one in facts.sources
     )
     return replace(facts, sources=sources)
 

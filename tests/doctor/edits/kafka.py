@@ -16,6 +16,7 @@ _PROBLEMS = {
     "SW-KAFKA-003": "topic-recreated",
     "SW-KAFKA-004": "partitions-gone",
     "SW-KAFKA-005": "partition-added",
+    "SW-KAFKA-015": "log-cut",
 }
 _CODES = sorted(_PROBLEMS)
 

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from typing import Any
 
+from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.cli.common.lag import Lag, stream_lag
 from slackwater.cli.common.watermark import watermark_of
 from slackwater.core.errors import unreachable
-from slackwater.core.finding import Finding
+from slackwater.core.facts import Unknown
+from slackwater.core.finding import Finding, Severity
 from slackwater.core.marks import Marks
 from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import codes_from_plan, findings
+from slackwater.facts import served
+from slackwater.facts.collect import facts_of_start
 from slackwater.ledger.home.identity import Place, place_of
 from slackwater.ledger.lease.view import LeaseView, end_of, view_of
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
 from slackwater.ledger.workspace import Workspace
 
 SEARCHED_BATCHES = 20
@@ -30,7 +36,8 @@ class StreamStatus:
 
     ``lag`` is what the sources hold beyond that batch, ``watermark_ms``
     that of the next batch. ``findings`` are what the
-    number line finds, the most urgent first; never empty.
+    number line finds, and before it what sources no longer have; the most urgent first, never empty.
+    ``not_compared`` says which sources did not answer.
     """
 
     snapshot: Snapshot
@@ -40,6 +47,7 @@ class StreamStatus:
     watermark_ms: int
     lease: LeaseView
     run_end: str | None
+    not_compared: tuple[str, ...] = ()
 
     @property
     def stream(self) -> StreamRecord:
@@ -85,19 +93,38 @@ def stream_status(
     # Before the snapshot: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
     try:
-        snapshot = read_snapshot(SnapshotContext(ledger, workspace.home, thorough=verify, place=place), stream)
+        context = SnapshotContext(ledger, workspace.home, thorough=verify, place=place)
+        snapshot, opened = look_at_stream(context, stream)
+        found, not_compared = _compared(ledger, snapshot, opened)
     except OSError as error:
         raise unreachable(f"The checkpoint or the output of stream {stream.full_name}", error) from error
     batch = _newest(workspace, stream, max(snapshot.recorded.planned, snapshot.marks.planned))
     return StreamStatus(
         snapshot=snapshot,
-        findings=findings(snapshot),
+        findings=found,
         batch=batch,
         lag=_lag(ledger, snapshot, batch),
         watermark_ms=watermark_of(snapshot),
         lease=lease,
         run_end=end_of(snapshot.last_run, lease) if snapshot.last_run else None,
+        not_compared=not_compared,
     )
+
+
+def _compared(
+    ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint
+) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """The findings, with those of sources that have something else than was read; and which could not be compared."""
+    found = findings(snapshot)
+    if snapshot.holder is not None or any(finding.severity is Severity.STOP for finding in found):
+        # A running query moves its positions meanwhile; and a start is refused for the other stop first.
+        return found, ()
+    sources = served.asked_sources(ledger, snapshot, opened)
+    if any(source.unserved and not isinstance(source.unserved, Unknown) for source in sources):
+        # All checks are loaded with it, which takes longer than the rest of the status.
+        doctor: Any = import_module("slackwater.diagnose.doctor")
+        found = doctor.found_at_start(facts_of_start(ledger, snapshot, opened, sources))
+    return found, served.not_compared(sources)
 
 
 def _lag(ledger: Ledger, snapshot: Snapshot, batch: BatchRecord | None) -> Lag:

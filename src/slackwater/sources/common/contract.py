@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 SourceEntries: TypeAlias = Mapping[int, str]
@@ -40,6 +41,19 @@ class EmptyBase:
 
     end: str
     log: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Asked(NamedTuple):
+    """The next batch, of which a source is asked what it has: it reads from ``start``.
+
+    ``end`` is its end, if it is planned, and ``start_ms`` is when Spark planned the batch that ends at ``start``.
+    ``ids`` are those that ``LiveSource.ids`` gave when the run started that planned it; empty: not recorded.
+    """
+
+    start: str | None
+    end: str | None = None
+    start_ms: int | None = None
+    ids: Mapping[str, str] = MappingProxyType({})
 
 
 class Served(NamedTuple):

@@ -19,6 +19,7 @@ from slackwater.core.targets import Earliest, SourceTarget
 from slackwater.formats.text_log import shown
 from slackwater.sources.common.contract import (
     Ahead,
+    Asked,
     Claims,
     EarlyEnd,
     EmptyBase,
@@ -323,15 +324,19 @@ class LiveSource:
             hint="check what the source reads, and the options of the source",
         )
 
-    def unserved(
-        self, shape: SourceShape, start: str | None, end: str | None, start_ms: int | None = None
-    ) -> Sequence[Unserved]:
-        """What the source does not have of the next batch, which reads from ``start``; ``end`` is its end, if planned.
+    def unserved(self, shape: SourceShape, asked: Asked) -> Sequence[Unserved]:
+        """What the source does not have of the next batch. ``shape`` is the source in the recorded query.
 
-        ``shape`` is the source in the recorded query. ``start_ms`` is when Spark planned the batch that ends at
-        ``start``. Nothing runs in a JVM. Raises EnvironmentMissing or OSError.
+        Nothing runs in a JVM. Raises EnvironmentMissing or OSError.
         """
         return ()
+
+    def ids(self, shape: SourceShape, offset: str | None) -> Mapping[str, str]:
+        """The ids of what the source reads, which another topic of the same name does not have. As ``unserved``.
+
+        ``offset`` is the newest one, if there is any. Empty for kinds whose offsets have the id, or that have none.
+        """
+        return {}
 
     def unread(self, description: str, span: SourceRange, files_max: int) -> Sequence[int]:
         """The bytes of each file that is there and not in ``span``, which is what was read from the beginning.

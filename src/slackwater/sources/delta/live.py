@@ -15,7 +15,7 @@ from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.facts import Unserved
 from slackwater.core.program import SourceShape
 from slackwater.core.targets import Earliest, FromFile, Latest, SourceTarget
-from slackwater.sources.common.contract import EmptyBase, Position, SourceSeen, SparkSource
+from slackwater.sources.common.contract import Asked, EmptyBase, Position, SourceSeen, SparkSource
 from slackwater.sources.common.shapes import decoded
 from slackwater.sources.common.source import LiveSource
 from slackwater.sources.common.targets import BY_BATCH, ENDS, unsupported
@@ -56,10 +56,8 @@ class DeltaLive(LiveSource):
                 )
         return source.at(EmptyBase(after), f"{DELTA.describe(source.current)} -> {DELTA.describe(after)}")
 
-    def unserved(
-        self, shape: SourceShape, start: str | None, end: str | None, start_ms: int | None = None
-    ) -> Sequence[Unserved]:
-        value, location = decoded(start), shape.location
+    def unserved(self, shape: SourceShape, asked: Asked) -> Sequence[Unserved]:
+        value, location = decoded(asked.start), shape.location
         if not isinstance(value, dict) or not DELTA.owns(value, {}):
             return ()
         if not (location.startswith("/") or is_uri(location)):

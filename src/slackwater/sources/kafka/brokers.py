@@ -2,60 +2,107 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.sources.kafka import Partition
 
-WAIT_S_MAX = 5.0
+ANSWER_S_MAX = 2.0
+"""For all questions about one source together."""
+SILENT_S = 5.0
+"""For so long brokers that did not answer are not asked again: other sources would wait for them, too."""
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""What brokers before 2.8 answer."""
 _SPECS: tuple[Any, ...] = (OffsetSpec.earliest, OffsetSpec.latest)
+_silent_until: dict[str, float] = {}
 
 
-def held(servers: str, topics: Iterable[str]) -> Mapping[Partition, tuple[int, int]]:
-    """The oldest offset and the end of each partition of those topics that exist.
+class Topics(NamedTuple):
+    """Of topics that exist: the oldest offset and the end of each partition, and the ids, as far as there are any."""
 
-    Raises EnvironmentMissing (``kafka-unreachable``).
-    """
-    with _asked(servers) as admin:
-        known = admin.list_topics(timeout=WAIT_S_MAX).topics
-        partitions = [
-            TopicPartition(topic, one) for topic in topics if topic in known for one in known[topic].partitions
-        ]
-        if not partitions:
+    held: Mapping[Partition, tuple[int, int]]
+    ids: Mapping[str, str]
+
+
+class Brokers:
+    """The brokers of a source, until ``ANSWER_S_MAX`` have passed."""
+
+    def __init__(self, servers: str) -> None:
+        # librdkafka would write each failed connection to stderr; the calls report it by an exception.
+        settings: dict[str, Any] = {"bootstrap.servers": servers, "log_level": 0, "error_cb": lambda _: None}
+        self._admin: Any = AdminClient(settings)
+        self._until = time.monotonic() + ANSWER_S_MAX
+
+    def topics(self, names: Iterable[str]) -> Topics:
+        """What there is of these topics."""
+        found = self._described(names)
+        partitions = [TopicPartition(name, one.id) for name, topic in found.items() for one in topic.partitions]
+        # Both are asked for before either is waited for.
+        asked = [self._ask({one: spec() for one in partitions}) for spec in _SPECS] if partitions else [{}, {}]
+        oldest, ends = (_offsets(answers) for answers in asked)
+        return Topics({one: (oldest[one], ends[one]) for one in oldest}, _ids(found))
+
+    def ids(self, names: Iterable[str]) -> Mapping[str, str]:
+        """The ids of those of these topics that exist."""
+        return _ids(self._described(names))
+
+    def first_since(self, partitions: Iterable[Partition], time_ms: int) -> Mapping[Partition, int]:
+        """Of each partition the offset of its first record of that time or later, -1 where there is none."""
+        return _offsets(self._ask({TopicPartition(*one): OffsetSpec.for_timestamp(time_ms) for one in partitions}))
+
+    def _described(self, names: Iterable[str]) -> Mapping[str, Any]:
+        wanted = sorted(names)
+        if not wanted:
             return {}
-        oldest, ends = (_offsets(admin, {one: spec() for one in partitions}) for spec in _SPECS)
-        return {one: (oldest[one], ends[one]) for one in oldest}
+        answers = self._admin.describe_topics(TopicCollection(wanted), request_timeout=self._left_s())
+        found = {}
+        for name, answer in answers.items():
+            try:
+                found[name] = answer.result()
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+        return found
+
+    def _ask(self, wanted: Mapping[TopicPartition, Any]) -> Mapping[TopicPartition, Any]:
+        found: Mapping[TopicPartition, Any] = self._admin.list_offsets(dict(wanted), request_timeout=self._left_s())
+        return found
+
+    def _left_s(self) -> float:
+        return max(self._until - time.monotonic(), 0.001)
 
 
-def first_since(servers: str, partitions: Iterable[Partition], time_ms: int) -> Mapping[Partition, int]:
-    """Of each partition the offset of its first record of that time or later, -1 where there is none.
-
-    Raises EnvironmentMissing (``kafka-unreachable``).
-    """
-    with _asked(servers) as admin:
-        return _offsets(admin, {TopicPartition(*one): OffsetSpec.for_timestamp(time_ms) for one in partitions})
+def _offsets(answers: Mapping[TopicPartition, Any]) -> dict[Partition, int]:
+    return {(one.topic, one.partition): int(answer.result().offset) for one, answer in answers.items()}
 
 
-def _offsets(admin: Any, wanted: Mapping[TopicPartition, Any]) -> dict[Partition, int]:
-    found = admin.list_offsets(dict(wanted), request_timeout=WAIT_S_MAX)
-    return {(one.topic, one.partition): int(answer.result().offset) for one, answer in found.items()}
+def _ids(described: Mapping[str, Any]) -> Mapping[str, str]:
+    ids = {name: str(topic.topic_id) for name, topic in described.items()}
+    return {name: one for name, one in ids.items() if one != _NO_ID}
 
 
 @contextmanager
-def _asked(servers: str) -> Iterator[Any]:
-    # librdkafka would write each failed connection to stderr; the calls report it by an exception.
-    settings: dict[str, Any] = {"bootstrap.servers": servers, "log_level": 0, "error_cb": lambda _: None}
+def asked(servers: str) -> Iterator[Brokers]:
+    """The brokers. Raises EnvironmentMissing (``kafka-unreachable``) where they do not answer in time."""
+    if time.monotonic() < _silent_until.get(servers, 0.0):
+        raise _unreachable(servers, "they did not answer a moment ago")
     try:
-        yield AdminClient(settings)
+        yield Brokers(servers)
     except KafkaException as error:
-        raise EnvironmentMissing(
-            "kafka-unreachable",
-            f"Cannot read offsets from the Kafka brokers: {error.args[0].str()}",
-            where=servers,
-            hint="start the brokers, or check kafka.bootstrap.servers of the source",
-        ) from error
+        _silent_until[servers] = time.monotonic() + SILENT_S
+        raise _unreachable(servers, error.args[0].str()) from error
+
+
+def _unreachable(servers: str, reason: str) -> EnvironmentMissing:
+    return EnvironmentMissing(
+        "kafka-unreachable",
+        f"Cannot read offsets from the Kafka brokers: {reason}",
+        where=servers,
+        hint="start the brokers, or check kafka.bootstrap.servers of the source",
+    )

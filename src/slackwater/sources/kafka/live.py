@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.errors import EnvironmentMissing
@@ -19,11 +19,14 @@ from slackwater.core.facts import Unserved
 from slackwater.core.program import SourceShape
 from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
 from slackwater.core.units import utc_text
-from slackwater.sources.common.contract import Ahead, Position, Served, SourceSeen, SparkSource, Uncounted
+from slackwater.sources.common.contract import Ahead, Asked, Position, Served, SourceSeen, SparkSource, Uncounted
 from slackwater.sources.common.source import LiveSource
 from slackwater.sources.common.targets import listed, out_of_range, unsupported
 from slackwater.sources.kafka import SOURCE as KAFKA
 from slackwater.sources.kafka import Partition, as_json, partition_name, positions_of
+
+if TYPE_CHECKING:
+    from slackwater.sources.kafka.brokers import Brokers
 
 Offsets: TypeAlias = Mapping[Partition, int]
 CLIENT_PREFIX = "kafka."
@@ -162,7 +165,7 @@ class KafkaLive(LiveSource):
                 ended = [one for one, at in after.items() if at == latest[one]]
                 note = f"; no record of that time or later: {_names(ended)}" if ended else ""
             case Shift():
-                after = _shifted(source, earliest, current, target.count)
+                after = _shifted(source, earliest, latest, current, target.count)
             case FromFile():
                 after = _given(source, earliest, current, given)
             case _:
@@ -182,27 +185,27 @@ class KafkaLive(LiveSource):
         earliest, latest = bounds(source)
         return Served(as_json(earliest), as_json(latest))
 
-    def unserved(
-        self, shape: SourceShape, start: str | None, end: str | None, start_ms: int | None = None
-    ) -> Sequence[Unserved]:
+    def unserved(self, shape: SourceShape, asked: Asked) -> Sequence[Unserved]:
         """Of a source whose brokers need no credentials: those are not recorded."""
-        before, after = positions_of(start), positions_of(end)
-        topics = {topic for topic, _ in before} | _subscribed(shape)
-        held = _held(shape, topics) if before else {}
-        found = {
-            one: problem
-            for one in sorted(before.keys() | held.keys())
-            if (problem := _compared(one, before.get(one), after.get(one, 0), held.get(one), _subscribed(shape)))
-        }
-        whole = {one: at for one, at in before.items() if one not in found}
-        return (*found.values(), *_recreated(shape, whole, held, start_ms))
+        before = positions_of(asked.start)
+        with _brokers(shape) as brokers:
+            topics = brokers.topics({topic for topic, _ in before} | _subscribed(shape))
+            seen = _Seen(before, positions_of(asked.end), _subscribed(shape), topics.held, asked.ids, topics.ids)
+            since = _since(seen, brokers, asked.start_ms)
+        found = (seen.problem(one, asked.start_ms, since.get(one)) for one in seen.partitions)
+        return tuple(one for one in found if one is not None)
+
+    def ids(self, shape: SourceShape, offset: str | None) -> Mapping[str, str]:
+        with _brokers(shape) as brokers:
+            return brokers.ids({topic for topic, _ in positions_of(offset)} | _subscribed(shape))
 
     def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
         """Of the partitions that were read, and of new ones of their topics. ``address`` names the brokers."""
         if address is None:
             raise Uncounted("does not name its brokers in the checkpoint")
         at = positions_of(end)
-        held = _held(SourceShape("kafka", options={SERVERS: address}), {topic for topic, _ in at})
+        with _brokers(SourceShape("kafka", options={SERVERS: address})) as brokers:
+            held = brokers.topics({topic for topic, _ in at}).held
         return Ahead(sum(max(newest - max(at.get(one, oldest), oldest), 0) for one, (oldest, newest) in held.items()))
 
     def unreachable(self, source: SparkSource, reason: str) -> EnvironmentMissing:
@@ -214,7 +217,8 @@ class KafkaLive(LiveSource):
         )
 
 
-def _held(shape: SourceShape, topics: Iterable[str]) -> Mapping[Partition, tuple[int, int]]:
+def _brokers(shape: SourceShape) -> AbstractContextManager[Brokers]:
+    """The brokers of a source, for as long as they may take to answer. Raises EnvironmentMissing."""
     servers = shape.options.get(SERVERS)
     protected = sorted(key for key in shape.options if key.startswith(SECURITY))
     if servers is None or protected:
@@ -230,24 +234,17 @@ def _held(shape: SourceShape, topics: Iterable[str]) -> Mapping[Partition, tuple
             "extra-missing", "Asking Kafka brokers needs confluent-kafka", where=servers,
             hint="pip install confluent-kafka",
         )  # fmt: skip
-    found: Mapping[Partition, tuple[int, int]] = import_module(BROKERS).held(servers, sorted(topics))
+    found: AbstractContextManager[Brokers] = import_module(BROKERS).asked(servers)
     return found
 
 
-def _recreated(
-    shape: SourceShape, before: Offsets, held: Mapping[Partition, tuple[int, int]], start_ms: int | None
-) -> Iterator[Unserved]:
-    """The partitions whose records before the position are all newer than the batch that ended there."""
-    passed = [one for one, at in sorted(before.items()) if held[one][0] < at]
-    if start_ms is None or not passed:
-        return
-    since_ms = start_ms + CLOCKS_DIFFER_MS
-    since: Offsets = import_module(BROKERS).first_since(shape.options[SERVERS], passed, since_ms)
-    for one in passed:
-        oldest, at = held[one][0], before[one]
-        if since[one] == oldest:
-            expected = f"records before offset {at} from before {utc_text(start_ms)}"
-            yield Unserved("topic-recreated", partition_name(one), expected, "only newer records", at - oldest)
+def _since(seen: _Seen, brokers: Brokers, start_ms: int | None) -> Offsets:
+    """Of partitions without a recorded id: the first record that the batch up to the position cannot have read.
+
+    The offset of its first record that is newer than the batch; -1 where there is none.
+    """
+    wanted = [one for one in seen.before if seen.has_passed(one) and not seen.is_known(one)]
+    return brokers.first_since(wanted, start_ms + CLOCKS_DIFFER_MS) if wanted and start_ms is not None else {}
 
 
 def _subscribed(shape: SourceShape) -> frozenset[str]:
@@ -256,37 +253,83 @@ def _subscribed(shape: SourceShape) -> frozenset[str]:
     return frozenset(names.split(",")) if names != shape.location else frozenset()
 
 
-def _compared(
-    partition: Partition, at: int | None, end: int, held: tuple[int, int] | None, subscribed: frozenset[str]
-) -> Unserved | None:
-    name = partition_name(partition)
-    if at is None:
-        added = held is not None and partition[0] in subscribed and held[0] > 0
-        if not added or held is None:
+class _Seen(NamedTuple):
+    """The positions of a source, the end of its planned batch, and what brokers have; ids by topic."""
+
+    before: Offsets
+    after: Offsets
+    subscribed: frozenset[str]
+    held: Mapping[Partition, tuple[int, int]]
+    ids_then: Mapping[str, str]
+    ids_now: Mapping[str, str]
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """Those with a position, and those that there are now; without any position nothing is compared."""
+        return sorted(self.before.keys() | self.held.keys()) if self.before else []
+
+    def is_known(self, partition: Partition) -> bool:
+        """Whether the id of its topic then and now is known."""
+        return partition[0] in self.ids_then and partition[0] in self.ids_now
+
+    def has_passed(self, partition: Partition) -> bool:
+        """Whether records before its position are there, which a batch must have read."""
+        oldest, newest = self.held.get(partition, (0, 0))
+        return oldest < min(newest, self.before[partition])
+
+    def problem(self, partition: Partition, start_ms: int | None, since: int | None) -> Unserved | None:
+        """What is wrong with a partition. ``since`` as in ``_since``."""
+        name, at, held = partition_name(partition), self.before.get(partition), self.held.get(partition)
+        if at is None:
+            added = held is not None and partition[0] in self.subscribed and held[0] > 0
+            if not added or held is None:
+                return None
+            return Unserved("partition-added", name, "0 as the oldest offset", f"offset {held[0]}", held[0])
+        if held is None or (self.subscribed and partition[0] not in self.subscribed):
+            found = "no such partition" if held is None else "not subscribed"
+            return Unserved("partitions-gone", name, f"offset {at}", found)
+        return self._recreated(partition, start_ms, since) or self._outside(partition, since)
+
+    def _recreated(self, partition: Partition, start_ms: int | None, since: int | None) -> Unserved | None:
+        """By its id; where that is not known, by the times of its records before the position: all are too new."""
+        (oldest, newest), at, topic = self.held[partition], self.before[partition], partition[0]
+        unread = max(min(at, newest) - oldest, 0)
+        name = partition_name(partition)
+        if self.is_known(partition):
+            then, now = self.ids_then[topic], self.ids_now[topic]
+            return Unserved("topic-recreated", name, f"topic id {then}", f"id {now}", unread) if then != now else None
+        if since != oldest or start_ms is None:
             return None
-        return Unserved("partition-added", name, "0 as the oldest offset", f"offset {held[0]}", held[0])
-    if held is None or (subscribed and partition[0] not in subscribed):
+        expected = f"records before offset {at} from before {utc_text(start_ms)}"
+        return Unserved("topic-recreated", name, expected, "only newer records", unread)
+
+    def _outside(self, partition: Partition, since: int | None) -> Unserved | None:
+        (oldest, newest), at, name = self.held[partition], self.before[partition], partition_name(partition)
+        if at < oldest:
+            return Unserved(
+                "records-expired", name, f"records from offset {at}", f"offset {oldest} as the oldest", oldest - at
+            )
+        end = max(at, self.after.get(partition, 0))
+        if end <= newest:
+            return None
+        # Of a topic that was created again no record is as old as the batch.
+        cut = self.is_known(partition) or since is not None
         return Unserved(
-            "partitions-gone", name, f"offset {at}", "no such partition" if held is None else "not subscribed"
+            "log-cut" if cut else "behind-position", name, f"an end of {end} or later", f"end {newest}", end - newest
         )
-    oldest, newest = held
-    if at < oldest:
-        return Unserved(
-            "records-expired", name, f"records from offset {at}", f"offset {oldest} as the oldest", oldest - at
-        )
-    if max(at, end) > newest:
-        return Unserved("behind-position", name, f"an end of {max(at, end)} or later", f"end {newest}")
-    return None
 
 
-def _shifted(source: SourceSeen, earliest: Offsets, current: Offsets, count: int) -> Offsets:
+def _shifted(source: SourceSeen, earliest: Offsets, latest: Offsets, current: Offsets, count: int) -> Offsets:
+    """Of a partition that was cut at its end, what is gone was read: it is counted from the end that is left."""
     if not current:
         raise unsupported(
             source.where,
             "there is no recorded position from which it could be shifted",
             hint="use earliest, latest, time:..., by:... or offsets:FILE",
         )
-    return {one: current[one] + count if one in current else oldest for one, oldest in earliest.items()}
+    return {
+        one: min(current[one], latest[one]) + count if one in current else oldest for one, oldest in earliest.items()
+    }
 
 
 def _given(source: SourceSeen, earliest: Offsets, current: Offsets, given: str | None) -> Offsets:

@@ -150,6 +150,7 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "last_run": _run_fields(status),
         "operation": _operation_fields(status),
         "verdict": {"code": status.findings[0].code, "text": status.findings[0].text},
+        "not_compared": list(status.not_compared),
         "findings": [_finding_fields(finding) for finding in status.findings],
         "next": status.findings[0].next,
         "advice": status.findings[0].advice,
@@ -257,6 +258,7 @@ def _block(status: StreamStatus) -> list[Text]:
         _line("lease", lease_text(status.lease)),
         _line("last run", _run_text(status)),
     ]
+    lines += [_line("sources", text) for text in status.not_compared]
     lines += [_line("also", finding.text) for finding in status.findings[1:]]
     lines += [_line("found", text) for text in _details(first)]
     if status.operation is not None:

@@ -33,4 +33,5 @@ CHECK = Check(
     advice="restore the old table; otherwise the new one is processed whole, and replaces the output: if it has new "
     "rows only, add --output keep to the reset",
     needs=("positions",),
+    refuses_start=True,
 )

@@ -1,15 +1,17 @@
-"""A topic was created again, and has more records than the old one had.
+"""A topic was created again.
 
-What it finds: every record that a partition has before the position of the stream is newer than the batch that was
-planned up to this position: that batch cannot have read them.
-Why it matters: offsets of the new topic start at 0 again, and the position of the old one is among them. The query
-continues there without an error, and never reads the records before it.
-How to confirm: `kafka-topics.sh --describe` shows another topic id than in a backup or in the brokers' logs; read the
-oldest record of the partition and compare its time with that of the newest batch in `slackwater offsets STREAM`.
+What it finds: the topic has another id than when the run started that read it. Where no id is recorded: every record
+that a partition has before the position of the stream is newer than the batch that was planned up to this position, so
+that this batch cannot have read them.
+Why it matters: offsets of the new topic start at 0 again. Once it has more records than the old one, the position of
+the old one is among them: the query continues there without an error, and never reads the records before it.
+How to confirm: `kafka-topics.sh --describe` shows the id of the topic; read the oldest record of the partition and
+compare its time with that of the newest batch in `slackwater offsets STREAM`.
 What to do: start again at the beginning of the new topic and keep the output: `slackwater plan reset STREAM --from
 earliest --output keep`.
-Is the remedy safe: yes, if the new topic has no record that the old one had. Producers that write times of the future
-look alike: compare before anything is changed.
+Is the remedy safe: yes, if the new topic has no record that the old one had. A topic of a linked cluster has the same
+records under the same offsets, and producers that write times of the future look like a new topic: then `slackwater
+plan resume STREAM` keeps position and state, in a checkpoint that is not compared with earlier runs.
 References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
 """
 
@@ -25,8 +27,8 @@ CHECK = Check(
     Severity.STOP,
     find=with_problem("topic-recreated"),
     doc=__doc__,
-    text="{it.parts} partitions of source {it.source} have only newer records before the position of the stream: "
-    "the topic was created again, and these records are never read",
+    text="{it.parts} partitions of source {it.source} are of a topic that was created again: "
+    "its records before the position of the stream are never read",
     risk="loss",
     goal="reset",
     certainty="likely",
@@ -36,4 +38,6 @@ CHECK = Check(
     at_stake="{it.records} records",
     next=lambda facts, _: reset_command(facts.snapshot, "--output", "keep"),
     needs=("positions",),
+    also=("KAFKA-02",),
+    refuses_start=True,
 )

@@ -1,0 +1,137 @@
+"""What sources have of the position of the next batch: those that can be asked without a JVM."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TypeAlias
+
+from slackwater.checkpoint.logs import CheckpointLogs
+from slackwater.checkpoint.opened import OpenedCheckpoint
+from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.commands import mention
+from slackwater.core.errors import FormatError
+from slackwater.core.facts import Fact, SourceFacts, Unknown, Unserved
+from slackwater.core.program import Program, SourceShape
+from slackwater.core.records import GenerationRecord, LogLine
+from slackwater.core.snapshot import Snapshot
+from slackwater.core.state_programs import program_of_batch
+from slackwater.facts.attempt import tried
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import SOURCE_IDS
+from slackwater.sources import kind_of, kinds_of_format
+from slackwater.sources.common.contract import Asked
+
+Ids: TypeAlias = Mapping[str, Mapping[str, str]]
+"""By the place of a source in the query, what ``LiveSource.ids`` gives."""
+
+
+def shapes_of(snapshot: Snapshot) -> Sequence[SourceShape]:
+    """The sources in the recorded program of the query that made the newest batch."""
+    recorded = program_of_batch(snapshot.generation.programs, max(snapshot.marks.committed, 0))
+    return Program.from_json(recorded).sources if recorded is not None else ()
+
+
+def shape_at(shapes: Sequence[SourceShape], index: int | None) -> SourceShape | None:
+    """The source at a place in the query; ``None`` where it is not recorded."""
+    return shapes[index] if index is not None and index < len(shapes) else None
+
+
+def offset_before(opened: OpenedCheckpoint) -> OffsetEntry | None:
+    """The entry of ``offsets/`` before the newest one; ``None`` for one that is damaged, too."""
+    known = opened.logs.offset_ids
+    with suppress(FormatError, OSError):
+        return opened.logs.offset(known[-2]) if len(known) > 1 else None
+    return None
+
+
+def asked_sources(ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint) -> tuple[SourceFacts, ...]:
+    """The recorded sources that can be asked before a start, without what is in their own logs: that takes reads."""
+    newest = opened.logs.newest_offset
+    if newest is None or not any(kind_of(one.text, {}).shows_what_is_served for one in newest.offsets):
+        return ()
+    before = offset_before(opened) if snapshot.marks.next_is_planned else None
+    marks, shapes, ids = (
+        snapshot.marks,
+        shapes_of(snapshot),
+        recorded_ids(ledger, snapshot.generation, snapshot.marks.planned),
+    )
+    starts = {offset.source: offset.text for offset in before.offsets} if before is not None else {}
+    made_ms = planned_ms(snapshot, newest, before)
+    found = []
+    for index, offset in enumerate(newest.offsets):
+        shape, kind = shape_at(shapes, index), kind_of(offset.text, {})
+        if shape is None or not kind.shows_what_is_served:
+            continue
+        start = starts.get(offset.source) if marks.next_is_planned else offset.text
+        asked = Asked(start, offset.text if marks.next_is_planned else None, made_ms, ids.get(str(index), {}))
+        lacking = unserved(offset.source, shape, asked)
+        found.append(SourceFacts(offset.source, kind.kind, start, offset.text, unserved=lacking, shape=shape))
+    return tuple(found)
+
+
+def not_compared(sources: Iterable[SourceFacts]) -> tuple[str, ...]:
+    """The sources that did not answer, each with the reason, for people."""
+    facts = (source.unserved for source in sources)
+    return tuple(f"not compared: {fact.reason}" for fact in facts if isinstance(fact, Unknown))
+
+
+def unserved(source: str, shape: SourceShape | None, asked: Asked) -> Fact[tuple[Unserved, ...]]:
+    """What a source does not have of a position."""
+    kind = kind_of(asked.start if asked.end is None else asked.end, {})
+    if not kind.shows_what_is_served:
+        return ()
+    if shape is None:
+        return Unknown(
+            f"what source {source} reads is recorded by a run only",
+            f"start its program by `{mention('run')}`, or have it recorded by slackwater.watch",
+        )
+    return tried(
+        lambda: tuple(kind.live().unserved(shape, asked)), f"source {source} cannot be asked for its positions"
+    )
+
+
+def planned_ms(snapshot: Snapshot, newest: OffsetEntry | None, before: OffsetEntry | None) -> int | None:
+    """When Spark planned the batch before the next; ``None`` for one that a plan of Slackwater's made or inherited."""
+    marks, generation = snapshot.marks, snapshot.generation
+    entry = before if marks.next_is_planned else newest
+    inherited = -1 if generation.based_at is None else generation.based_at
+    if entry is None or entry.metadata is None or marks.next_batch - 1 <= max(inherited, generation.floor):
+        return None
+    return entry.metadata.batch_timestamp_ms or None
+
+
+def recorded_ids(ledger: Ledger, generation: GenerationRecord, planned: int) -> Ids:
+    """The ids that the sources had when the run started that planned batch ``planned``; empty: not recorded.
+
+    Those of this generation: the positions of another one may be of other topics, as a reset chose them.
+    """
+    name, number = generation.stream, generation.number
+    runs = [one for one in ledger.recorded_entries(name, number, SOURCE_IDS) if one <= planned]
+    text = ledger.own_lines(name, number, SOURCE_IDS, [max(runs)])[max(runs)] if runs else "{}"
+    found: Ids = json.loads(text)
+    return found
+
+
+def record_ids(
+    ledger: Ledger, generation: GenerationRecord, shapes: Sequence[SourceShape], logs: CheckpointLogs
+) -> None:
+    """Record the ids of what a run reads that starts now. Where a source does not answer, those before stay."""
+    offsets = [one.text for one in logs.newest_offset.offsets] if logs.newest_offset is not None else []
+    found: dict[str, Mapping[str, str]] = {}
+    for index, shape in enumerate(shapes):
+        ids = _present_ids(shape, offsets[index] if index < len(offsets) else None)
+        if isinstance(ids, Unknown):
+            return
+        if ids:
+            found[str(index)] = ids
+    following = logs.planned + 1
+    if found != recorded_ids(ledger, generation, following):
+        text = json.dumps(found, sort_keys=True, separators=(",", ":"))
+        ledger.record_lines([LogLine(generation.stream, generation.number, SOURCE_IDS, following, text)])
+
+
+def _present_ids(shape: SourceShape, offset: str | None) -> Fact[Mapping[str, str]]:
+    kind = next((one for one in kinds_of_format(shape.kind) if one.shows_what_is_served), None)
+    return {} if kind is None else tried(lambda: kind.live().ids(shape, offset), "a source does not answer")
