@@ -26,6 +26,7 @@ NEEDS_SPARK = {
     "SW-DELTA-005": "a reset asks the table",
     "SW-DELTA-006": "a reset asks the table",
     "SW-KAFKA-003": "a reset asks the broker",
+    "SW-KAFKA-013": "the query runs in Spark",
     "SW-KAFKA-015": "a reset asks the broker",
 }
 """Commands that only a session of Spark, or a broker, can carry out: they are parsed."""

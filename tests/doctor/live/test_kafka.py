@@ -140,7 +140,7 @@ FAILURES = [
     Failure(
         "KAFKA-02", "the topic was created again", recreated,
         spark=Stops("Some data may have been lost because they are not available in Kafka any more"),
-        found="SW-KAFKA-002", risk="loss", goal="reset", typed=("plan reset", "apply", "run"),
+        found="SW-KAFKA-003", risk="loss", goal="reset", typed=("plan reset", "apply", "run"),
     ),
     Failure(
         "KAFKA-03", "the topic was created again, and has more records", recreated_with_more,
