@@ -26,12 +26,12 @@ class HomeRule(Rule):
         Without one it is the answer to a command which can be told itself.
         """
         was = was or "another place"
-        says_so = command("plan", "resume", stream.full_name, self.consent) if stream else ""
-        return self.finding(
-            self.text.format(was=was),
-            advice=f"if that is so: {says_so}" if says_so else f"repeat the command with {self.consent}, if that is so",
-            expected=f"a home at {was}",
-        )
+        advice = f"repeat the command with {self.consent}, if that is so"
+        if stream is not None:
+            name = stream.full_name
+            moved, copied = command("plan", "resume", name, "--moved"), command("plan", "resume", name, "--copied")
+            advice = f"if that is so: {moved if self.consent == '--moved' else copied}"
+        return self.finding(self.text.format(was=was), advice=advice, expected=f"a home at {was}")
 
 
 def home_rule(place: Literal["copied", "moved"], text: str, *, order: int, doc: str | None) -> HomeRule:
