@@ -6,6 +6,8 @@ a value that is computed when the module is imported or the query is built.
 
 from __future__ import annotations
 
+from importlib.metadata import version
+
 RATE = 'int(os.environ["RATE"])'
 HEAD = """import os
 import logging
@@ -120,6 +122,12 @@ WAYS: dict[str, tuple[str, str]] = {
     "bound method": (SCALED + "def column(spark): return F.udf(Scale(RATE).times, 'long')('value')", "k"),
     "object of a module": (
         SCALED + "scale = Scale(RATE)\ndef column(spark): return F.udf(lambda x: x * scale.k, 'long')('value')",
+        "scale.k",
+    ),
+    "method of an object of a module": (
+        SCALED
+        + "scale = Scale(RATE)\ndef scaled(x): return scale.times(x)\n"
+        + "def column(spark): return F.udf(scaled, 'long')('value')",
         "scale.k",
     ),
     "object around": (
@@ -300,6 +308,16 @@ WAYS: dict[str, tuple[str, str]] = {
         + OF_PANDAS.format(call="select('value').mapInPandas(each, 'value long')"),
         "k",
     ),
+    "function with state": (
+        (
+            MAKE
+            + "used = make(RATE)\ndef each(key, frames, state): yield from (used(frame) for frame in frames)\n"
+            + OF_PANDAS.format(
+                call="groupBy('value').applyInPandasWithState(each, 'value long', 'n long', 'append', 'NoTimeout')"
+            )
+        ),
+        "k",
+    ),
     "values of a batch": (
         MAKE
         + "used = make(RATE)\ndef each(frame):\n    return frame.assign(value=used(frame.value))\n"
@@ -307,6 +325,38 @@ WAYS: dict[str, tuple[str, str]] = {
         "k",
     ),
 }
+if not version("pyspark").startswith("3."):
+    WAYS |= {
+        "processor of states": (
+            "from pyspark.sql.streaming import StatefulProcessor\n"
+            "class Kept(StatefulProcessor):\n    def __init__(self, k): self.k = k\n    def init(self, handle): ...\n"
+            "    def handleInputRows(self, key, rows, timers): yield from (row * self.k for row in rows)\n"
+            "    def close(self): ...\n"
+            + OF_PANDAS.format(
+                call="groupBy('value').transformWithStateInPandas(Kept(RATE), 'value long', 'append', 'None')"
+            ),
+            "k",
+        ),
+        "table function": (
+            (
+                "@F.udtf(returnType='y long')\nclass Ten:\n    K = RATE\n    def eval(self, x): yield (x * self.K,)\n"
+                "def stream(spark):\n    spark.readStream.format('rate').load().createOrReplaceTempView('rates')\n"
+                "    spark.udtf.register('ten', Ten)\n"
+                "    return spark.sql('SELECT y, count(*) FROM rates, LATERAL ten(value) GROUP BY y')"
+            ),
+            "K",
+        ),
+        "table function made around": (
+            (
+                "def made(k):\n    class Ten:\n        def eval(self, x): yield (x * k,)\n"
+                "    return F.udtf(Ten, returnType='y long')\n"
+                "def stream(spark):\n    spark.readStream.format('rate').load().createOrReplaceTempView('rates')\n"
+                "    spark.udtf.register('ten', made(RATE))\n"
+                "    return spark.sql('SELECT y, count(*) FROM rates, LATERAL ten(value) GROUP BY y')"
+            ),
+            "k",
+        ),
+    }
 OTHER = f"""import os
 K = {RATE}
 class Scale:
@@ -446,6 +496,11 @@ HARMLESS: dict[str, tuple[str, str]] = {
     "cache that functions fill": _twice(
         "CACHE = {}\nCACHE['began'] = time.time()\n"
         "def scaled(x):\n    CACHE[x] = x\n    return x\ndef column(spark): return F.udf(scaled, 'long')('value')"
+    ),
+    "object that functions change": _twice(
+        SCALED
+        + "scale = Scale(RATE)\nscale.k += os.getpid()\ndef scaled(x):\n    scale.k = x\n    return scale.times(x)\n"
+        + "def column(spark): return F.udf(scaled, 'long')('value')"
     ),
     "function that calls itself": _twice(
         "def scaled(x): return scaled(x - 1) if x else x\ndef column(spark): return F.udf(scaled, 'long')('value')"

@@ -13,6 +13,8 @@ from typing import Any
 
 CLASS = "class"
 CHILDREN = "num-children"
+PYTHON_FUNCTIONS = frozenset({"PythonUDF", "PythonUDAF", "PythonUDTF"})
+"""Expressions that are a Python function of the user's, with its name in the field ``name``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,12 @@ class TreeNode:
     def expressions(self, field: str) -> list[TreeNode]:
         """The expressions of a field that has one, none, or a list of them."""
         return [parse_tree(tree) for tree in _trees(self.fields.get(field))]
+
+    def all_expressions(self) -> Iterator[TreeNode]:
+        """The expressions of a plan node, each with all below it."""
+        for field in self.fields:
+            for tree in self.expressions(field):
+                yield from tree.walk()
 
     def walk(self) -> Iterator[TreeNode]:
         """The node and all nodes below it, in preorder."""
@@ -62,6 +70,12 @@ def simple_name(qualified: str) -> str:
 def object_name(value: Any) -> str:
     """The simple name of a Scala object that is the value of a field, such as a type of join; empty for none."""
     return simple_name(str(value["object"])) if isinstance(value, Mapping) and "object" in value else ""
+
+
+def plan_in(expression: TreeNode) -> TreeNode | None:
+    """The plan of a subquery."""
+    plan = next(_trees(expression.fields.get("plan")), None)
+    return None if plan is None else parse_tree(plan)
 
 
 def _trees(value: Any) -> Iterator[list[dict[str, Any]]]:

@@ -22,12 +22,25 @@ PLACE = frozenset({"__file__"})
 The content of a file next to the module is compared."""
 
 
-def is_changed(scope: Scope, name: str) -> bool:
-    """Whether functions change a module's variable."""
-    scopes = scope.module.scopes.values()
-    return any(
-        name in one.globals or (name in one.changed and one is not scope and one.owner(name) is scope) for one in scopes
-    )
+def is_changed(scope: Scope, name: str, *, by_calls: bool = True) -> bool:
+    """Whether functions change a module's variable. ``by_calls``: a call of its methods may change it, too."""
+    for one in scope.module.scopes.values():
+        if name in one.globals:
+            return True
+        if one is not scope and name in one.changed and one.owner(name) is scope:
+            statements = one.changed[name]
+            if by_calls or any(_is_stored(part, name) for each in statements for part in ast.walk(each)):
+                return True
+    return False
+
+
+def _is_stored(node: ast.AST, name: str) -> bool:
+    if not isinstance(node, (ast.Attribute, ast.Subscript)) or isinstance(node.ctx, ast.Load):
+        return False
+    root: ast.AST = node
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    return isinstance(root, ast.Name) and root.id == name
 
 
 def has_place(value: object, tokens: Sequence[Token], scope: Scope) -> bool:

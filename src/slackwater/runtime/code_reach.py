@@ -20,6 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from slackwater.runtime.code_constants import DIFFERS_EACH_TIME, differs
 from slackwater.runtime.code_meaning import Callers, Definition, Meanings, Piece, Token, Variable, Whole
 from slackwater.runtime.code_scopes import FUNCTIONS, Modules, Scope, vars_of
 from slackwater.runtime.code_text import write
@@ -97,7 +98,7 @@ def _root(function: types.FunctionType, meanings: Meanings) -> list[Token]:
     for scope in found:
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             owner = scope.owner(name)
-            if owner is not None:
+            if owner is not None and not differs(owner, name, DIFFERS_EACH_TIME):
                 meanings.cells.setdefault(owner, {})[name] = cell
     return [Definition(scope) for scope in found] or list(_instructions(code))
 

@@ -29,6 +29,8 @@ Digest = Callable[[Iterable[Token]], str]
 Part = tuple[str, list[Token]]
 """The tokens of a value, with the name of the variable, attribute or argument that has it; empty for a function's."""
 
+DIFFERS_EACH_RUN = DIFFERS_EACH_TIME | {"applicationId", "hash", "startTime", "uiWebUrl"}
+"""With what a session of Spark has, and a hash of text."""
 IN_ANY_ORDER = frozenset({"set", "frozenset", "listdir", "scandir", "glob", "rglob", "iterdir"})
 """A list made with one of these may have another order in each start."""
 NOT_COMPARED = ("_thread.", "logging.", "numpy.random.", "random.", "slackwater.", "threading.", "weakref.")
@@ -169,7 +171,10 @@ class _Walk:
                 continue
             own = function.__globals__ if scope.module is scopes[0].module else {}
             values = own if name in own else scope.module.namespace
-            if name not in values or is_changed(scope, name) or not _is_compared(scope, name, values[name]):
+            if name not in values or not _is_compared(scope, name, values[name]):
+                continue
+            # What a method of an object changes while the query runs, it changes in the process of a worker.
+            if is_changed(scope, name, by_calls=_is_collection(values[name])):
                 continue
             if isinstance(token, Definition):
                 self._call(name, values[name])
@@ -362,9 +367,14 @@ def _given(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
 def _is_compared(scope: Scope, name: str, value: object) -> bool:
     # An attribute is no name of the scopes around a class.
     owner = scope if isinstance(scope.node, ast.ClassDef) else scope.owner(name) or scope
-    if is_secret_name(name) or differs(owner, name, DIFFERS_EACH_TIME):
+    if is_secret_name(name) or differs(owner, name, DIFFERS_EACH_RUN):
         return False
     return not (isinstance(value, (list, tuple)) and differs(owner, name, IN_ANY_ORDER))
+
+
+def _is_collection(value: object) -> bool:
+    is_derived = isinstance(value, Made) and value.of.module == "collections"
+    return is_derived or isinstance(value, (*COLLECTIONS, bytearray))
 
 
 def _is_method(value: object) -> bool:

@@ -8,13 +8,13 @@ ids, seeds, modes of evaluation) is left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
 from slackwater.core.program import Traced, Window, addition, without_additions
-from slackwater.formats.plan_json import CHILDREN, CLASS, TreeNode, object_name
+from slackwater.formats.plan_json import CHILDREN, CLASS, PYTHON_FUNCTIONS, TreeNode, object_name, plan_in
 from slackwater.runtime.plan_windows import session_window, time_window
 
 LONGEST = 2_000
@@ -116,7 +116,16 @@ def canonical(expression: TreeNode, columns: Columns) -> Value:
         value = _infix(expression, columns)
     else:
         value = _call(expression, columns)
-    return _bounded(value)
+    return _bounded(replace(value, functions=value.functions.union(_own_functions(expression))))
+
+
+def _own_functions(expression: TreeNode) -> Iterator[str]:
+    """The Python functions of an expression that its children do not have: of tables, and in a subquery."""
+    if expression.name == "PythonUDTF":
+        yield str(expression.fields.get("name", ""))
+    plan = plan_in(expression)
+    for node in plan.walk() if plan is not None else ():
+        yield from (str(one.fields.get("name", "")) for one in node.all_expressions() if one.name in PYTHON_FUNCTIONS)
 
 
 def conjuncts(expression: TreeNode, columns: Columns) -> list[Value]:

@@ -10,56 +10,70 @@ from typing import Any
 
 import structlog
 
-from slackwater.formats.plan_json import TreeNode
-from slackwater.runtime.logical_plan import elements
+from slackwater.formats.plan_json import PYTHON_FUNCTIONS, TreeNode, plan_in
+from slackwater.runtime.logical_plan import elements, nodes_of
 from slackwater.runtime.pickled import BROADCAST, MOST_BYTES, NOT_READ, Made, broadcast_with, read_pickled
 
 log = structlog.get_logger(__name__)
 
-PYTHON_FUNCTIONS = frozenset({"PythonUDF", "PythonUDAF"})
 Nodes = Sequence[tuple[TreeNode, Any]]
 """The nodes of a plan as they are in its JSON and in the JVM."""
 
 
-def expressions_of(nodes: Nodes, is_wanted: Callable[[TreeNode], bool]) -> Iterator[tuple[TreeNode, Any]]:
+def expressions_of(
+    nodes: Nodes, is_wanted: Callable[[TreeNode], bool], *, of_subqueries: bool = False
+) -> Iterator[tuple[TreeNode, Any]]:
     """The wanted expressions of a plan as they are in its JSON and in the JVM, by as few calls as there can be.
 
     Raises ValueError where the expressions of both differ.
     """
+    reading = _Expressions(is_wanted, of_subqueries)
     for tree, node in nodes:
+        yield from reading.of_node(tree, node)
+
+
+class _Expressions:
+    """Finds wanted expressions. ``_on_the_way`` has what leads to one, ``_plans`` the plans of subqueries."""
+
+    def __init__(self, is_wanted: Callable[[TreeNode], bool], of_subqueries: bool) -> None:
+        self._is_wanted = is_wanted
+        self._of_subqueries = of_subqueries
+        self._on_the_way: dict[int, TreeNode] = {}
+        self._plans: dict[int, TreeNode] = {}
+
+    def of_node(self, tree: TreeNode, node: Any) -> Iterator[tuple[TreeNode, Any]]:
         trees = [one for field in tree.fields for one in tree.expressions(field)]
-        on_the_way: set[int] = set()
-        for one in trees:
-            _find(one, is_wanted, on_the_way)
-        if not on_the_way:
-            continue
+        found = [self._find(one) for one in trees]
+        if not any(found):
+            return
         expressions = list(elements(node.expressions()))
         if len(expressions) != len(trees):
             raise ValueError(f"{tree.name} has {len(expressions)} expressions, and {len(trees)} in its JSON")
         for one, expression in zip(trees, expressions, strict=True):
-            yield from _below(one, expression, is_wanted, on_the_way)
+            yield from self._below(one, expression)
 
+    def _find(self, tree: TreeNode) -> bool:
+        below = [self._find(child) for child in tree.children]
+        plan = plan_in(tree) if self._of_subqueries else None
+        if plan is not None and any(self._is_wanted(one) for node in plan.walk() for one in node.all_expressions()):
+            self._plans[id(tree)] = plan
+        if any(below) or id(tree) in self._plans or self._is_wanted(tree):
+            self._on_the_way[id(tree)] = tree
+            return True
+        return False
 
-def _find(tree: TreeNode, is_wanted: Callable[[TreeNode], bool], on_the_way: set[int]) -> bool:
-    """Whether a part of the expression is wanted; ``on_the_way`` gets the nodes on the way to each."""
-    below = [_find(child, is_wanted, on_the_way) for child in tree.children]
-    if any(below) or is_wanted(tree):
-        on_the_way.add(id(tree))
-        return True
-    return False
-
-
-def _below(
-    tree: TreeNode, expression: Any, is_wanted: Callable[[TreeNode], bool], on_the_way: set[int]
-) -> Iterator[tuple[TreeNode, Any]]:
-    if id(tree) not in on_the_way:
-        return
-    if is_wanted(tree):
-        yield tree, expression
-    children = expression.children() if tree.children else None
-    for place, child in enumerate(tree.children):
-        if id(child) in on_the_way and children is not None:
-            yield from _below(child, children.apply(place), is_wanted, on_the_way)
+    def _below(self, tree: TreeNode, expression: Any) -> Iterator[tuple[TreeNode, Any]]:
+        if id(tree) not in self._on_the_way:
+            return
+        if self._is_wanted(tree):
+            yield tree, expression
+        if id(tree) in self._plans:
+            for inner, node in zip(self._plans[id(tree)].walk(), nodes_of(expression.plan()), strict=True):
+                yield from self.of_node(inner, node)
+        children = expression.children() if tree.children else None
+        for place, child in enumerate(tree.children):
+            if id(child) in self._on_the_way and children is not None:
+                yield from self._below(child, children.apply(place))
 
 
 def values_of_functions(
@@ -71,14 +85,30 @@ def values_of_functions(
     """
     found: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
     unread = set()
-    for tree, expression in expressions_of(nodes, lambda one: one.name in PYTHON_FUNCTIONS):
+    try:
+        calls = list(expressions_of(nodes, lambda one: one.name in PYTHON_FUNCTIONS, of_subqueries=True))
+    except NOT_READ as error:
+        log.debug("the values of functions cannot be compared", error=str(error))
+        return {}
+    for tree, expression in calls:
         name = str(tree.fields.get("name", ""))
         try:
-            found.setdefault(name, []).append((str(expression.sql()), values(_command(expression.func(), jvm))))
+            function = _command(expression.func(), jvm)
+            processor = _processor(function)
+            name = name if processor is None else processor.of.name
+            found.setdefault(name, []).append((str(expression.sql()), values(processor or function)))
         except NOT_READ as error:
             log.debug("the values of a function cannot be compared", function=name, error=str(error))
             unread.add(name)
     return {name: _together(each) for name, each in found.items() if name not in unread}
+
+
+def _processor(function: object) -> Made | None:
+    """The processor of states that a method of PySpark's own calls."""
+    of = getattr(function, "__self__", None)
+    state = of.contents.state if isinstance(of, Made) else None
+    processor = state.get("_stateful_processor") if isinstance(state, dict) else None
+    return processor if isinstance(processor, Made) else None
 
 
 def _together(calls: Iterable[tuple[str, Mapping[str, str]]]) -> dict[str, str]:

@@ -19,7 +19,8 @@ GROUP = (
     ChangeText(
         "output-changed",
         "The rows are computed in another way after the last operator with state.",
-        "a filter, a column or a function after the state differs, or the query has no state.",
+        "a filter, a column or a function after the state differs, or the function that writes the rows, or the query "
+        "has no state.",
         "Spark's guide allows it. An interrupted batch runs again with the new code.",
         Effect.COMPATIBLE,
         None,

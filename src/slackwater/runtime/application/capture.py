@@ -131,6 +131,11 @@ class _Newest:
     starts: Mapping[str, Start]
     name: str
 
+    @property
+    def function(self) -> object | None:
+        """The function that its rows are given to."""
+        return self.starts[self.name].function
+
     def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
         """Another writer, given the same."""
         return self.starts[self.name].onto(writer, path)

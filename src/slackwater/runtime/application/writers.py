@@ -85,6 +85,12 @@ class Start:
         return writer if self.table is None else IntoTable(writer, self.table)
 
     @property
+    def function(self) -> object | None:
+        """The function that its rows are given to."""
+        given = (arguments for name, arguments in self.given.calls if name in _GIVES_FUNCTION)
+        return next((one for arguments in given for one in arguments.values()), None)
+
+    @property
     def calls(self) -> WriterCalls:
         """What kinds of sinks recognise their output from."""
         given, conf = self.given, self.frame.sparkSession.conf
@@ -105,6 +111,7 @@ class Start:
 
 
 _CHECKPOINT = "checkpointlocation"
+_GIVES_FUNCTION = frozenset({"foreach", "foreachBatch"})
 _OF_A_RUN = frozenset({"trigger", "queryName"})
 
 

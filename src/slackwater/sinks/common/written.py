@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 class Written(Protocol):
     """What an application gave to its own writer."""
 
+    @property
+    def function(self) -> object | None:
+        """The function that its rows are given to."""
+
     def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
         """Another writer, given the same; ``path`` replaces the path or table into which it writes."""
 
@@ -37,6 +41,11 @@ class RecognisedSink:
     output_modes: tuple[str, ...] = ("append", "update", "complete")
     connectors: tuple[str, ...] = field(default=())
     into: str | None = None
+
+    @property
+    def function(self) -> object | None:
+        """The application's function that the rows are given to."""
+        return self.writer.function
 
     @property
     def kind(self) -> str:

@@ -1,0 +1,87 @@
+"""A function that writes a query's rows is compared as others are; state does not depend on it."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from slackwater import sinks
+from slackwater.core.program import InputShape, Program
+from slackwater.core.verdict import Effect
+from slackwater.diagnose.program_changes import changes
+from slackwater.runtime.output_function import with_output_function
+
+PROGRAM = Program(rows=(InputShape("source 0"),), functions={"clean": "d1"})
+
+
+def _writer(rate: object) -> Callable[..., None]:
+    def write(frame: Any, _batch: Any) -> None:
+        frame.write.json(f"out/{rate}")
+
+    return write
+
+
+def _other_writer(rate: object) -> Callable[..., None]:
+    def write(frame: Any, _batch: Any) -> None:
+        frame.write.parquet(f"out/{rate}")
+
+    return write
+
+
+class Rows:
+    """Writes single rows."""
+
+    def __init__(self, rate: object) -> None:
+        self.rate = rate
+
+    def process(self, row: Any) -> None:
+        row.update(rate=self.rate)
+
+
+def _program(function: Any) -> Program:
+    sink = sinks.foreach(function) if isinstance(function, Rows) else sinks.foreach_batch(function)
+    return with_output_function(PROGRAM, sink)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (_writer(2), _writer(2), None),
+        (_writer(2), _writer(3), "function write has changed: it has another value of rate"),
+        (_writer(2), _other_writer(2), "function write has changed"),
+        (_writer(threading.Lock()), _writer(threading.Lock()), None),
+        (Rows(2), Rows(2), None),
+        (Rows(2), Rows(3), "function Rows has changed: it has another value of rate"),
+    ],
+)
+def test_a_function_that_writes_rows(before: object, after: object, text: str | None) -> None:
+    found = changes(_program(before), _program(after))
+    assert [(change.code, change.effect, change.text) for change in found] == (
+        [] if text is None else [("output-changed", Effect.COMPATIBLE, text)]
+    )
+
+
+def _of_this_run() -> Callable[..., None]:
+    began, run = time.time(), uuid.uuid4()
+
+    def write(frame: Any, _batch: Any) -> None:
+        frame.write.json(f"out/{began}/{run}")
+
+    return write
+
+
+def test_what_differs_in_each_start_is_no_change() -> None:
+    assert changes(_program(_of_this_run()), _program(_of_this_run())) == ()
+
+
+def test_a_program_of_an_earlier_version_has_no_such_function() -> None:
+    assert changes(PROGRAM, _program(_writer(2))) == ()
+
+
+def test_other_sinks_have_none() -> None:
+    assert with_output_function(PROGRAM, sinks.console()) is PROGRAM
