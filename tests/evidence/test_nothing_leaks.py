@@ -114,6 +114,7 @@ def test_no_row_and_no_secret_is_in_a_bundle(
 
     assert made.code == 0, made.err
     assert found_in({**made.files, "stdout": made.out, "stderr": made.err}, (ROW, OTHER_ROW, *SECRETS)) == []
+    assert "can be left" not in made.files["README.txt"] + made.out
     _still_useful(made)
 
 
@@ -140,6 +141,8 @@ def test_messages_are_added_when_they_are_asked_for_without_their_secrets(eviden
 
     assert ROW in made.document["runs"][0]["message"]
     assert "--messages" in made.files["README.txt"]
+    for shown in (made.files["README.txt"], made.out):
+        assert "a secret can be left that no rule recognises" in shown
     assert found_in(made.files, SECRETS) == []
 
 

@@ -114,9 +114,9 @@ def test_the_time_to_remember_grows_with_the_value_only(unit: str) -> None:
     def taken(count: int) -> float:
         times = []
         for _ in range(5):
-            start = time.perf_counter()
+            start = time.process_time()
             KnownSecrets().remember("option", unit * count)
-            times.append(time.perf_counter() - start)
+            times.append(time.process_time() - start)
         return min(times)
 
     assert taken(64_000 // len(unit)) < 8 * taken(16_000 // len(unit)) + 0.05
@@ -135,9 +135,9 @@ def test_the_time_grows_with_the_text_only() -> None:
 
 
 def _timed(known: KnownSecrets, text: str) -> float:
-    start = time.perf_counter()
+    start = time.process_time()
     known.replaced(text, "***")
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def test_a_value_of_the_environment_or_of_a_setting_is_not_shown(tmp_path: Path) -> None:

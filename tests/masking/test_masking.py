@@ -95,7 +95,9 @@ def test_the_value_of_a_setting_is_masked_by_the_name_of_the_setting() -> None:
     ["word-", "secret", "secret-", "token.x ", "x://y:", "eyJ-", "eyJabcdefgh-", "eyJabcdefgh.", "a.", "://", "'secret",
      '"token":"', "token='\\\n", "-----BEGIN PRIVATE KEY ", "-----BEGIN PRIVATE KEY-----", "authorization=", "bearer ",
      "https://", "pwd%3D", "pwd={", "pwd=env:", "password : ", "--token ", "token=\\\"", "s3://a:", " ", "\t=", "AKIA",
-     "sig=&"],
+     "sig=&", "?sig=", "-----BEGIN A ", "--secret  ", "'token'\t:", "token %3D\t", "pwd = {\n", "passphrase:\t",
+     "authorization : a", "authorization=a\t", "bearer\t", "AKIAIOSFODNN7", "token=env:a_", "a.b-://c", "token=\\'",
+     "--a."],
 )  # fmt: skip
 @pytest.mark.parametrize("before", ["", '@"token '])
 def test_the_work_grows_no_faster_than_the_text(piece: str, before: str) -> None:

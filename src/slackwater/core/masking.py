@@ -41,7 +41,7 @@ def _rules() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
         # Both parts are a key where a store or a web server is meant, and one alone may be a token.
         (r"""(?i)(\b(?:s3[an]?|gs|gcs|https?)://)[^\s/@"']+@""", rf"\1{MASK}@"),
         # --name value, as in a command line.
-        (rf"(?i)(?<![\w\-])(--{SENSITIVE_NAME}\s+)(?!-){_VALUE}", rf"\1{MASK}"),
+        (rf"(?i)(?<![\w.\-])(--{SENSITIVE_NAME}\s+)(?!-){_VALUE}", rf"\1{MASK}"),
         # "name": "value", as in JSON and in Python dictionaries.
         (rf"""(?i)(["'])({SENSITIVE_NAME})(\1\s*[:=]\s*){_VALUE}""", rf'\1\2\3"{MASK}"'),
         # name=value, also in the query of a URL. After a / it is a partition folder of a table, such as /token=7/.

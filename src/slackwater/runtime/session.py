@@ -35,6 +35,7 @@ from slackwater.core.masking import mask, mask_setting
 from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.code_source import in_archive
 from slackwater.runtime.launch import default_setting, launch_apart
+from slackwater.runtime.option_secrets import remember_options
 from slackwater.runtime.session_options import SessionOptions, require_spark, spark_version
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.sinks.common import registry
@@ -111,6 +112,7 @@ def _choose_python(master: str, settings: Mapping[str, str]) -> None:
 def _existing(settings: Mapping[str, str]) -> SparkSession:
     """The session that the application has created; what cannot be changed in it stays as the application set it."""
     spark = SparkSession.builder.getOrCreate()
+    remember_options()
     KNOWN_SECRETS.remember_all(dict(spark.sparkContext.getConf().getAll()))
     for key, value in settings.items():
         try:
@@ -232,6 +234,7 @@ def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkS
         elif SUBMITTED in os.environ:
             check_sql_settings(gateway, settings)
         spark = SparkSession.builder.config(conf=conf).getOrCreate()
+        remember_options()
         KNOWN_SECRETS.remember_all(dict(spark.sparkContext.getConf().getAll()))
     except (Py4JJavaError, PySparkException, PySparkRuntimeError, OSError) as error:
         reason = _reason(error)

@@ -24,6 +24,7 @@ from slackwater.core.escaping import printable
 from slackwater.core.reference import split_reference
 from slackwater.runtime.launch import launch_apart
 from slackwater.runtime.loader import locate
+from slackwater.runtime.option_secrets import remember_options
 from slackwater.runtime.session import JARS, jars_with
 from slackwater.runtime.session_options import Given
 
@@ -78,6 +79,7 @@ def run_code(reference: str, threads: OwnThreads, given: Given) -> None:
     argv, path = sys.argv, list(sys.path)
     sys.argv = [str(file), *arguments]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    remember_options()
     try:
         with _jvm_of_its_own(given):
             _run(file, module)

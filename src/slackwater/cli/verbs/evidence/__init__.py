@@ -25,7 +25,8 @@ def declare(parser: Parser) -> None:
     add_format(parser)
     parser.epilog = (
         "Nothing but the bundle is written: a page that opens without a network, the same as JSON, and a README. "
-        "It holds no secrets, and no rows unless --messages is given. It works while the stream runs, on checkpoints "
+        "It holds no secrets and no rows, unless --messages is given: error messages are texts of others. "
+        "It works while the stream runs, on checkpoints "
         "that Slackwater never ran, and without a ledger. Exit code 0: the bundle was written, whatever was found."
     )
     parser.set_defaults(verb="slackwater.cli.verbs.evidence.bundle:evidence")

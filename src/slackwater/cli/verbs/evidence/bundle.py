@@ -14,7 +14,7 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import parse_conf, prepare, write
 from slackwater.cli.common.failure_text import read_failed
 from slackwater.cli.verbs.evidence.gather import EvidenceRequest, gather
-from slackwater.cli.verbs.evidence.make import make_evidence
+from slackwater.cli.verbs.evidence.make import REFUSED, make_evidence
 from slackwater.cli.verbs.evidence.model import Evidence
 from slackwater.cli.verbs.evidence.page import page
 from slackwater.core.errors import UsageError
@@ -24,6 +24,7 @@ from slackwater.storage.user_files import PRIVATE, NewFile
 
 _NEVER = (1980, 1, 1, 0, 0, 0)
 """The oldest time that a zip can have: the time of making is in the document."""
+WARNING = "In the error messages a secret can be left that no rule recognises: read them before you send this."
 _UNIX, _REGULAR = 3, 0o100644 << 16
 
 
@@ -89,6 +90,8 @@ def _summary(made: Evidence, out: Path, size: int) -> str:
         lines.append(f"  {'also':<12}{counted(head.others, 'finding')}, all of them in the page")
     if head.not_checked:
         lines.append(f"  {'not checked':<12}{counted(head.not_checked, 'check')}, each with its reason in the page")
+    if _has_messages(made):
+        lines.append(f"  {'warning':<12}{WARNING}")
     lines += [f"  {'next':<12}{step}" for step in (head.next, head.advice) if step]
     return "\n".join(lines) + "\n"
 
@@ -112,12 +115,18 @@ def _readme(made: Evidence) -> str:
             "runs, operations, and findings with their commands; and what could not be checked, with the reason.",
             _left_out(made),
             "Passwords, tokens and keys are replaced by ***, as is every setting and option that is not Spark's own.",
+            *([WARNING] if _has_messages(made) else []),
             "",
         ]
     )
 
 
+def _has_messages(made: Evidence) -> bool:
+    refused = (one.summary for one in made.operations if one.status == REFUSED)
+    return any(text is not None for text in (*(run.message for run in made.runs), *refused))
+
+
 def _left_out(made: Evidence) -> str:
-    if any(run.message is not None for run in made.runs):
+    if _has_messages(made):
         return "It has no rows but those that error messages of runs quote: they were asked for with --messages."
     return "It has no rows of the input, the state or the output, and no error messages, which can quote rows."

@@ -1,0 +1,60 @@
+"""Secrets in the options that the user's code gives to PySpark's readers and writers, and in settings that it sets.
+
+The options of streaming sources and sinks are read where the query is. Those of a batch reader within a function, such
+as ``spark.read.option("password", ...)``, are seen by nobody else, and Spark's messages can repeat them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from pyspark.sql import DataFrameReader, DataFrameWriter, DataFrameWriterV2
+from pyspark.sql.conf import RuntimeConfig
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+
+from slackwater.core.known_secrets import KNOWN_SECRETS
+
+_CALLS: Mapping[type, tuple[str, ...]] = {
+    DataFrameReader: ("option", "options", "jdbc"),
+    DataFrameWriter: ("option", "options", "jdbc"),
+    DataFrameWriterV2: ("option", "options"),
+    DataStreamReader: ("option", "options"),
+    DataStreamWriter: ("option", "options"),
+    RuntimeConfig: ("set",),
+}
+_REMEMBERS = "_slackwater_remembers"
+
+
+def remember_options() -> None:
+    """Remember the secrets in these calls from now on: they are made until the process ends, also by batches."""
+    for owner, names in _CALLS.items():
+        for name in names:
+            original = getattr(owner, name)
+            if not hasattr(original, _REMEMBERS):
+                setattr(owner, name, _remembering(original))
+
+
+def _remembering(original: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def call(*arguments: Any, **named: Any) -> Any:
+        # PySpark reports a wrong call in its own words.
+        with suppress(TypeError):
+            _remember(signature.bind(*arguments, **named).arguments)
+        return original(*arguments, **named)
+
+    setattr(call, _REMEMBERS, True)
+    return call
+
+
+def _remember(bound: Mapping[str, Any]) -> None:
+    if "key" in bound:
+        KNOWN_SECRETS.remember(str(bound["key"]), bound.get("value"))
+    KNOWN_SECRETS.remember("url", bound.get("url"))
+    for options in (bound.get("options"), bound.get("properties")):
+        KNOWN_SECRETS.remember_all(options or {})
