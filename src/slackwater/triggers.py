@@ -67,6 +67,12 @@ def as_trigger(value: Trigger | str | None) -> Trigger:
     return processing_time(value)
 
 
+def waits_ms(trigger: Trigger) -> int | None:
+    """The time between the starts of two batches, ``None`` for a trigger that does not wait."""
+    microseconds = _microseconds(trigger.interval.lower()) if trigger.waits and trigger.interval else None
+    return None if microseconds is None else microseconds // 1000
+
+
 def _interval(text: object) -> str:
     """An interval that Spark can parse, as it was written. Raises PipelineError (``trigger-interval``)."""
     microseconds = _microseconds(text.strip().lower()) if isinstance(text, str) else None

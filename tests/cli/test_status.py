@@ -9,6 +9,7 @@ import signal
 import socket
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -423,3 +424,15 @@ def test_a_watch_is_not_too_fast(slackwater: Slackwater, tmp_path: Path) -> None
 
     assert (done.code, done.out) == (2, "")
     assert "watch-interval" in done.err
+
+
+def test_rows_that_were_dropped_as_late_are_counted(slackwater: Slackwater, tmp_path: Path) -> None:
+    """Of the generation in use, among its newest batches."""
+    home = make_home(tmp_path)
+    assert slackwater("status", "--format", "json").document["streams"][0]["late_rows"] == 0
+    assert "dropped" not in slackwater("status").out
+    with closing(sqlite3.connect(home / "ledger.db")) as ledger, ledger:
+        ledger.execute("UPDATE batches SET late_rows = batch_id WHERE batch_id > 3")
+
+    assert slackwater("status", "--format", "json").document["streams"][0]["late_rows"] == 9
+    assert f"9 rows dropped by the newest 200 batches: slackwater ledger {STREAM}" in slackwater("status").out

@@ -23,6 +23,8 @@ WITH_COMMAND = {check.code for check in checks() if check.next is not None}
 NEEDS_SPARK = {
     "SW-CHG-002": "check builds the query",
     "SW-STATE-006": "check builds the query",
+    "SW-WM-009": "check builds the query",
+    "SW-WM-010": "a reset asks the source",
     "SW-DELTA-005": "a reset asks the table",
     "SW-DELTA-006": "a reset asks the table",
     "SW-KAFKA-003": "a reset asks the broker",
@@ -113,6 +115,16 @@ def _provider(scene: Scene) -> None:
     _edited("offsets/5", '"conf":{', f'"conf":{{"{name}":"a.RocksDBStateStoreProvider",')(scene)
 
 
+def _slow(scene: Scene) -> None:
+    scene.sql("UPDATE runs SET trigger_ms = 1")
+    scene.sql("UPDATE batches SET run = 1")
+
+
+def _falling_behind(scene: Scene) -> None:
+    end, latest = ("""'{"clicks":{"0":' || batch_id || '}}'""", """'{"clicks":{"0":' || (batch_id * 200) || '}}'""")
+    scene.sql(f"UPDATE batches SET sources = json_set(sources, '$[0].end', {end}, '$[0].latest', {latest})")
+
+
 NO_STATE = _removed(*(f"state/0/0/{version}.delta" for version in range(1, 7)))
 V2 = 'v2\n{"nextBatchWatermarkMs":0,"stateUniqueIds":{"0":[["a"]]}}'
 IN_A_HOME: tuple[tuple[str, Callable[[Scene], object], HomeSpec], ...] = (
@@ -138,6 +150,8 @@ IN_A_HOME: tuple[tuple[str, Callable[[Scene], object], HomeSpec], ...] = (
     ("SW-STORE-006", NO_STATE, HomeSpec()),
     ("SW-WM-005", _written("commits/5", "v1"), HomeSpec()),
     ("SW-WM-006", _written("commits/5", 'v1\n{"nextBatchWatermarkMs":4102444800000}'), HomeSpec()),
+    ("SW-APP-010", _falling_behind, HomeSpec(planned=11, committed=11, state=11, written=11)),
+    ("SW-APP-012", _slow, HomeSpec(planned=11, committed=11, state=11, written=11)),
     ("SW-CHG-007", _removed("state/0/0/5.delta", "state/0/0/6.delta"), HomeSpec()),
     ("SW-CHG-008", _second_partition(6), HomeSpec()),
     ("SW-CHG-009", _provider, HomeSpec()),

@@ -24,8 +24,9 @@ def test_a_run_has_no_end_until_it_is_ended(ledger: Ledger, clock: Clock) -> Non
 
 def test_a_run_is_recorded_with_its_settings_code_and_failure(ledger: Ledger) -> None:
     settings = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Asia/Tokyo"}
-    run = ledger.begin_run(STREAM, 1, "4.1.3", settings=settings, code="ab" * 32)
+    run = ledger.begin_run(STREAM, 1, "4.1.3", settings=settings, code="ab" * 32, trigger_ms=10_000)
     assert (run.settings, run.code, run.failure, run.failure_code) == (settings, "ab" * 32, None, None)
+    assert run.trigger_ms == 10_000
     ended = ledger.end_run(run.id, "failed", "ValueError: no", failure="permanent", failure_code="user-function")
     assert (ended.failure, ended.failure_code) == ("permanent", "user-function")
     assert ledger.run(run.id) == ended == ledger.last_run(STREAM)

@@ -10,7 +10,7 @@ import pytest
 
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.program import FORM, InputShape, OperatorShape, Program, SourceShape, Traced
+from slackwater.core.program import FORM, InputShape, OperatorShape, Program, SourceShape, Traced, Watermark
 from slackwater.core.records import GenerationRecord
 from slackwater.core.state_programs import program_of_batch
 from slackwater.core.verdict import Effect
@@ -47,10 +47,11 @@ def _generation(workspace: Workspace) -> GenerationRecord:
     return workspace.ledger.generation(STREAM, 1)
 
 
-def _start(project: Project, program: Program | None, *accepted: str) -> StartGate:
-    """What a run does before its query starts."""
+def _start(project: Project, program: Program | None, *accepted: str, said: list[str] | None = None) -> StartGate:
+    """What a run does before its query starts; ``said`` gets what it shows."""
+    said = [] if said is None else said
     with project.open() as workspace:
-        gate = StartGate(workspace.ledger, "clicks.py", frozenset(accepted))
+        gate = StartGate(workspace.ledger, "clicks.py", said.append, frozenset(accepted))
         built = _built(project, program)
         gate.check(built)
         gate.require_found()
@@ -98,6 +99,28 @@ def test_an_acceptance_is_for_a_change_that_there_is(project: Project) -> None:
     with pytest.raises(UsageError) as caught:
         _start(project, OLD, "keys-changed")
     assert (caught.value.code, caught.value.found) == ("accept-unknown", "keys-changed")
+
+
+def test_a_start_says_that_a_longer_delay_brings_back_no_closed_window(project: Project) -> None:
+    """The change is allowed, and other rows are late from then on."""
+
+    def with_delay(delay_ms: int) -> Program:
+        rows = InputShape("source 0", watermarks=(Watermark("at", delay_ms),))
+        return replace(OLD, operators=(replace(BY_PAGE, inputs=(rows,)),))
+
+    said: list[str] = []
+    _start(project, with_delay(60_000), "watermark-added", said=said)
+    _commit(project, 7)
+    assert said == []
+
+    _start(project, with_delay(120_000), said=said)
+    assert len(said) == 1
+    assert said[0].startswith(f"{STREAM}: watermark-delay-changed: the watermark's delay was 1 minute, is 2 minutes")
+    assert "stay closed" in said[0]
+    _commit(project, 8)
+
+    _start(project, with_delay(120_000), said=said)
+    assert len(said) == 1
 
 
 def test_each_change_needs_its_own_acceptance(project: Project) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from slackwater.checkpoint.listing import read_listing
 from slackwater.checkpoint.sources import SourceReader
-from slackwater.cli.common.lag import lag_of
 from slackwater.core.checkpoint_logs import OffsetEntry, SourceOffset
 from slackwater.core.errors import FormatError
 from slackwater.core.records import BatchRecord, BatchSource
+from slackwater.diagnose.checks.common.progress import lag_of
 from slackwater.sources import SOURCES, kind_named
 from slackwater.sources.common.contract import EmptyBase, SourceRange
 from slackwater.sources.files import NO_FILES

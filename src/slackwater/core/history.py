@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from slackwater.core.records import RunRecord
 
+NEWEST_BATCHES = 200
+"""Batches of the ledger that are read: more show no more of the present, and a stream can have a million."""
+
 
 @dataclass(frozen=True, slots=True)
 class History:

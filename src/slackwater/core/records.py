@@ -86,7 +86,7 @@ class RunRecord:
     ``failure`` is ``transient`` or ``permanent`` and ``failure_code`` a stable code of what failed, where one is known.
     ``rows_digest`` is that of ``QueryProfile``, for the query of this run. ``program`` is the
     SHA-256 of the query's program; ``accepted`` has, under ``codes``, the changes that the user accepted at this start,
-    and under ``by`` the user.
+    and under ``by`` the user. ``trigger_ms`` is the time between two batches that its trigger asks for, if it waits.
     """
 
     id: int
@@ -105,6 +105,7 @@ class RunRecord:
     rows_digest: str | None = None
     program: str | None = None
     accepted: Mapping[str, object] | None = None
+    trigger_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

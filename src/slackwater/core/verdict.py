@@ -34,6 +34,7 @@ class Change:
 
     ``place`` names the operator or the source. ``goal`` is the goal that makes the output right, ``None`` where
     nothing is wrong. ``acceptable``: Spark can run the query on the kept state, so that a user may accept the change.
+    ``said``: a start that the change does not refuse says it, as other rows count from then on.
     """
 
     code: str
@@ -44,6 +45,7 @@ class Change:
     after: str | None = None
     goal: ChangeGoal | None = None
     acceptable: bool = True
+    said: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The fields as ``slackwater check --format json`` shows them."""

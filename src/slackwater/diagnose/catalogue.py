@@ -176,17 +176,12 @@ CATALOGUE: Mapping[str, Failure] = {
     "WM-01": Failure("Rows come late after a replay"),
     "WM-02": _reported("The windows of the only batch are not written", "no-data-batch-pending"),
     "WM-03": Failure("An idle source keeps the watermark"),
-    "WM-04": _run("The delay of a watermark changed", "in the code, by `check`"),
+    "WM-04": _run("The delay of a watermark changed", "in the code, by `check` and `run`"),
     "WM-05": Failure("A commit has no watermark"),
     "WM-06": Failure("A timestamp in the future has moved the watermark"),
     "WM-07": _reported("Stateful operators follow each other in an old Spark", "query-refused"),
     "WM-08": Failure("A commit and the next batch have different watermarks"),
-    "WM-09": _hidden(
-        "State is never removed: no watermark, or its column is not part of the key",
-        "a stateful operator without a watermark on its key keeps every key, and needs more memory with each batch; "
-        "add withWatermark before it, have its column in the key, or use dropDuplicatesWithinWatermark: "
-        "`inspect` shows the watermark",
-    ),
+    "WM-09": Failure("State is never removed: no watermark, or its column is not part of the key"),
     "WM-10": Failure("The watermark drops rows as late"),
     "VER-01": Failure("A log has a version that this Spark cannot read"),
     "VER-02": Failure("A newer Spark continues"),
@@ -286,14 +281,10 @@ CATALOGUE: Mapping[str, Failure] = {
         "A setting or an option has a value that is refused",
         "the checkpoint is intact; correct the option that the message names, and run again",
     ),
-    "APP-10": _hidden(
-        "A batch takes longer than its rows take to arrive",
-        "nothing is lost, but the backlog grows until the source's retention removes rows that were not read: limit "
-        "the batch (maxOffsetsPerTrigger, maxFilesPerTrigger), have fewer shuffle partitions, or merge small files; "
-        "`status` shows the backlog",
-    ),
+    "APP-10": Failure("A batch takes longer than its rows take to arrive"),
     "APP-11": _hidden(
         "The program ends before its query: nothing waits for it",
         "the checkpoint is intact; call query.awaitTermination(), or start it by `run`, which waits",
     ),
+    "APP-12": Failure("Batches take longer than the interval of their trigger"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from slackwater.core.program import InputShape, OperatorShape, Traced, Watermark, Window
@@ -253,10 +254,13 @@ def _delay(was: Watermark, now: Watermark, operator: OperatorShape, place: str) 
     elif now.delay_ms < was.delay_ms:
         effect, text = Effect.CHANGES_ROWS, f"{text}; rows that it would have dropped as late are in the state"
     else:
-        text = f"{text}; the watermark stays where it is until the new delay has passed"
-    return _change(
-        "watermark-delay-changed", effect, text, place, (duration(was.delay_ms), duration(now.delay_ms)), goal=None
-    )
+        text = (
+            f"{text}; the watermark stays where it is until the new delay has passed, "
+            "and windows and other state that the old delay has closed stay closed"
+        )
+    values = (duration(was.delay_ms), duration(now.delay_ms))
+    change = _change("watermark-delay-changed", effect, text, place, values, goal=None)
+    return replace(change, said=effect is Effect.COMPATIBLE)
 
 
 def _input(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:

@@ -22,7 +22,6 @@ SIGNS: Mapping[str, str] = {
     "APP-07": "the log has a stop of the query or of the application shortly before the message",
     "APP-08": "java -version, python --version or pip list differ between the driver's and an executor's machine",
     "APP-09": "it fails at each start before the first batch, until the option in the message is changed",
-    "APP-10": f"the rows that are waiting grow from batch to batch: {command('status', 'STREAM')}",
     "APP-11": "the program has no awaitTermination() after start(), and its log has no stop of the query",
     "LOG-16": "the program has no checkpointLocation, or another one at each start: the log names a temporary folder",
     "KAFKA-09": "the program has no startingOffsets, or latest: records from before the first start are not read",
@@ -37,7 +36,6 @@ SIGNS: Mapping[str, str] = {
     "STORE-03": "only one driver uses the checkpoint, and the next start passes",
     "STORE-05": "the same user cannot write to the path, or the disk is full: hdfs dfs -touchz PATH; df -h",
     "STORE-08": "the next start passes, and the store's metrics show timeouts, 429 or 503 at that time",
-    "WM-09": f"the rows of state grow while the watermark moves, or there is none: {command('inspect', 'CHECKPOINT')}",
     "VER-04": "a jar is for another Spark, Scala or Kafka: ls $SPARK_HOME/jars; spark-submit --verbose",
     "VER-06": "the issue tracker of the code in the first frames has the message, and another release passes",
 }

@@ -17,6 +17,7 @@ from slackwater.core.commands import mention
 from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
+from slackwater.core.history import NEWEST_BATCHES
 from slackwater.core.marks import Marks
 from slackwater.core.program import SourceShape
 from slackwater.core.read_options import ReadOptions
@@ -36,9 +37,6 @@ from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import Asked
 from slackwater.storage.protocols import ReadStore
-
-NEWEST_BATCHES = 200
-"""Batches of the ledger that are read: more show no more of the present, and a stream can have a million."""
 
 _UNRECORDED = "unrecorded"
 

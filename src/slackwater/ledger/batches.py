@@ -50,6 +50,13 @@ class BatchesPart(LedgerPart):
         newest = {int(row["batch_id"]): _batch(row) for row in rows}
         return list(newest.values())
 
+    def late_rows(self, stream: str, generation: int, first: int) -> int:
+        """The rows that batches of one generation, from ``first`` on, have dropped as late."""
+        condition = "WHERE stream = :stream AND generation = :generation AND batch_id >= :first AND late_rows > 0"
+        with self._database.read() as connection:
+            values = {"stream": stream, "generation": generation, "first": first}
+            return sum(connection.column(batches, "late_rows", condition, values))
+
     def batch_summaries(self, stream: str) -> list[BatchSummary]:
         """All of ``batches`` with few of their fields: a long history takes a quarter of the time."""
         with self._database.read() as connection:

@@ -33,6 +33,7 @@ class RunsPart(LedgerPart):
         program: str | None = None,
         accepted: Mapping[str, object] | None = None,
         end: str | None = None,
+        trigger_ms: int | None = None,
     ) -> RunRecord:
         """Record the start of a run: its SQL settings, the SHA-256 of its pipeline file, its program, what is accepted.
 
@@ -50,6 +51,7 @@ class RunsPart(LedgerPart):
             "program": program,
             "accepted": dict(accepted) if accepted is not None else None,
             "end": end,
+            "trigger_ms": trigger_ms,
         }
         with self._database.write() as connection:
             killed = {"ended_ms": now, "end": KILLED, "reason": "the driver exited without recording an end"}

@@ -100,6 +100,8 @@ _VERSIONS: Mapping[str, tuple[str, ...]] = {
             journal TEXT NOT NULL, CONSTRAINT pk_operation_files PRIMARY KEY (operation))""",
     ),
     "0007": ("ALTER TABLE batches ADD COLUMN state_bytes BIGINT",),
+    # The interval of a run's trigger, by which its batches are too long.
+    "0008": ("ALTER TABLE runs ADD COLUMN trigger_ms BIGINT",),
 }
 
 _VERSION_TABLE = """CREATE TABLE IF NOT EXISTS slackwater_version (

@@ -132,6 +132,7 @@ runs = Table(
         "rows_digest": Kind.STRING,
         "program": Kind.STRING,
         "accepted": Kind.OBJECT,
+        "trigger_ms": Kind.INTEGER,
     },
 )
 

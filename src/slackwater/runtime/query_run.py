@@ -28,6 +28,7 @@ from slackwater.runtime.query import BuiltStream, QueryStart, start
 from slackwater.runtime.sql_settings import effective_settings
 from slackwater.runtime.verdict import program_digest
 from slackwater.storage.open import open_read_store
+from slackwater.triggers import waits_ms
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -85,6 +86,7 @@ class QueryRun:
             code=services.code,
             program=program_digest(built.program),
             accepted=services.accepted.get(generation.stream),
+            trigger_ms=waits_ms(how.trigger),
         )
         recorded = Recorded(generation.stream, generation.number, self._run.id)
         services.recorder.follow(generation.stream, recorded)

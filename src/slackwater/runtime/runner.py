@@ -97,7 +97,7 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
         try:
             # After a ``kill -9`` of this process its JVM may still write: the next holder waits for the end of both.
             leases.add_jvm(driver_jvm_pid(spark))
-            gate = StartGate(ledger, request.loaded.reference, request.accepted, request.session.words)
+            gate = StartGate(ledger, request.loaded.reference, display.say, request.accepted, request.session.words)
             streams = _built(spark, request.loaded, records, not_started, known=(home, ledger), gate=gate)
             application = Application(request, home, ledger, display, spark, accepted=gate.recorded)
             outcomes = application.run(streams, leases, not_started)

@@ -10,7 +10,7 @@ import getpass
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,11 +48,13 @@ class StartGate:
     """Lets the streams of a run start that the state fits, or whose changes the user ``accepted``.
 
     ``found`` are the codes of all changes; ``recorded`` is what the runs of the streams record; ``words`` are the
-    options with which Spark was started (``session_words``).
+    options with which Spark was started (``session_words``). ``say`` shows a
+    message.
     """
 
     ledger: Ledger
     reference: str
+    say: Callable[[str], None]
     accepted: frozenset[str] = frozenset()
     words: tuple[str, ...] = ()
     found: set[str] = field(default_factory=set)
@@ -68,6 +70,9 @@ class StartGate:
         refused = judged.verdict.unaccepted(self.accepted)
         if refused:
             raise program_refusal(ways_of(built.definition, self.reference, self.words), judged, refused)
+        for change in judged.verdict.changes:
+            if change.said:
+                self.say(f"{judged.stream}: {change.code}: {change.text}")
         if codes & self.accepted:
             self.recorded[judged.stream] = {"codes": sorted(codes & self.accepted), "by": _user()}
 

@@ -129,4 +129,4 @@ def test_signs_are_of_failures_that_no_file_shows() -> None:
 def test_a_command_of_this_package_in_a_sign_exists() -> None:
     named = {sign[sign.index("slackwater ") :] for sign in SIGNS.values() if "slackwater " in sign}
 
-    assert named == {command("inspect", "CHECKPOINT"), command("status", "STREAM")}
+    assert named == {command("inspect", "CHECKPOINT")}

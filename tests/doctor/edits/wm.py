@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace as replace_fields
+from typing import Any
 
+from slackwater.core.facts import Facts
+from slackwater.core.program import InputShape, OperatorShape, Program, Watermark
 from tests.doctor.cases import AGGREGATION, Case, nothing, write
 from tests.doctor.recorded import batch, with_history
 from tests.doctor.rewriting import replace, watermark
@@ -19,8 +23,36 @@ _BOTH = with_history(*(batch(number, 5, 1, watermark_ms=1000) for number in rang
 
 _LATE = with_history(*(replace_fields(batch(number, 5), late_rows=number // 8 * 3) for number in range(10)))
 
+
+def _with_delays(before_ms: int, now_ms: int) -> Callable[[Facts], Facts]:
+    """Late rows up to batch 9, and another delay of the watermark from batch 10 on."""
+    programs = [{"after": after, "program": _program(delay_ms)} for after, delay_ms in ((-1, before_ms), (9, now_ms))]
+
+    def change(facts: Facts) -> Facts:
+        found = _LATE(facts)
+        generation = replace_fields(found.snapshot.generation, programs=programs)
+        return replace_fields(found, snapshot=replace_fields(found.snapshot, generation=generation))
+
+    return change
+
+
+def _program(delay_ms: int) -> dict[str, Any]:
+    rows = InputShape("source 0", watermarks=(Watermark("at", delay_ms),))
+    return Program(operators=(OperatorShape("aggregate", (rows,)),)).as_json()
+
+
+def _state(*rows: int) -> Callable[[Facts], Facts]:
+    return with_history(*(replace_fields(batch(number, 5), state_rows=count) for number, count in enumerate(rows)))
+
+
 CASES = [
     Case("late in two batches", "SW-WM-010", nothing, AGGREGATION, says=("6 rows or more", "8 to 9"), ledger=_LATE),
+    Case("late, then a shorter delay", "SW-WM-010", nothing, AGGREGATION, ledger=_with_delays(9000, 1000)),
+    Case("late, then a longer delay", "SW-WM-010", nothing, AGGREGATION, ledger=_with_delays(1000, 9000), fires=False),
+    Case("state only grows", "SW-WM-009", nothing, AGGREGATION, says=("from 1 to 60",), ledger=_state(*range(1, 61))),
+    Case("state is removed", "SW-WM-009", nothing, AGGREGATION, ledger=_state(*range(60), *range(5, 60)), fires=False),
+    Case("state stays", "SW-WM-009", nothing, AGGREGATION, ledger=_state(*range(20), *[20] * 40), fires=False),
+    Case("a young stream", "SW-WM-009", nothing, AGGREGATION, ledger=_state(*range(1, 40)), fires=False),
     Case("no late rows", "SW-WM-010", nothing, AGGREGATION, ledger=_MOVED, fires=False),
     Case("one source without rows", "SW-WM-003", nothing, _UNION, says=("source 1", "batch 0 to 9"), ledger=_IDLE),
     Case("the watermark moves", "SW-WM-003", nothing, _UNION, ledger=_MOVED, fires=False),

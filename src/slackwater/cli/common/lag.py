@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slackwater.core.errors import FormatError
 from slackwater.core.records import BatchRecord, BatchSource
+from slackwater.diagnose.checks.common.progress import lag_of, rows_ahead
 from slackwater.ledger.ledger import Ledger
-from slackwater.sources import kind_described, kind_of
+from slackwater.sources import kind_described
 from slackwater.sources.common.contract import SourceRange, Uncounted
 
 FILES_MAX = 10_000
@@ -28,20 +29,14 @@ class Lag:
     unknown: str | None = None
 
 
-def lag_of(batch: BatchRecord) -> int | None:
-    """Rows the sources hold beyond the batch's end; ``None`` where no source reports them (file sources do not)."""
-    known = [rows for rows in _rows_ahead(batch) if rows is not None]
-    return sum(known) if known else None
-
-
 def has_read_all(batch: BatchRecord) -> bool:
     """Whether every source reports its rows, and none has any beyond the batch's end."""
-    return bool(batch.sources) and not any(rows is None or rows for rows in _rows_ahead(batch))
+    return bool(batch.sources) and not any(rows is None or rows for rows in rows_ahead(batch))
 
 
 def every_source_counts(batch: BatchRecord) -> bool:
     """Whether each source reports its rows or has files that can be listed. Of a Delta table neither is known."""
-    rows, files = _rows_ahead(batch), _file_sources(batch)
+    rows, files = rows_ahead(batch), _file_sources(batch)
     return bool(rows) and all(ahead is not None or index in files for index, ahead in enumerate(rows))
 
 
@@ -76,14 +71,6 @@ def lag_after(batch: BatchRecord, recorded: Mapping[int, Mapping[int, str]]) -> 
         except Uncounted as reason:
             return Lag(lag_of(batch), unknown=f"source {index} {reason}")
     return Lag(lag_of(batch), len(sizes), sum(sizes))
-
-
-def _rows_ahead(batch: BatchRecord) -> Sequence[int | None]:
-    """For each source the rows beyond the batch's end, ``None`` where its offsets do not determine them."""
-    return [
-        kind_of(source.end, {}).rows(SourceRange(str(index), source.end, source.latest))
-        for index, source in enumerate(batch.sources)
-    ]
 
 
 def _file_sources(batch: BatchRecord) -> dict[int, BatchSource]:

@@ -14,6 +14,7 @@ from slackwater.cli.common.watermark import watermark_of
 from slackwater.core.errors import unreachable
 from slackwater.core.facts import Unknown
 from slackwater.core.finding import Finding, Severity
+from slackwater.core.history import NEWEST_BATCHES
 from slackwater.core.marks import Marks
 from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
@@ -35,9 +36,9 @@ class StreamStatus:
     """One stream. ``run_end`` is the last run's end as it is seen now; ``batch`` the newest with recorded progress.
 
     ``lag`` is what the sources hold beyond that batch, ``watermark_ms``
-    that of the next batch. ``findings`` are what the
-    number line finds, and before it what sources no longer have; the most urgent first, never empty.
-    ``not_compared`` says which sources did not answer.
+    that of the next batch. ``late_rows`` are those that the newest batches of the generation in use have dropped.
+    ``findings`` are what the number line finds, and before it what sources no longer have; the most urgent first, never
+    empty. ``not_compared`` says which sources did not answer.
     """
 
     snapshot: Snapshot
@@ -48,6 +49,7 @@ class StreamStatus:
     lease: LeaseView
     run_end: str | None
     not_compared: tuple[str, ...] = ()
+    late_rows: int = 0
 
     @property
     def stream(self) -> StreamRecord:
@@ -108,6 +110,9 @@ def stream_status(
         lease=lease,
         run_end=end_of(snapshot.last_run, lease) if snapshot.last_run else None,
         not_compared=not_compared,
+        late_rows=ledger.late_rows(
+            stream.full_name, stream.current_generation, max(snapshot.marks.planned - NEWEST_BATCHES, 0)
+        ),
     )
 
 

@@ -64,8 +64,9 @@ GROUP = (
         "watermark-delay-changed",
         "The delay of a watermark is another one.",
         "withWatermark has another delay.",
-        "a watermark never goes back. With a longer delay it stays where it is until the delay has passed; with a "
-        "shorter one windows close at once, and rows that it would have dropped as late are in the state.",
+        "a watermark never goes back. With a longer delay it stays where it is until the delay has passed, "
+        "and windows that the old delay has closed stay closed, which `run` says, too; with a shorter one windows "
+        "close at once, and rows that it would have dropped as late are in the state.",
         Effect.CHANGES_ROWS,
         None,
     ),

@@ -127,7 +127,7 @@ class RunningQueries:
         self.threads = OwnThreads()
         self._run = run
         self._home, self._ledger, self._display = home, ledger, display
-        self._gate = StartGate(ledger, run.reference, run.accepted, run.given.words)
+        self._gate = StartGate(ledger, run.reference, display.say, run.accepted, run.given.words)
         self._recorder = ProgressRecorder(ledger, display.batch)
         self._code = ApplicationCode(locate(run.reference)[0], lambda spark: spark)
         # Without restarts: the program itself decides what follows a failed query.

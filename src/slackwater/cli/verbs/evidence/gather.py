@@ -11,10 +11,11 @@ from slackwater.cli.common.failure_text import Failed, with_errors
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import Facts, HistoryFacts, Unknown
+from slackwater.core.history import NEWEST_BATCHES
 from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.diagnose.doctor import diagnose
-from slackwater.facts.collect import NEWEST_BATCHES, facts_of_location
+from slackwater.facts.collect import facts_of_location
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.lease.view import end_of, view_of
 from slackwater.ledger.ledger import Ledger

@@ -20,13 +20,13 @@ from slackwater.core.damage import Damage
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import CheckpointSeen, Facts, SinkFacts, SourceFacts, Unknown
 from slackwater.core.finding import Severity
+from slackwater.core.history import NEWEST_BATCHES
 from slackwater.core.marks import Marks
 from slackwater.core.records import BatchRecord, OperationRecord, RunRecord
 from slackwater.core.state import StateInventory
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.doctor import Diagnosis, documented
-from slackwater.facts.collect import NEWEST_BATCHES
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -19,7 +19,6 @@ from slackwater.cli.common.arguments import (
     consent_of,
 )
 from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say
-from slackwater.cli.common.lag import lag_of
 from slackwater.cli.common.user_traceback import user_traceback
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError, UsageError
 from slackwater.core.escaping import one_line
@@ -27,6 +26,7 @@ from slackwater.core.masking import mask
 from slackwater.core.records import BatchRecord
 from slackwater.core.settings import Settings
 from slackwater.core.units import iso_text
+from slackwater.diagnose.checks.common.progress import lag_of
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.runtime.loader import is_application, load, locate

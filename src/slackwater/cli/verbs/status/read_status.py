@@ -19,6 +19,7 @@ from slackwater.cli.common.words import iso, mark, marks_document, number, span,
 from slackwater.core.commands import check_command, command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError
 from slackwater.core.finding import Finding, Severity
+from slackwater.core.history import NEWEST_BATCHES
 from slackwater.core.settings import Settings
 from slackwater.core.units import counted, size_text
 from slackwater.ledger.home.home import Home
@@ -145,6 +146,7 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "lag_bytes": status.lag.bytes,
         "lag_unknown": status.lag.unknown,
         "watermark": iso(status.watermark_ms),
+        "late_rows": status.late_rows,
         "newest_batch": status.batch.batch_id if status.batch else None,
         "lease": _lease_fields(status.lease),
         "last_run": _run_fields(status),
@@ -255,6 +257,7 @@ def _block(status: StreamStatus) -> list[Text]:
         _line("batch", f"{marks.next_batch} is next, {_next_text(status)}"),
         _line("lag", lag_text(status.lag)),
         _line("watermark", timestamp(status.watermark_ms)),
+        *([_line("late", _late_text(status))] if status.late_rows else []),
         _line("lease", lease_text(status.lease)),
         _line("last run", _run_text(status)),
     ]
@@ -270,6 +273,11 @@ def _block(status: StreamStatus) -> list[Text]:
         lines.append(_line("doctor", examined))
     lines += [_line("next", step) for step in (first.next, first.advice) if step is not None]
     return lines
+
+
+def _late_text(status: StreamStatus) -> str:
+    batches = command("ledger", status.stream.full_name)
+    return f"{counted(status.late_rows, 'row')} dropped by the newest {NEWEST_BATCHES} batches: {batches}"
 
 
 def _unreadable_block(stream: UnreadableStream) -> list[Text]:

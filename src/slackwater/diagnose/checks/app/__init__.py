@@ -1,0 +1,1 @@
+"""Checks of the area APP: the program of the query, and how far its batches keep up."""
