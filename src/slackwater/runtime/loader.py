@@ -26,7 +26,7 @@ from slackwater.runtime.code_source import read_source
 from slackwater.runtime.library_code import library_trees, spec_of
 from slackwater.runtime.other_programs import refuse_other_program
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
-from slackwater.runtime.session_options import Given
+from slackwater.runtime.session_options import GivenSession
 from slackwater.runtime.variables_read import variables_read
 from slackwater.sources import kinds
 from slackwater.storage.local import exists, is_file
@@ -97,7 +97,7 @@ def _names(tree: ast.Module) -> set[str]:
     }
 
 
-def load(reference: str, ledger: Ledger | None = None, given: Given | None = None) -> LoadedPipeline:
+def load(reference: str, ledger: Ledger | None = None, given: GivenSession | None = None) -> LoadedPipeline:
     """Load the one pipeline that a file or module defines. Queries of an application have the names of the ledger.
 
     ``given`` is what an application's own session is given. Raises PipelineError where there is no such file, it
@@ -106,7 +106,7 @@ def load(reference: str, ledger: Ledger | None = None, given: Given | None = Non
     """
     refuse_other_program(locate(reference)[0])
     if is_application(reference):
-        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger, given or Given())
+        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger, given or GivenSession())
         return captured
     file, name = locate(reference)
     module = _import(file, name)

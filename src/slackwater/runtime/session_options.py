@@ -44,7 +44,7 @@ class SessionOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenSession:
     """What the settings and the command line give to the session that an application makes itself.
 
     ``settings`` are those that it does not set itself; the jars of ``connectors`` come to those that it has.
@@ -125,8 +125,8 @@ def spark_version() -> str:
     return metadata.version("pyspark")
 
 
-def given_to(settings: Settings, master: str | None, spark: Mapping[str, str] | None = None) -> Given:
+def given_to(settings: Settings, master: str | None, spark: Mapping[str, str] | None = None) -> GivenSession:
     """What an application is given."""
     chosen = master or settings.master
     of_session = {**settings.spark, **(spark or {}), **({"spark.master": chosen} if chosen else {})}
-    return Given(of_session, settings.connectors, session_words(master, spark or {}))
+    return GivenSession(of_session, settings.connectors, session_words(master, spark or {}))

@@ -33,7 +33,7 @@ from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, St
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import first_line
-from slackwater.runtime.session_options import Given
+from slackwater.runtime.session_options import GivenSession
 from slackwater.sinks.common.registry import Identity, is_same_sink
 from slackwater.sinks.common.written import RecognisedSink
 
@@ -141,7 +141,7 @@ class _Newest:
         return self.starts[self.name].onto(writer, path)
 
 
-def captured(reference: str, ledger: Ledger | None, given: Given) -> LoadedPipeline:
+def captured(reference: str, ledger: Ledger | None, given: GivenSession) -> LoadedPipeline:
     """The queries of an application as a pipeline. Starts Spark as the application does.
 
     A query whose checkpoint the ledger has is the stream by that name. Raises PipelineError where the application
@@ -169,7 +169,7 @@ def captured(reference: str, ledger: Ledger | None, given: Given) -> LoadedPipel
     )
 
 
-def _capture(reference: str, file: Path, loops: set[object], given: Given) -> Capture:
+def _capture(reference: str, file: Path, loops: set[object], given: GivenSession) -> Capture:
     capture = Capture(file, lambda: _capture(reference, file, loops, given), loops)
     threads = OwnThreads()
     # Standard output is for the document of the command, such as JSON; the program's own output must not be in it.

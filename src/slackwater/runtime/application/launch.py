@@ -26,7 +26,7 @@ from slackwater.runtime.launch import launch_apart
 from slackwater.runtime.loader import locate
 from slackwater.runtime.option_secrets import remember_options
 from slackwater.runtime.session import JARS, jars_with
-from slackwater.runtime.session_options import Given
+from slackwater.runtime.session_options import GivenSession
 
 POLL_S = 0.2
 IDLE_LOOKS = 2
@@ -69,7 +69,7 @@ def _is_at_work(thread: threading.Thread) -> bool:
     return frame is None or (frame.f_code.co_filename, frame.f_code.co_name) != _IDLE
 
 
-def run_code(reference: str, threads: OwnThreads, given: Given) -> None:
+def run_code(reference: str, threads: OwnThreads, given: GivenSession) -> None:
     """Run it until its main thread and ``threads`` have ended. Raises whatever it raises, SystemExit too.
 
     After any other exception it does not wait.
@@ -102,7 +102,7 @@ def _run(file: Path, module: str | None) -> None:
         runpy.run_path(str(file), run_name="__main__")
 
 
-def _settings_of(given: Given, conf: Any) -> dict[str, str]:
+def _settings_of(given: GivenSession, conf: Any) -> dict[str, str]:
     """The settings, with the jars of the connectors. What the application sets itself in ``conf`` replaces them."""
     own = dict(conf.getAll()) if conf is not None else {}
     jars = jars_with({**given.settings, **own}, given.connectors, _say)
@@ -119,7 +119,7 @@ def _say(text: str) -> None:
 
 
 @contextmanager
-def _jvm_of_its_own(given: Given) -> Iterator[None]:
+def _jvm_of_its_own(given: GivenSession) -> Iterator[None]:
     """Start the JVM of this process as that of a pipeline: a signal to the process group does not reach it."""
     module: Any = sys.modules[SparkContext.__module__]
     original = module.launch_gateway

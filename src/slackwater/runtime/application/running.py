@@ -35,7 +35,7 @@ from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream, first_line
 from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.session import driver_jvm_pid
-from slackwater.runtime.session_options import Given, spark_version
+from slackwater.runtime.session_options import GivenSession, spark_version
 from slackwater.runtime.stop_signals import STOP_SIGNALS
 from slackwater.runtime.stream_run import StreamOutcome, StreamRun
 from slackwater.runtime.verdict import StartGate
@@ -60,7 +60,7 @@ class ApplicationRun:
     reference: str
     seconds: float | None = None
     accepted: frozenset[str] = frozenset()
-    given: Given = field(default_factory=Given)
+    given: GivenSession = field(default_factory=GivenSession)
 
 
 @dataclass(frozen=True, slots=True)
