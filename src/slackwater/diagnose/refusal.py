@@ -66,27 +66,28 @@ class Ways:
             for one in settings
         )
         before = {one.name: one.before for one in settings if not one.in_code}
-        again = self.command("run", self.reference, settings=before)
+        again = command("run", self.reference, *self.session_with(before))
         yield f"start it with the settings that made its state, {old}: {again}"
         if all(one.now is not None or one.in_code for one in settings):
             present = {one.name: one.now for one in settings if not one.in_code}
-            reset = self.command(
+            reset = command(
                 "plan", "reset", self.stream, "--from", "earliest", "--output", self.output, "--pipeline",
-                self.reference, settings=present,
+                self.reference, *self.session_with(present),
             )  # fmt: skip
             yield f"or process everything again with the present ones, which apply needs as well: {reset}"
 
     def accepting(self, verdict: Verdict) -> str:
         """The run that accepts all changes."""
         codes = dict.fromkeys(change.code for change in verdict.changes if change.effect > Effect.COMPATIBLE)
-        return self.command("run", self.reference, *(word for code in codes for word in ("--accept", code)))
+        accepted = (word for code in codes for word in ("--accept", code))
+        return command("run", self.reference, *accepted, *self.session)
 
-    def command(self, verb: str, *words: str, settings: Mapping[str, str | None] | None = None) -> str:
-        """A command that starts Spark as this one does, but for ``settings``; ``None``: without this one."""
+    def session_with(self, settings: Mapping[str, str | None]) -> list[str]:
+        """The options that start Spark as this one was started, but for ``settings``; ``None``: without this one."""
         given = zip(self.session[::2], self.session[1::2], strict=True)
-        kept = (word for pair in given if pair[1].partition("=")[0] not in (settings or {}) for word in pair)
-        other = ((f"{name}={value}") for name, value in (settings or {}).items() if value is not None)
-        return command(verb, *words, *kept, *(word for one in other for word in ("--conf", one)))
+        kept = [word for pair in given if pair[1].partition("=")[0] not in settings for word in pair]
+        other = (f"{name}={value}" for name, value in settings.items() if value is not None)
+        return [*kept, *(word for one in other for word in ("--conf", one))]
 
 
 def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool, session: tuple[str, ...] = ()) -> Ways:
@@ -107,13 +108,13 @@ class Remedy:
 
 
 def _recompute(ways: Ways) -> tuple[str, ...]:
-    planned = ways.command("plan", "rebuild", ways.stream, "--pipeline", ways.reference)
+    planned = command("plan", "rebuild", ways.stream, "--pipeline", ways.reference, *ways.session)
     return (f"recompute the state with this code: {planned}",)
 
 
 def _process_again(ways: Ways) -> tuple[str, ...]:
     code = ("--pipeline", ways.reference)
-    planned = ways.command("plan", "reset", ways.stream, "--from", "earliest", "--output", ways.output, *code)
+    planned = command("plan", "reset", ways.stream, "--from", "earliest", "--output", ways.output, *code, *ways.session)
     return (
         f"process everything again with this code: {planned}",
         f"or {NO_GOAL}",

@@ -15,8 +15,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from pyspark import Broadcast
-
 from slackwater.core.masking import is_secret_name
 from slackwater.runtime.code_constants import DIFFERS_EACH_TIME, differs, is_changed
 from slackwater.runtime.code_meaning import Definition, Meanings, Token, Variable
@@ -35,6 +33,8 @@ IN_ANY_ORDER = frozenset({"set", "frozenset", "listdir", "scandir", "glob", "rgl
 """A list made with one of these may have another order in each start."""
 NOT_COMPARED = ("_thread.", "logging.", "numpy.random.", "random.", "slackwater.", "threading.", "weakref.")
 """Starts of the paths of what is never the same, or does not matter."""
+BROADCAST_CLASSES = frozenset({("pyspark.broadcast", "Broadcast"), ("pyspark.core.broadcast", "Broadcast")})
+"""Compared by name: a command that asks for no query does not load pyspark."""
 WRAPPERS = frozenset({"builtins.classmethod", "builtins.property", "builtins.staticmethod"})
 PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 COLLECTIONS = (dict, list, tuple, set, frozenset)
@@ -105,7 +105,7 @@ class _Walk:
         elif isinstance(value, types.MethodType):
             yield from self.parts(name, value.__func__, called=called)
             yield from self.parts(name, value.__self__, called=called)
-        elif isinstance(value, Broadcast):
+        elif (type(value).__module__, type(value).__name__) in BROADCAST_CLASSES:
             yield from self.parts(name, value.value)
         elif isinstance(value, type):
             yield from self._class(name, value, called=called)

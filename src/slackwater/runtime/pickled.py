@@ -9,9 +9,8 @@ import io
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import Any, Self
-
-from pyspark import cloudpickle
 
 CLOUDPICKLE = "pyspark.cloudpickle"
 MAKES_FUNCTIONS = frozenset({"_builtin_type", "_make_function", "_make_cell", "_make_empty_cell", "_function_setstate"})
@@ -102,7 +101,7 @@ def read_pickled(data: bytes, broadcast: Callable[[int], Any]) -> Any:
 def as_pickled(value: object) -> Any:
     """An object of this process as ``read_pickled`` shows it. Raises one of ``NOT_READ``."""
     file = _Limited()
-    dump: Callable[[object, io.BytesIO], None] = cloudpickle.dump
+    dump: Callable[[object, io.BytesIO], None] = resolve_name(f"{CLOUDPICKLE}:dump")
     dump(value, file)
     return read_pickled(file.getvalue(), _no_broadcast)
 

@@ -314,7 +314,11 @@ def keep_owner_and_mode(like: str | Path | None, target: str | Path | int | None
             with suppress(OSError):
                 os.chown(target, user, status.st_gid)
                 break
-        os.chmod(target, stat.S_IMODE(status.st_mode))  # noqa: PTH101 - it can be a descriptor
+        mode = stat.S_IMODE(status.st_mode)
+        if isinstance(target, int):
+            os.fchmod(target, mode)
+        else:
+            Path(target).chmod(mode)
 
 
 def _write_through(path: Path, pieces: Iterable[bytes], *, like: Path, private: bool = False) -> None:

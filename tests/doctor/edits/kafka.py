@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from slackwater.core.facts import Facts, HistoryFacts, SourceFacts
 from slackwater.core.records import BatchRecord, RunRecord
-from tests.doctor.cases import Case, nothing
+from tests.doctor.cases import AGGREGATION, Case, nothing, remove
 from tests.doctor.recorded import with_unserved
 
 _PROBLEMS = {
@@ -34,15 +34,15 @@ def _planned(records: int, *runs: str | None) -> Callable[[Facts], Facts]:
     return change
 
 
-_PLANNED = "crash_foreachbatch_stateless"
+_NEXT = remove("checkpoint/commits/8")
 CASES = [
     Case(
-        "killed twice", "SW-KAFKA-013", nothing, _PLANNED, says=("9000 records", "50", "2 runs"),
+        "killed twice", "SW-KAFKA-013", _NEXT, AGGREGATION, says=("9000 records", "50", "2 runs"),
         ledger=_planned(9000, None, "failed"),
     ),
-    Case("killed once", "SW-KAFKA-013", nothing, _PLANNED, ledger=_planned(9000, None, "stopped"), fires=False),
-    Case("of usual size", "SW-KAFKA-013", nothing, _PLANNED, ledger=_planned(90, None, None), fires=False),
-    Case("not planned", "SW-KAFKA-013", nothing, ledger=_planned(9000, None, None), fires=False),
+    Case("killed once", "SW-KAFKA-013", _NEXT, AGGREGATION, ledger=_planned(9000, None, "stopped"), fires=False),
+    Case("of usual size", "SW-KAFKA-013", _NEXT, AGGREGATION, ledger=_planned(90, None, None), fires=False),
+    Case("not planned", "SW-KAFKA-013", nothing, AGGREGATION, ledger=_planned(9000, None, None), fires=False),
     *(
         Case(
             "of two partitions",

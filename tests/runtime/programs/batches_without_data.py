@@ -77,20 +77,18 @@ def stateful(timeout: str) -> Callable[[str], DataFrame]:
 def with_state(time_mode: str, mode: str) -> DataFrame:
     from pyspark.sql.streaming.stateful_processor import StatefulProcessor  # noqa: PLC0415 - Spark 4
 
-    class Counted(StatefulProcessor):
-        def init(self, handle: Any) -> None:
-            self.count = handle.getValueState("count", "n LONG")
+    def init(self: Any, handle: Any) -> None:
+        self.count = handle.getValueState("count", "n LONG")
 
-        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:  # noqa: ARG002, N802, N803 - Spark's
-            import pandas as pd  # noqa: PLC0415 - in the worker
+    def handle_rows(self: Any, _: Any, frames: Iterable[Any], _times: Any) -> Iterator[Any]:
+        import pandas as pd  # noqa: PLC0415 - in the worker
 
-            self.count.update((sum(len(one) for one in rows),))
-            yield pd.DataFrame({"n": [1]})
+        self.count.update((sum(len(one) for one in frames),))
+        yield pd.DataFrame({"n": [1]})
 
-        def close(self) -> None:
-            pass
-
-    return marked().groupBy("device").transformWithStateInPandas(Counted(), "n LONG", mode, time_mode)
+    made = {"init": init, "handleInputRows": handle_rows, "close": lambda _: None}
+    counted = type("Counted", (StatefulProcessor,), made)
+    return marked().groupBy("device").transformWithStateInPandas(counted(), "n LONG", mode, time_mode)
 
 
 WITHIN = "d = e AND b BETWEEN a AND a + INTERVAL 20 MINUTES"
