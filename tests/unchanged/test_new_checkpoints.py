@@ -24,6 +24,9 @@ def test_a_query_with_a_new_checkpoint_at_each_start_is_refused_at_the_second(tm
 
     kept.unlink()
     shown = scene.type(*run, exit_code=REFUSED)
+    program = tmp_path / "new_checkpoints.py"
+    program.write_text(program.read_text().replace("rows.write", 'rows.select("page").write'))
+    assert "query-checkpoint" in scene.type(*run, exit_code=REFUSED), "also after an edit"
 
     assert "error query-checkpoint: The query of stream watched/first-a is started with a new checkpoint" in shown
     assert "hint: give it the same checkpointLocation at each start" in shown

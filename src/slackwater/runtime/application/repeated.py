@@ -6,12 +6,15 @@ only, whose path may be another one at each start: by the application's id, or i
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
+from slackwater.core.program import Program
+from slackwater.core.state_programs import program_of_batch
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.queries import place_of
 from slackwater.runtime.application.refusals import calling_line
@@ -27,8 +30,9 @@ if TYPE_CHECKING:
 def refuse_repeated(built: BuiltStream, reference: str, ledger: Ledger, started: Container[str]) -> None:
     """Raises Refused (``query-checkpoint``) where the same program has run the same query with another checkpoint.
 
-    That is another stream with the same program, arguments, plan, kind of output and code. ``started`` are the streams
-    that this run has started: those are other queries of the program. A checkpoint that has batches continues.
+    That is another stream with the same program file, arguments and kind of output, and with the same code and plan or,
+    after an edit, the same sources and values of its batch function. ``started`` are the streams that this run has
+    started: those are other queries of the program. A checkpoint that has batches continues.
     """
     definition = built.definition
     identity = definition.sink.identity()
@@ -45,7 +49,7 @@ def refuse_repeated(built: BuiltStream, reference: str, ledger: Ledger, started:
         if one.is_watched and one.pipeline_file == reference and one.sink == identity and one.full_name not in started
     ]
     made_by = (digest(reference), program_digest(built.program))
-    same = next((one for one in before if _was_run_by(ledger, one, made_by)), None)
+    same = next((one for one in before if _was_run_by(ledger, one, made_by) or _is_edited(ledger, one, built)), None)
     if same is not None:
         raise Refused(
             "query-checkpoint",
@@ -60,6 +64,21 @@ def refuse_repeated(built: BuiltStream, reference: str, ledger: Ledger, started:
 
 def _was_run_by(ledger: Ledger, stream: StreamRecord, made_by: tuple[str, str | None]) -> bool:
     last = ledger.last_run(stream.full_name)
-    return (
-        last is not None and (last.code, last.program) == made_by and bool(ledger.entries(stream.full_name, "offsets"))
-    )
+    return last is not None and (last.code, last.program) == made_by and _has_batches(ledger, stream)
+
+
+def _is_edited(ledger: Ledger, stream: StreamRecord, built: BuiltStream) -> bool:
+    """Whether a stream had the sources of this query, and a batch function that took the same values with it."""
+    generation = ledger.generation(stream.full_name, stream.current_generation)
+    recorded = program_of_batch(generation.programs, sys.maxsize)
+    if recorded is None or built.program is None or not built.program.values:
+        return False
+    return _identity(Program.from_json(recorded)) == _identity(built.program) and _has_batches(ledger, stream)
+
+
+def _identity(program: Program) -> tuple[object, ...]:
+    return [(source.kind, source.location) for source in program.sources], program.output_mode, program.values
+
+
+def _has_batches(ledger: Ledger, stream: StreamRecord) -> bool:
+    return bool(ledger.entries(stream.full_name, "offsets"))
