@@ -25,8 +25,8 @@ def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int 
     sudo = environment.get("SUDO_UID", "")
     if user == ROOT and sudo.isascii() and sudo.isdigit():
         trusted.add(int(sudo))
-    # What cannot be looked at is reported with its reason when it is used.
-    with suppress(OSError, ValueError):
+    # What cannot be looked at is reported with its reason when it is used; RuntimeError: of links in a circle.
+    with suppress(OSError, ValueError, RuntimeError):
         safe = [one for one in environment.get(SAFE_DIRECTORY, "").split(os.pathsep) if one]
         for status, place in ((path.lstat, _place(path)), (path.stat, path.resolve())):
             owner = status().st_uid

@@ -11,7 +11,7 @@ from slackwater.cli.common.arguments import (
     consent_of,
 )
 from slackwater.cli.common.confirm import check_name, confirm
-from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json
+from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json, say
 from slackwater.cli.common.render_plan import outcome_document, plan_page
 from slackwater.core.commands import command, session_words
 from slackwater.core.errors import NotFound, UsageError
@@ -66,14 +66,14 @@ def apply(
         print_json(outcome_document(applied, SCHEMA, "plan"))
     elif not plan.actions:
         out().print(f"nothing was to be done: {plan.stream} can be started as it is")
-        err().print(f"next: {start_command(plan, session)}")
+        say(f"next: {start_command(plan, session)}")
     elif applied.repeated:
         out().print(f"applied before: plan {plan.id} changed nothing now")
     else:
         for one in plan.members:
             out().print(f"applied: {one.stream} {_continues(one)}")
         for command in dict.fromkeys(start_command(one, session) for one in plan.members):
-            err().print(f"next: {command}")
+            say(f"next: {command}")
     return 0
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from slackwater.audit.steps import Drill
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.confirm import confirm
-from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json
+from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json, say
 from slackwater.cli.common.interrupts import interrupt_on_signals
 from slackwater.cli.common.steps import Steps
 from slackwater.cli.verbs.audit.drills import (
@@ -161,7 +161,7 @@ def audit(
     else:
         out().print(audit_page(result), soft_wrap=True)
     if result.differs:
-        err().print(f"next: correct the function, then: {command('audit', pipeline)}")
+        say(f"next: correct the function, then: {command('audit', pipeline)}")
         return NOT_EQUAL
     if not result.passed:
         err().print("A drill did not take place: what the function does then is not known.")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from slackwater.cli.common.arguments import Format, consent_of
-from slackwater.cli.common.console import err, out, parse_conf, parse_seconds, prepare
+from slackwater.cli.common.console import out, parse_conf, parse_seconds, prepare, say
 from slackwater.cli.common.render_plan import plan_page
 from slackwater.core.commands import command, session_words
 from slackwater.core.escaping import quoted
@@ -47,14 +47,14 @@ def plan(
     values = {flag.field: _value(flag, flags[flag.field]) for flag in planned.flags}
     request = replace(planned.request(values, downstream=downstream), pipeline_file=_absolute(pipeline))
     spark = parse_conf(conf)
-    runtime, consent = SparkRuntime(_say, spark, master), consent_of(moved=moved, copied=copied)
+    runtime, consent = SparkRuntime(say, spark, master), consent_of(moved=moved, copied=copied)
     # A plan quotes settings and paths: only its owner may read it.
     new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
     by_hand = NewFile(export, force=force, mode=PRIVATE) if export is not None else None
     for one in filter(None, (new, by_hand)):
         one.check()
     with open_workspace(settings, restore=True) as workspace:
-        made = make_plan(workspace, stream, request, runtime, _say, consent=consent)
+        made = make_plan(workspace, stream, request, runtime, say, consent=consent)
     if new is not None:
         with new.open() as written:
             written.write(render(made).encode())
@@ -68,17 +68,13 @@ def plan(
     return 0
 
 
-def _say(text: str) -> None:
-    err().print(text)
-
-
 def _show(made: Plan, file: Path | None, session: Sequence[str]) -> None:
     out().print(plan_page(made))
     if not made.actions:
-        err().print(f"next: {start_command(made, session)}")
+        say(f"next: {start_command(made, session)}")
         return
     again = " ".join((plan_again(made), "--out", f"{made.id}.json", *map(quoted, session)))
-    err().print(f"next: {again if file is None else command('apply', str(file), *session)}")
+    say(f"next: {again if file is None else command('apply', str(file), *session)}")
 
 
 def _value(flag: Flag, text: str | None) -> Value:

@@ -8,7 +8,7 @@ from slackwater.cli.common.arguments import (
     consent_of,
 )
 from slackwater.cli.common.confirm import confirm
-from slackwater.cli.common.console import err, out, prepare, print_json
+from slackwater.cli.common.console import err, out, prepare, print_json, say
 from slackwater.cli.common.render_plan import outcome_document, undo_texts
 from slackwater.core.commands import command
 from slackwater.ledger.workspace import open_workspace
@@ -39,5 +39,5 @@ def undo(
     else:
         for one in plan.members:
             out().print(f"undone: {one.stream} is as it was before operation {plan.id}")
-        err().print(f"next: {command('status', plan.stream)}")
+        say(f"next: {command('status', plan.stream)}")
     return 0
