@@ -86,6 +86,10 @@ ELSEWHERE = {
     "swap-unsupported": "tests/sinks/test_swap_postgres.py",
     "program-changed": "tests/restart/test_changed_program.py",
     "rebuild-insufficient": "tests/restart/test_changed_program.py",
+    "SW-DELTA-005": "tests/doctor/live/test_delta.py",
+    "SW-KAFKA-002": "tests/doctor/edits/kafka.py",
+    "SW-KAFKA-003": "tests/restart/test_kafka.py",
+    "SW-KAFKA-015": "tests/doctor/edits/kafka.py",
 }
 """Refusals that are not of a stream's state, or that need a server or a table, and the file of their tests."""
 
