@@ -38,7 +38,7 @@ _NEXT = remove("checkpoint/commits/8")
 CASES = [
     Case(
         "killed twice", "SW-KAFKA-013", _NEXT, AGGREGATION, says=("9000 records", "50", "2 runs"),
-        ledger=_planned(9000, None, "failed"),
+        ledger=_planned(9000, None, "killed"),
     ),
     Case("killed once", "SW-KAFKA-013", _NEXT, AGGREGATION, ledger=_planned(9000, None, "stopped"), fires=False),
     Case("of usual size", "SW-KAFKA-013", _NEXT, AGGREGATION, ledger=_planned(90, None, None), fires=False),

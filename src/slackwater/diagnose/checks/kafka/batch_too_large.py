@@ -28,8 +28,8 @@ from slackwater.sources.common.contract import SourceRange
 
 _TIMES = 10
 _FEWEST_RUNS = 2
-_UNSUCCESSFUL = (None, "failed", "interrupted")
-"""How such a run ends; ``None`` is the end of one that was killed."""
+_UNSUCCESSFUL = (None, "killed", "failed", "interrupted")
+"""How such a run ends; ``None`` until the next start records that it was killed."""
 
 
 class TooLarge(NamedTuple):
