@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
+from slackwater.core.program import Program
+
 Entry = Mapping[str, object]
 AFTER, PROGRAM = "after", "program"
 
@@ -27,6 +29,15 @@ def program_of_batch(entries: Sequence[Entry] | None, batch: int) -> Mapping[str
     made = entries_until(entries, batch)
     program = made[-1].get(PROGRAM) if made else None
     return program if isinstance(program, Mapping) else None
+
+
+def parsed_program(entries: Sequence[Entry] | None, batch: int) -> Program | None:
+    """``program_of_batch`` as a value; ``None`` also for one that cannot be parsed."""
+    recorded = program_of_batch(entries, batch)
+    try:
+        return None if recorded is None else Program.from_json(recorded)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return None
 
 
 def entries_until(entries: Sequence[Entry] | None, batch: int) -> list[Entry]:

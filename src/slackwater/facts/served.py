@@ -13,13 +13,14 @@ from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.commands import mention
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import Fact, SourceFacts, Unknown, Unserved
-from slackwater.core.program import Program, SourceShape
+from slackwater.core.program import SourceShape
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.core.snapshot import Snapshot
-from slackwater.core.state_programs import program_of_batch
+from slackwater.core.state_programs import parsed_program
 from slackwater.facts.attempt import tried
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SOURCE_IDS
+from slackwater.ledger.tables import unreadable
 from slackwater.sources import kind_of, kinds_of_format
 from slackwater.sources.common.contract import Asked
 
@@ -29,8 +30,8 @@ Ids: TypeAlias = Mapping[str, Mapping[str, str]]
 
 def shapes_of(snapshot: Snapshot) -> Sequence[SourceShape]:
     """The sources in the recorded program of the query that made the newest batch."""
-    recorded = program_of_batch(snapshot.generation.programs, max(snapshot.marks.committed, 0))
-    return Program.from_json(recorded).sources if recorded is not None else ()
+    recorded = parsed_program(snapshot.generation.programs, max(snapshot.marks.committed, 0))
+    return recorded.sources if recorded is not None else ()
 
 
 def shape_at(shapes: Sequence[SourceShape], index: int | None) -> SourceShape | None:
@@ -110,8 +111,10 @@ def recorded_ids(ledger: Ledger, generation: GenerationRecord, planned: int) -> 
     name, number = generation.stream, generation.number
     runs = [one for one in ledger.recorded_entries(name, number, SOURCE_IDS) if one <= planned]
     text = ledger.own_lines(name, number, SOURCE_IDS, [max(runs)])[max(runs)] if runs else "{}"
-    found: Ids = json.loads(text)
-    return found
+    try:
+        return {place: dict(ids) for place, ids in json.loads(text).items()}
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise unreadable("ids of sources as JSON", text) from error
 
 
 def record_ids(

@@ -73,7 +73,7 @@ def open_workspace(
     was lost; ``check_home`` fills it. ``say`` shows the user a message, such as that the ledger is locked; the default
     writes to stderr.
     """
-    say = say or _to_stderr
+    say = say or to_stderr
     home = Home(settings.home)
     address = settings.ledger or home.ledger_url
     if create or restore:
@@ -123,6 +123,7 @@ def restore_command(stream: str) -> str:
     return f"to restore it from stream.json and the checkpoints, run: {command('plan', 'resume', stream)}"
 
 
-def _to_stderr(message: str) -> None:
+def to_stderr(message: str) -> None:
+    """Show a message on stderr, at once."""
     sys.stderr.write(f"{printable(message)}\n")
     sys.stderr.flush()

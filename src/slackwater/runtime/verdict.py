@@ -48,8 +48,7 @@ class StartGate:
     """Lets the streams of a run start that the state fits, or whose changes the user ``accepted``.
 
     ``found`` are the codes of all changes; ``recorded`` is what the runs of the streams record; ``words`` are the
-    options with which Spark was started (``session_words``). ``say`` shows a
-    message.
+    options with which Spark was started (``session_words``). ``say`` shows a message.
     """
 
     ledger: Ledger

@@ -13,8 +13,7 @@ from slackwater.core.action import Action, ActionFacts, Places, Step
 from slackwater.core.commands import mention
 from slackwater.core.errors import Refused
 from slackwater.core.escaping import code_span
-from slackwater.core.program import Program
-from slackwater.core.state_programs import made_by, program_of_batch
+from slackwater.core.state_programs import made_by, parsed_program
 from slackwater.core.strict import STRICT
 from slackwater.core.units import batch_range
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
@@ -241,8 +240,8 @@ def _check_served(operation: Operation, batch: int, rows: int, replayer: Replaye
 def _options(operation: Operation, batch: int, index: int) -> Mapping[str, str]:
     """The options with which a batch read one of its sources; empty where they are not recorded."""
     generation = operation.ledger.generation(operation.plan.stream, operation.stream.current_generation)
-    sources = Program.from_json(program_of_batch(generation.programs, batch) or {}).sources
-    return sources[index].options if index < len(sources) else {}
+    program = parsed_program(generation.programs, batch)
+    return program.sources[index].options if program is not None and index < len(program.sources) else {}
 
 
 def _check_rows(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> str | None:

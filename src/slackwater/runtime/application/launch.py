@@ -20,8 +20,8 @@ from typing import Any
 
 from pyspark import SparkContext
 
-from slackwater.core.escaping import printable
 from slackwater.core.reference import split_reference
+from slackwater.ledger.workspace import to_stderr
 from slackwater.runtime.launch import launch_apart
 from slackwater.runtime.loader import locate
 from slackwater.runtime.option_secrets import remember_options
@@ -105,17 +105,12 @@ def _run(file: Path, module: str | None) -> None:
 def _settings_of(given: GivenSession, conf: Any) -> dict[str, str]:
     """The settings, with the jars of the connectors. What the application sets itself in ``conf`` replaces them."""
     own = dict(conf.getAll()) if conf is not None else {}
-    jars = jars_with({**given.settings, **own}, given.connectors, _say)
+    jars = jars_with({**given.settings, **own}, given.connectors, to_stderr)
     if jars is None:
         return dict(given.settings)
     if JARS in own:
         conf.set(JARS, jars)
     return {**given.settings, JARS: jars}
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{printable(text)}\n")
-    sys.stderr.flush()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.program import Program
-from slackwater.core.state_programs import program_of_batch
+from slackwater.core.state_programs import parsed_program
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.queries import place_of
 from slackwater.runtime.application.refusals import calling_line
@@ -70,10 +70,10 @@ def _was_run_by(ledger: Ledger, stream: StreamRecord, made_by: tuple[str, str | 
 def _is_edited(ledger: Ledger, stream: StreamRecord, built: BuiltStream) -> bool:
     """Whether a stream had the sources of this query, and a batch function that took the same values with it."""
     generation = ledger.generation(stream.full_name, stream.current_generation)
-    recorded = program_of_batch(generation.programs, sys.maxsize)
+    recorded = parsed_program(generation.programs, sys.maxsize)
     if recorded is None or built.program is None or not built.program.values:
         return False
-    return _identity(Program.from_json(recorded)) == _identity(built.program) and _has_batches(ledger, stream)
+    return _identity(recorded) == _identity(built.program) and _has_batches(ledger, stream)
 
 
 def _identity(program: Program) -> tuple[object, ...]:

@@ -16,24 +16,14 @@ References: Structured Streaming Programming Guide, "Monitoring Streaming Querie
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.commands import command
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
-from slackwater.diagnose.checks.common.progress import lag_of, never_falls, with_rows
+from slackwater.diagnose.checks.common.progress import Growing, lag_of, never_falls, with_rows
 
 _BATCHES = 10
-
-
-class Growing(NamedTuple):
-    """The rows that were waiting after the first and after the last of the batches that were looked at."""
-
-    before: int
-    after: int
-    first: int
-    last: int
 
 
 def find(facts: Facts) -> Iterator[Growing]:

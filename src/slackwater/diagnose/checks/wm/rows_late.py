@@ -23,8 +23,7 @@ from typing import NamedTuple
 from slackwater.core.commands import reset_command
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
-from slackwater.core.program import Program
-from slackwater.core.state_programs import program_of_batch
+from slackwater.core.state_programs import parsed_program
 from slackwater.diagnose.checks.common.check import Check
 
 
@@ -52,12 +51,8 @@ def _is_answered(facts: Facts, batch: int) -> bool:
 
 def _delay_ms(facts: Facts, batch: int) -> int | None:
     """The longest delay of the program that made a batch; ``None`` where that is not recorded."""
-    recorded = program_of_batch(facts.snapshot.generation.programs, batch)
-    try:
-        program = Program.from_json(recorded or {})
-    except (LookupError, ValueError, TypeError, AttributeError):
-        return None
-    inputs = (one for operator in program.operators for one in operator.inputs)
+    program = parsed_program(facts.snapshot.generation.programs, batch)
+    inputs = (one for operator in program.operators for one in operator.inputs) if program is not None else ()
     return max((mark.delay_ms for one in inputs for mark in one.watermarks), default=None)
 
 

@@ -16,24 +16,14 @@ References: Structured Streaming Programming Guide, "Handling Late Data and Wate
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.commands import check_command
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import Check
-from slackwater.diagnose.checks.common.progress import never_falls
+from slackwater.diagnose.checks.common.progress import Growing, never_falls
 
 _BATCHES = 50
-
-
-class Growing(NamedTuple):
-    """The rows of state after the first and after the last of the batches that were looked at."""
-
-    before: int
-    after: int
-    first: int
-    last: int
 
 
 def find(facts: Facts) -> Iterator[Growing]:

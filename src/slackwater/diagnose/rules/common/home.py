@@ -23,7 +23,7 @@ class HomeRule(Rule):
     def misplaced(self, was: str | None, stream: StreamRecord | None = None) -> Finding:
         """The finding about a home whose recorded folder is ``was``: for a ``stream`` with a command that says so.
 
-        Without one it is the answer to a command which can be told itself.
+        Without a stream it answers a command, which can be repeated with the option.
         """
         was = was or "another place"
         advice = f"repeat the command with {self.consent}, if that is so"
