@@ -41,7 +41,7 @@ def page() -> str:
         _row(f"`{one.code}`", str(one.exit_code), one.kind, "; or: ".join(one.causes), one.remedy)
         for one in found_codes()
     ]
-    rules = sorted(RULES.all(), key=lambda rule: rule.code)
+    rules = sorted(RULES, key=lambda rule: rule.code)
     table = [_row(f"`{one.code}`", one.severity, one.risk, str(one.exit_code), one.meaning) for one in rules]
     texts = [
         f"\n### {one.code}\n\n{one.meaning}\n\n"

@@ -11,8 +11,8 @@ import pytest
 from scripts.error_codes import page as errors_page
 from slackwater.core.finding import Finding, Severity
 from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.checks.common.rule import REFUSED, Rule
 from slackwater.diagnose.number_line import RULES
-from slackwater.diagnose.rules.common.rule import REFUSED, Rule
 from tests.refusals.scene import Scene
 from tests.support.extensions import Installed
 from tests.support.homes import STATELESS, STREAM, HomeSpec

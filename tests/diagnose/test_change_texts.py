@@ -15,9 +15,9 @@ import pytest
 from slackwater.cli.main import make_parser
 from slackwater.core.verdict import Effect
 from slackwater.diagnose import checkpoint_changes, environment_changes, operator_changes, program_changes
-from slackwater.diagnose.changes.common.text import ChangeText
+from slackwater.diagnose.checks.common.change import ChangeText
+from slackwater.diagnose.checks.common.rule import HEADINGS
 from slackwater.diagnose.doctor import change_texts
-from slackwater.diagnose.rules.common.rule import HEADINGS
 
 MODULES = (checkpoint_changes, environment_changes, operator_changes, program_changes)
 CODE = re.compile(r"[a-z]+(-[a-z]+)*-(changed|added|removed|swapped|reordered|ignored)")

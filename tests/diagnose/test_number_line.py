@@ -20,8 +20,8 @@ from slackwater.core.profile import QueryProfile
 from slackwater.core.records import WATCHED, GenerationRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Delivery
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked, Unreadable
+from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.diagnose.number_line import RULES, findings, stops
-from slackwater.diagnose.rules.common.facts import FAILURES
 from slackwater.formats.offset_log import parse_offset_entry
 
 STREAM = StreamRecord("clicks", "per_page", {"kind": "files"}, "append", "/project/clicks.py", id="mine")
@@ -346,7 +346,7 @@ def test_identity_comes_before_everything_and_is_checked_while_the_stream_runs()
 
 def test_every_code_has_a_case() -> None:
     cases = {one.code for snapshot, _ in CASES.values() for one in findings(snapshot)}
-    assert {rule.code for rule in RULES.all()} - cases == {
+    assert {rule.code for rule in RULES} - cases == {
         "no-data-batch-pending",
         "global-watermark",
         "several-watermarks",

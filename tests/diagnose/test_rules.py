@@ -8,11 +8,11 @@ import shlex
 import pytest
 
 from slackwater.cli.main import make_parser
+from slackwater.diagnose.checks.common.rule import HEADINGS, Rule
 from slackwater.diagnose.number_line import RULES
-from slackwater.diagnose.rules.common.rule import HEADINGS, Rule
 
 COMMAND = re.compile(r"`(slackwater [^`]+)`")
-EACH = pytest.mark.parametrize("rule", RULES.all(), ids=lambda rule: rule.code)
+EACH = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 
 
 @EACH
@@ -31,5 +31,5 @@ def test_the_commands_of_its_texts_can_be_typed(rule: Rule) -> None:
 
 
 def test_a_rule_has_the_name_of_its_file_and_a_place_of_its_own() -> None:
-    assert [rule.code for rule in RULES.all()] == list(RULES.names())
-    assert len({rule.order for rule in RULES.all()}) == len(RULES.all())
+    assert [rule.code for rule in RULES] == sorted(rule.code for rule in RULES)
+    assert len({rule.order for rule in RULES}) == len(RULES)

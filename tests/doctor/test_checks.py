@@ -6,15 +6,14 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from slackwater.cli.main import make_parser
 from slackwater.core.finding import Severity
 from slackwater.diagnose.checks.common.check import CODE, Check
+from slackwater.diagnose.checks.common.rule import HEADINGS
 from slackwater.diagnose.doctor import areas, checks, diagnose
-from slackwater.diagnose.rules.common.rule import HEADINGS
 from slackwater.facts.collect import facts_of_location
 from slackwater.storage.open import open_read_store
 from tests.doctor.cases import Case, all_cases
@@ -37,14 +36,14 @@ def test_it_fires_where_it_should(case: Case, tmp_path: Path) -> None:
 
 
 @EACH
-def test_it_has_a_case_on_which_it_fires_and_a_neighbour(check: Check[Any]) -> None:
+def test_it_has_a_case_on_which_it_fires_and_a_neighbour(check: Check) -> None:
     mine = [case for case in CASES if case.code == check.code]
     assert any(case.fires for case in mine)
     assert any(not case.fires for case in mine)
 
 
 @EACH
-def test_its_texts_are_complete(check: Check[Any]) -> None:
+def test_its_texts_are_complete(check: Check) -> None:
     assert CODE.fullmatch(check.code)
     assert check.meaning.endswith(".")
     assert tuple(check.sections) == HEADINGS

@@ -86,7 +86,7 @@ def test_in_a_home_it_is_carried_out(
 
 
 def test_every_command_is_typed() -> None:
-    modules = {rule.code: sys.modules[rule.find.__module__] for rule in RULES.all()}
+    modules = {rule.code: sys.modules[rule.find.__module__] for rule in RULES}
     with_command = {code for code, module in modules.items() if "next=" in inspect.getsource(module)}
 
     assert {code for code, *_ in IN_A_HOME} | ELSEWHERE.keys() == with_command

@@ -112,7 +112,7 @@ def test_what_is_printed_leads_on(situation: Situation, tmp_path: Path, monkeypa
 def test_every_refusal_has_its_situation() -> None:
     refusals = {error.code for error in found_codes() if error.exit_code == REFUSED} - {MOVED}
     refusals |= {f"moved-{name}" for name in PRECONDITIONS}
-    stops = {rule.code for rule in RULES.all() if rule.severity is Severity.STOP}
+    stops = {rule.code for rule in RULES if rule.severity is Severity.STOP}
     stops |= {check.code for check in checks() if check.refuses_start}
 
     assert {situation.code for situation in SITUATIONS} | ELSEWHERE.keys() == refusals | stops

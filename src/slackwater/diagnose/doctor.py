@@ -6,27 +6,46 @@ decide which one it was.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 
 from slackwater.core.commands import command
 from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.finding import Finding, Risk, Severity
-from slackwater.core.registry import COMMON, Registry
 from slackwater.core.units import counted, size_text
 from slackwater.core.verdict import Effect
-from slackwater.diagnose.changes.common.text import ChangeText
 from slackwater.diagnose.checkpoint_changes import operator_kind
+from slackwater.diagnose.checks import (
+    application,
+    changes,
+    delta,
+    file_source,
+    file_source_log,
+    kafka,
+    log,
+    log_content,
+    modes,
+    number_line,
+    sharing,
+    sink,
+    state,
+    store,
+    versions,
+    watermark,
+)
+from slackwater.diagnose.checks.code import CHANGES
+from slackwater.diagnose.checks.common.change import ChangeText
 from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed, NotChecked
+from slackwater.diagnose.checks.common.rule import When
 from slackwater.diagnose.number_line import RULES, findings, left_out
-from slackwater.diagnose.rules import checkpoint_damaged
-from slackwater.diagnose.rules.common.rule import When
 
-PACKAGE = "slackwater.diagnose.checks"
+AREAS = (
+    application, changes, delta, file_source, file_source_log, kafka, log, log_content, modes, sharing, sink, state,
+    store, versions, watermark,
+)  # fmt: skip
+"""The areas of the catalogue of failures; those of the number line are in ``number_line.AREAS``."""
 _SEVERITIES = (Severity.STOP, Severity.WARNING, Severity.INFO)
 _NO_PROGRAM = "the files of a checkpoint do not have the program of the query that made them"
 _UNREADABLE = "the plan or the code of the query cannot be read"
@@ -35,7 +54,6 @@ _WITHOUT_HOME = "bring the old code back; or give the changed query a new checkp
 _UNREAD_SHOWN = 3
 _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
 """The gravest first: what is silent before what stops with an error."""
-_CHANGES: Registry[tuple[ChangeText, ...]] = Registry("slackwater.diagnose.changes", "GROUP", "slackwater.changes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +93,14 @@ class Documented(Protocol):
 
 def documented() -> tuple[Documented, ...]:
     """All rules of the number line, all checks, and all changes of a query."""
-    return (*RULES.all(), *checks(), *change_texts())
+    return (*RULES, *checks(), *change_texts())
 
 
 @cache
-def checks() -> tuple[Check[Any], ...]:
+def checks() -> tuple[Check, ...]:
     """All checks, by their codes."""
-    found = [check for area in areas() for check in _registry(area).all()]
+    found = (one for area in AREAS for one in vars(area).values() if isinstance(one, Check))
     return tuple(sorted(found, key=lambda check: check.code))
-
-
-@cache
-def areas() -> tuple[str, ...]:
-    """The areas of the catalogue that have checks: the folders of the package."""
-    path = importlib.import_module(PACKAGE).__path__
-    return tuple(sorted(one.name for one in pkgutil.iter_modules(path) if one.ispkg and one.name != COMMON))
-
-
-@cache
-def _registry(area: str) -> Registry[Check[Any]]:
-    return Registry(f"{PACKAGE}.{area}", "CHECK", f"slackwater.checks.{area}")
 
 
 def diagnose(facts: Facts) -> Diagnosis:
@@ -115,7 +121,7 @@ def diagnose(facts: Facts) -> Diagnosis:
     explained = _explained(found, facts)
     found += [one for one in _of_number_line(facts) if one.finding.code not in explained]
     if isinstance(facts.sink, Unknown):
-        unknown = (rule for rule in RULES.all() if rule.on_output and rule.severity is not Severity.INFO)
+        unknown = (rule for rule in RULES if rule.on_output and rule.severity is not Severity.INFO)
         not_checked += [NotChecked(rule.code, rule.meaning, *facts.sink) for rule in unknown]
     not_checked += _in_use(facts, {one.code for one in not_checked})
     unread = _unread_state(facts)
@@ -144,7 +150,7 @@ def _unread_state(facts: Facts) -> NotChecked | None:
     if not unread.paths or facts.snapshot.holder is not None:
         # While a process writes, no damage is compared, whatever was read.
         return None
-    rule, count, files = checkpoint_damaged.RULE, len(unread.paths), unread.paths[:_UNREAD_SHOWN]
+    rule, count, files = number_line.checkpoint_damaged, len(unread.paths), unread.paths[:_UNREAD_SHOWN]
     kind = "on a remote store" if unread.verified_by_store else "without a checksum"
     more = f" and {count - len(files):,} more" if count > len(files) else ""
     reason = (
@@ -177,16 +183,16 @@ def _explained(found: Sequence[Diagnosed], facts: Facts) -> frozenset[str]:
     explained = {code for check in checks() if check.code in codes for code in check.explains}
     damaged = {item.path for item in facts.snapshot.damage}
     if damaged and damaged <= frozenset[str]().union(*(one.damage for one in found)):
-        explained.add(checkpoint_damaged.RULE.code)
+        explained.add(number_line.checkpoint_damaged.code)
     if any(one.finding.severity is Severity.STOP for one in found):
-        explained |= {rule.code for rule in RULES.all() if rule.when is When.IN_ORDER}
+        explained |= {rule.code for rule in RULES if rule.when is When.IN_ORDER}
     return frozenset(explained)
 
 
 def _of_number_line(facts: Facts) -> Iterator[Diagnosed]:
-    covers = {rule.code: rule.covers for rule in RULES.all()}
+    covers = {rule.code: rule.covers for rule in RULES}
     output_unknown = isinstance(facts.sink, Unknown) and not facts.recorded
-    on_output = {rule.code for rule in RULES.all() if rule.on_output}
+    on_output = {rule.code for rule in RULES if rule.on_output}
     for finding in findings(facts.snapshot):
         if output_unknown and finding.code in on_output:
             continue
@@ -245,4 +251,4 @@ def _urgency(one: Diagnosed) -> tuple[int, int, str]:
 @cache
 def change_texts() -> tuple[ChangeText, ...]:
     """All texts, by their codes."""
-    return tuple(sorted((text for group in _CHANGES.all() for text in group), key=lambda text: text.code))
+    return tuple(sorted(CHANGES, key=lambda text: text.code))

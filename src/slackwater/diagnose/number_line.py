@@ -11,12 +11,14 @@ from dataclasses import replace
 
 from slackwater.core.commands import application_words, code_words, write_code_command
 from slackwater.core.finding import Finding, Severity
-from slackwater.core.registry import Registry
 from slackwater.core.snapshot import Snapshot
-from slackwater.diagnose.rules.common.facts import as_possible
-from slackwater.diagnose.rules.common.rule import About, Rule, When
+from slackwater.diagnose.checks import number_line, output, stream
+from slackwater.diagnose.checks.common.rule import About, Rule, When
+from slackwater.diagnose.checks.common.snapshot import as_possible
 
-RULES: Registry[Rule] = Registry("slackwater.diagnose.rules", "RULE", "slackwater.rules")
+AREAS = (stream, number_line, output)
+_FOUND = (one for area in AREAS for one in vars(area).values() if isinstance(one, Rule))
+RULES = tuple(sorted(_FOUND, key=lambda rule: rule.code))
 
 
 def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
@@ -31,7 +33,7 @@ def stops(snapshot: Snapshot) -> tuple[Finding, ...]:
 
 def findings_about(snapshot: Snapshot, *subjects: About) -> tuple[Finding, ...]:
     """The findings about these subjects only, whatever else was found."""
-    rules = sorted((rule for rule in RULES.all() if rule.about in subjects), key=_order)
+    rules = sorted((rule for rule in RULES if rule.about in subjects), key=_order)
     return tuple(finding for rule in rules for finding in rule.find(snapshot))
 
 
@@ -51,7 +53,7 @@ def left_out(snapshot: Snapshot) -> tuple[Rule, ...]:
     """
     if snapshot.holder is None:
         return ()
-    compared = (rule for rule in RULES.all() if rule.when is not When.ALWAYS or rule.about == "marker")
+    compared = (rule for rule in RULES if rule.when is not When.ALWAYS or rule.about == "marker")
     about = {"last-run"} if snapshot.holder == "run" else set[About]()
     wrong = (rule for rule in compared if rule.severity is not Severity.INFO and rule.about not in about)
     return tuple(sorted(wrong, key=_order))
@@ -59,14 +61,14 @@ def left_out(snapshot: Snapshot) -> tuple[Rule, ...]:
 
 def codes_from_plan(found: Iterable[Finding]) -> tuple[str, ...]:
     """The codes of the findings that rest on the query's plan, as its last run recorded it."""
-    codes = {rule.code for rule in RULES.all() if rule.from_plan}
+    codes = {rule.code for rule in RULES if rule.from_plan}
     return tuple(finding.code for finding in found if finding.code in codes)
 
 
 def _found(snapshot: Snapshot) -> list[tuple[Rule, Finding]]:
     """What the rules find, in their order. Marks that are wrong or change meanwhile would give false findings."""
     comparable = snapshot.holder is None and snapshot.output.unmarked is None
-    rules = [rule for rule in RULES.all() if comparable or rule.when is When.ALWAYS]
+    rules = [rule for rule in RULES if comparable or rule.when is When.ALWAYS]
     found = list(_apply((rule for rule in rules if rule.when is not When.IN_ORDER), snapshot))
     if not any(finding.severity is Severity.STOP or finding.exit_code for _, finding in found):
         found += _apply((rule for rule in rules if rule.when is When.IN_ORDER), snapshot)

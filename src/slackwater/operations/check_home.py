@@ -10,9 +10,8 @@ from slackwater.core.commands import copy_again_command
 from slackwater.core.errors import Refused
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Owner
+from slackwater.diagnose.checks.stream import misplaced
 from slackwater.diagnose.refusal import refusal
-from slackwater.diagnose.rules.home_copied import RULE as COPIED
-from slackwater.diagnose.rules.home_moved import RULE as MOVED
 from slackwater.ledger.home.identity import (
     Place,
     ensure_identity,
@@ -41,7 +40,7 @@ def check_home(workspace: Workspace, consent: Consent, say: Callable[[str], None
     place = place_of(workspace.home, workspace.in_home)
     if place.place != "here":
         if consent != place.place:
-            raise refusal((MOVED if place.place == "moved" else COPIED).misplaced(place.was), "all")
+            raise refusal(misplaced(place.place, place.was), "all")
         if place.place == "copied":
             _refuse_links(workspace, place)
         # Also the ids and places of streams that only stream.json has are those of the original.

@@ -91,7 +91,7 @@ def record_refusal(ledger: Ledger, stream: str, error: BaseException) -> None:
     if (
         not isinstance(error, SlackwaterError)
         or isinstance(error, LeaseHeld)
-        or error.code in {rule.code for rule in RULES.all()}
+        or error.code in {rule.code for rule in RULES}
     ):
         return
     # Where the ledger fails, too, the error itself is what the user has to read.

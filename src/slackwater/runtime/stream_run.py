@@ -13,7 +13,7 @@ from slackwater.core.errors import SlackwaterError
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import WriteContext
 from slackwater.core.trigger import Trigger
-from slackwater.diagnose.rules.common.facts import FAILURES
+from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.ledger.lease.check import LeaseCheck
 from slackwater.runtime.before_start import check, claim_output, record_start, warnings_about
 from slackwater.runtime.drain import Drain

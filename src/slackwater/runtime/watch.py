@@ -19,8 +19,8 @@ from slackwater.core.errors import SlackwaterError
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.reference import reference_of
 from slackwater.core.state_programs import with_started
+from slackwater.diagnose.checks.stream import unfinished
 from slackwater.diagnose.refusal import refusal
-from slackwater.diagnose.rules.operation_unfinished import unfinished
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.located import record_move, stream_with
 from slackwater.ledger.recording.log_copier import LogCopier

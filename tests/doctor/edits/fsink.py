@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from slackwater.diagnose.checks.fsink.log_large import LIMIT
+from slackwater.diagnose.checks.sink import LIMIT
 from tests.doctor.cases import Case, output_in_place, write
 
 _LINE = (

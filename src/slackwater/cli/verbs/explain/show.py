@@ -19,10 +19,10 @@ from slackwater.core.errors import UsageError
 from slackwater.core.escaping import one_line
 from slackwater.diagnose.catalogue import CATALOGUE, Failure, How
 from slackwater.diagnose.causes import covering
+from slackwater.diagnose.checks.common.rule import FAILED, HEADINGS, Rule
+from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.diagnose.doctor import Documented, documented
 from slackwater.diagnose.error_texts import ERRORS
-from slackwater.diagnose.rules.common.facts import FAILURES
-from slackwater.diagnose.rules.common.rule import FAILED, HEADINGS, Rule
 from slackwater.diagnose.signs import SIGNS
 
 SCHEMA = "slackwater.explain/1"

@@ -21,7 +21,7 @@ from slackwater.core.action import Action, Inverse
 from slackwater.core.commands import undo_command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.records import UNDOING, OperationRecord
-from slackwater.diagnose.rules.operation_unfinished import unfinished
+from slackwater.diagnose.checks.stream import unfinished
 from slackwater.ledger.lease.view import view_of
 from slackwater.ledger.located import find_stream
 from slackwater.ledger.workspace import Workspace, open_workspace

@@ -23,9 +23,8 @@ from slackwater.core.errors import NotFound
 from slackwater.core.plan import Plan
 from slackwater.core.records import OperationRecord, StreamRecord
 from slackwater.core.staging_names import staging_path
+from slackwater.diagnose.checks.stream import in_progress, unfinished
 from slackwater.diagnose.refusal import refusal
-from slackwater.diagnose.rules.operation_running import in_progress
-from slackwater.diagnose.rules.operation_unfinished import unfinished
 from slackwater.ledger.lease.check import LeaseCheck
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.lease.lease import RUN

@@ -12,8 +12,8 @@ from slackwater.cli.common.console import err, out, prepare, print_json, say
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.records import OperationRecord, StreamRecord
+from slackwater.diagnose.checks.stream import unfinished
 from slackwater.diagnose.refusal import refusal
-from slackwater.diagnose.rules.operation_unfinished import unfinished
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.located import find_stream
 from slackwater.ledger.recording.snapshot import stream_id

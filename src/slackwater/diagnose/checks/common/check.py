@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 from slackwater.core.facts import Facts, Judged, SourceFacts, Unknown
 from slackwater.core.finding import Finding, Risk, Severity
-from slackwater.diagnose.rules.common.facts import as_possible
-from slackwater.diagnose.rules.common.rule import REFUSED, sections_of
+from slackwater.diagnose.checks.common.rule import REFUSED, meaning_of, sections_of
+from slackwater.diagnose.checks.common.snapshot import as_possible
 
 Certainty = Literal["certain", "likely", "possible"]
 Need = Literal[
@@ -21,9 +21,6 @@ Goal = Literal["resume", "rebuild", "replay", "backfill", "reset"]
 _SHAPES = Unknown("the query's sources are recorded by a run only, and none has recorded them")
 
 CODE = re.compile(r"SW-([A-Z]+)-([0-9]{3})")
-
-Case = TypeVar("Case", bound=NamedTuple)
-"""The few facts that one finding is made of: a named tuple of the check's module."""
 
 
 class Diagnosed(NamedTuple):
@@ -51,7 +48,7 @@ class NotChecked(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Check(Generic[Case]):
+class Check:
     """One finding of the catalogue. ``find`` yields a case for each place where it applies.
 
     ``text``, ``where``, ``expected``, ``found``, ``at_stake`` and ``advice`` are formatted with the case as ``it`` and
@@ -64,8 +61,6 @@ class Check(Generic[Case]):
 
     code: str
     severity: Severity
-    find: Callable[[Facts], Iterator[Case]]
-    doc: str | None
     text: str
     risk: Risk
     goal: Goal | None = None
@@ -74,13 +69,18 @@ class Check(Generic[Case]):
     expected: str | None = None
     found: str | None = None
     at_stake: str | None = None
-    next: Callable[[Facts, Case], str | None] | None = None
+    next: Callable[[Facts, Any], str | None] | None = None
     advice: str | None = None
     needs: tuple[Need, ...] = ()
     also: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
-    damage: Callable[[Case], Iterable[str]] | None = None
+    damage: Callable[[Any], Iterable[str]] | None = None
     refuses_start: bool = False
+    find: Callable[[Facts], Iterator[Any]] = lambda _: iter(())
+
+    def __call__(self, find: Callable[[Facts], Iterator[Any]]) -> Check:
+        """As a decorator: the check with the function that looks for it, whose docstring is its page."""
+        return replace(self, find=find)
 
     @property
     def covers(self) -> tuple[str, ...]:
@@ -92,13 +92,13 @@ class Check(Generic[Case]):
 
     @property
     def meaning(self) -> str:
-        """The first line of the docstring."""
-        return (self.doc or "").partition("\n")[0]
+        """The first paragraph of the docstring."""
+        return meaning_of(self.find)
 
     @property
     def sections(self) -> dict[str, str]:
         """The docstring's text by heading, each as one paragraph."""
-        return sections_of(self.doc)
+        return sections_of(self.find)
 
     def missing(self, facts: Facts) -> Unknown | None:
         """The first of the facts it needs that could not be gathered."""
@@ -120,7 +120,7 @@ class Check(Generic[Case]):
                 frozenset(self.damage(case)) if self.damage is not None else frozenset(),
             )
 
-    def _finding(self, facts: Facts, case: Case) -> Finding:
+    def _finding(self, facts: Facts, case: Any) -> Finding:
         command = self.next(facts, case) if self.next is not None and facts.recorded else None
         finding = Finding(
             self.code,
@@ -138,7 +138,7 @@ class Check(Generic[Case]):
         return as_possible(finding, facts.snapshot)
 
 
-def _formatted(template: str | None, facts: Facts, case: NamedTuple) -> str | None:
+def _formatted(template: str | None, facts: Facts, case: Any) -> str | None:
     """The text, ``None`` where the case leaves it empty."""
     return None if template is None else template.format(it=case, facts=facts) or None
 

@@ -1,1 +1,0 @@
-"""The type of a change's text."""

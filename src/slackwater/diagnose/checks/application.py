@@ -1,0 +1,104 @@
+"""How fast the batches of a query are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from slackwater.core.commands import command
+from slackwater.core.facts import Facts, Unknown
+from slackwater.core.finding import Severity
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.progress import Growing, lag_of, never_falls, with_rows
+
+_LAG_GROWS_BATCHES = 10
+
+
+@Check(
+    "SW-APP-010",
+    Severity.WARNING,
+    text="{it.after} rows wait in the sources after batch {it.last}, {it.before} after batch {it.first}: the batches "
+    "are slower than the rows that arrive",
+    risk="loss",
+    certainty="likely",
+    where="batches {it.first} to {it.last}",
+    expected="{it.before} rows or fewer",
+    found="{it.after} rows",
+    at_stake="the rows that the retention of the source removes before they are read",
+    next=lambda facts, _: command("status", facts.name),
+    advice="give the query more cores or fewer shuffle partitions, or raise the limit of its source",
+    needs=("history",),
+)
+def lag_grows(facts: Facts) -> Iterator[Growing]:
+    """A batch takes longer than its rows take to arrive.
+
+    What it finds: in ten recorded batches with rows, each left at least as many rows unread in the sources as the one
+    before, and the newest left more than it read, and twice as many as the first.
+    Why it matters: nothing is lost yet, but results are later with each batch, and once the source's retention removes
+    rows that were not read, they are in no result.
+    How to confirm: `slackwater status STREAM` shows the rows that are waiting now. A backlog that is read for the first
+    time is large, but does not grow.
+    What to do: give the query more cores or fewer shuffle partitions, merge small files, or raise a limit of its source
+    (maxOffsetsPerTrigger) that is lower than what arrives.
+    Is the remedy safe: yes. Sources, state and output stay as they are; the number of shuffle partitions of a query
+    with state is kept from its first batch on.
+    References: Structured Streaming Programming Guide, "Monitoring Streaming Queries"; `SourceProgress`
+    (`latestOffset`)
+    """
+    batches = with_rows(facts, _LAG_GROWS_BATCHES)
+    waiting = [rows for rows in map(lag_of, batches) if rows is not None]
+    if len(waiting) < _LAG_GROWS_BATCHES or not never_falls(waiting):
+        return
+    if waiting[-1] > max(2 * waiting[0], batches[-1].input_rows):
+        yield Growing(waiting[0], waiting[-1], batches[0].batch_id, batches[-1].batch_id)
+
+
+_SLOWER_THAN_TRIGGER_BATCHES = 10
+
+
+class Slow(NamedTuple):
+    """The number of long batches, the longest of them, and the first and the last of those that were looked at."""
+
+    batches: int
+    longest_ms: int
+    interval_ms: int
+    first: int
+    last: int
+
+
+@Check(
+    "SW-APP-012",
+    Severity.WARNING,
+    text="{it.batches} of the batches {it.first} to {it.last} took longer than the {it.interval_ms} ms of their "
+    "trigger",
+    risk="none",
+    where="batches {it.first} to {it.last}",
+    expected="{it.interval_ms} ms at most",
+    found="up to {it.longest_ms} ms",
+    next=lambda facts, _: command("ledger", facts.name),
+    advice="give the query more cores, limit how much a batch reads, or set a longer interval",
+    needs=("history",),
+)
+def slower_than_trigger(facts: Facts) -> Iterator[Slow]:
+    """Batches take longer than the interval of their trigger.
+
+    What it finds: of the ten newest recorded batches with rows, most took longer than the interval of the trigger that
+    their run was started with.
+    Why it matters: the next batch starts late and reads more. Results are older than the interval promises, and where
+    rows arrive faster than they are read, the backlog grows.
+    How to confirm: `slackwater ledger STREAM` shows how long each batch took, in the column `took`.
+    What to do: give the query more cores or fewer shuffle partitions, limit how much a batch reads
+    (maxOffsetsPerTrigger, maxFilesPerTrigger), or set a longer interval.
+    Is the remedy safe: yes. Sources, state and output stay as they are; the number of shuffle partitions of a query
+    with state is kept from its first batch on.
+    References: Structured Streaming Programming Guide, "Triggers"; `StreamingQueryProgress` (`durationMs`)
+    """
+    batches = with_rows(facts, _SLOWER_THAN_TRIGGER_BATCHES)
+    runs = {one.run for one in batches}
+    if isinstance(facts.history, Unknown) or len(runs) != 1:
+        return
+    interval_ms = next((run.trigger_ms for run in facts.history.runs if run.id in runs), None)
+    took = [one.durations_ms.get("triggerExecution", 0) for one in batches]
+    long = [one for one in took if interval_ms is not None and one > interval_ms]
+    if interval_ms is not None and 2 * len(long) > _SLOWER_THAN_TRIGGER_BATCHES:
+        yield Slow(len(long), max(long), interval_ms, batches[0].batch_id, batches[-1].batch_id)

@@ -1,0 +1,325 @@
+"""Changes of a query, of its settings and of its checkpoint that the files show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import NamedTuple
+
+from slackwater.core.commands import check_command
+from slackwater.core.facts import Facts, HistoryFacts, Judged, SourceFacts
+from slackwater.core.finding import Severity
+from slackwater.core.operator import JOIN
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.commands import rebuild
+from slackwater.diagnose.checks.common.settings import (
+    ABSENT,
+    JOIN_FORMAT,
+    PINNED,
+    PROVIDER,
+    newest_committed,
+    pinned_partitions,
+    settings_of,
+)
+
+_OLD = "1"
+
+
+class OldFormat(NamedTuple):
+    """The operator, and the batch that pins the version."""
+
+    operator: int
+    batch: int
+
+
+@Check(
+    "SW-CHG-011",
+    Severity.INFO,
+    text="the state of join {it.operator} has version 1, with which Spark refuses to continue an outer join",
+    risk="stuck",
+    goal="reset",
+    where="{facts.checkpoint.location}/offsets/{it.batch}",
+    expected="spark.sql.streaming.join.stateFormatVersion of 2 or later, if the join is an outer one",
+    found="1",
+)
+def join_format_1(facts: Facts) -> Iterator[OldFormat]:
+    """The state of a join has the old format.
+
+    What it finds: the newest batch pins version 1 of the state of joins, and an operator has the stores of a join.
+    Why it matters: with this version rows of an outer join were lost or written twice (SPARK-26154). Spark refuses to
+    continue an outer join with it, at every start; an inner join is not concerned.
+    How to confirm: `slackwater inspect STREAM` lists the pinned settings; the code shows the type of the join.
+    What to do: for an outer join `slackwater plan reset STREAM`: the new checkpoint pins the newer version.
+    Is the remedy safe: the reset keeps the old output for the undo. The version must not be edited in `offsets/`: the
+    values in the state have another form.
+    References: SPARK-26154
+    """
+    if settings_of(facts.checkpoint.newest_offset).get(JOIN_FORMAT) != _OLD:
+        return
+    for operator in facts.checkpoint.report.operators:
+        if operator.name == JOIN:
+            yield OldFormat(operator.id, facts.checkpoint.planned)
+
+
+_LOST_FILE = 1
+"""One missing version may also be one lost file."""
+
+
+class Stopped(NamedTuple):
+    """An operator, the batch at which its state ends, and the newest committed batch."""
+
+    operator: int
+    last: int
+    committed: int
+
+
+@Check(
+    "SW-CHG-007",
+    Severity.STOP,
+    text="the state of operator {it.operator} ends at batch {it.last}, and batches up to {it.committed} were committed "
+    "without it",
+    risk="wrong",
+    goal="rebuild",
+    certainty="likely",
+    where="{facts.checkpoint.location}/state/{it.operator}",
+    expected="state of batch {it.committed}",
+    found="state up to batch {it.last}",
+    next=rebuild,
+    advice="compare the code with the one that ran before batch {it.last}: was a stateful operator removed, or state/ "
+    "restored from an older copy?",
+)
+def operator_without_state(facts: Facts) -> Iterator[Stopped]:
+    """A stateful operator has stopped keeping state.
+
+    What it finds: all state of an operator ends at the same older version, while later batches were committed.
+    Why it matters: the query ran without the operator since then, which Spark before 4.0 accepts silently. With the
+    operator back, its state lacks the rows of these batches; Spark fails, or counts from old state.
+    How to confirm: `slackwater inspect STREAM --operators` shows the versions of each operator.
+    What to do: compare the code with `slackwater check FILE`; for the query with the operator, `slackwater plan rebuild
+    STREAM` computes its state again. For one without it, plan a reset, which starts with a new checkpoint.
+    Is the remedy safe: yes; the plans keep the old checkpoint. To copy newer state of another operator into the folder,
+    or an empty file, gives wrong results.
+    References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
+    """
+    checkpoint = facts.checkpoint
+    for operator, partitions in sorted(checkpoint.inventory.stores.items()):
+        stores = [held for stores in partitions.values() for held in stores.values()]
+        newest = {held.newest for held in stores}
+        if len(newest) != 1 or any(held.newest != held.newest_loadable for held in stores):
+            continue
+        (version,) = newest
+        if 0 < version < checkpoint.committed + 1 - _LOST_FILE:
+            yield Stopped(operator, version - 1, checkpoint.committed)
+
+
+_SINGLE = (0,)
+
+
+class PartitionsEditedEdited(NamedTuple):
+    """An operator, the number that is pinned, and the number of partitions with the state of the newest batch."""
+
+    operator: int
+    pinned: int
+    present: int
+    batch: int
+
+
+@Check(
+    "SW-CHG-008",
+    Severity.STOP,
+    text="batch {it.batch} pins {it.pinned} shuffle partitions, and operator {it.operator} has its state in "
+    "{it.present}: keys would be looked for in the wrong partitions",
+    risk="wrong",
+    goal="rebuild",
+    where="{facts.checkpoint.location}/offsets/{it.batch}",
+    expected="spark.sql.shuffle.partitions of {it.present}",
+    found="{it.pinned}",
+    next=rebuild,
+    advice="restore offsets/{it.batch} from a copy of the checkpoint",
+)
+def partitions_edited(facts: Facts) -> Iterator[PartitionsEditedEdited]:
+    """The number of state partitions is not the pinned one.
+
+    What it finds: the newest committed batch pins another number of shuffle partitions than its state has.
+    Why it matters: rows are assigned to partitions of state by this number. With a lower one Spark leaves whole
+    partitions of state out, silently, and looks for keys in the wrong ones; with a higher one it fails with "1.delta
+    does not exist".
+    How to confirm: compare the setting with the partitions in `slackwater inspect STREAM --operators`.
+    What to do: `slackwater plan rebuild STREAM` recomputes the state. Or restore the entry from a copy of the
+    checkpoint.
+    Is the remedy safe: yes; the output is not touched. The number in `offsets/` must never be edited: Spark ignores the
+    session's value on purpose, and Spark 4.2 and later can repartition the state offline.
+    References: SPARK-19873; Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes
+    """
+    checkpoint = facts.checkpoint
+    pinned = pinned_partitions(newest_committed(checkpoint))
+    if pinned is None:
+        return
+    version = checkpoint.committed + 1
+    for operator, partitions in sorted(checkpoint.inventory.stores.items()):
+        # An offline repartition leaves the old partitions, without the versions after it.
+        current = {
+            number for number, stores in partitions.items() if any(version in one.loadable for one in stores.values())
+        }
+        if tuple(current) == _SINGLE or current != set(range(len(current))) or len(current) == pinned:
+            continue
+        if len(current) > pinned or set(partitions) == current:
+            yield PartitionsEditedEdited(operator, pinned, len(current), checkpoint.committed)
+
+
+_FORMS = {"HDFSBackedStateStoreProvider": "hdfs", "RocksDBStateStoreProvider": "rocksdb"}
+
+
+class ProviderEditedEdited(NamedTuple):
+    """The newest batch, the class that it pins, and the form of the files."""
+
+    batch: int
+    pinned: str
+    files: str
+
+
+@Check(
+    "SW-CHG-009",
+    Severity.STOP,
+    text="batch {it.batch} pins {it.pinned}, and the files of the state are those of the {it.files} provider",
+    risk="stuck",
+    goal="rebuild",
+    where="{facts.checkpoint.location}/offsets/{it.batch}",
+    expected="the provider of the files in state/: {it.files}",
+    found="{it.pinned}",
+    next=rebuild,
+    advice="restore offsets/{it.batch} from a copy of the checkpoint",
+)
+def provider_edited(facts: Facts) -> Iterator[ProviderEditedEdited]:
+    """The state store provider is not the pinned one.
+
+    What it finds: the newest batch pins a state store provider whose files are of another form than those in `state/`.
+    Why it matters: Spark reads the state with the pinned provider, finds no file of its form, and fails with a message
+    about a missing file, at every start.
+    How to confirm: compare the setting with the provider in `slackwater inspect STREAM --operators`.
+    What to do: restore the entry in `offsets/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`.
+    Is the remedy safe: yes; the output is not touched. A provider is never changed by an edit of `offsets/`: the state
+    has to be computed again.
+    References: SPARK-34198; Structured Streaming Programming Guide, "State Store"
+    """
+    checkpoint = facts.checkpoint
+    pinned = settings_of(checkpoint.newest_offset).get(PROVIDER, "").rpartition(".")[2]
+    found = {held.provider for _, _, _, held in checkpoint.inventory.each()} - {None}
+    if pinned in _FORMS and found and _FORMS[pinned] not in found:
+        yield ProviderEditedEdited(checkpoint.planned, pinned, " and ".join(sorted(str(one) for one in found)))
+
+
+class Ignored(NamedTuple):
+    """The setting, the value of the session, the value that Spark uses, the newest batch, and why Spark uses it."""
+
+    setting: str
+    asked: str
+    used: str
+    batch: int
+    why: str
+
+
+def _asked(facts: Facts) -> Mapping[str, str]:
+    """What the session of the code has; without code what the last run was given."""
+    if isinstance(facts.code, Judged):
+        return facts.code.settings
+    if isinstance(facts.history, HistoryFacts) and facts.history.runs:
+        return facts.history.runs[0].settings or {}
+    return {}
+
+
+@Check(
+    "SW-CHG-010",
+    Severity.INFO,
+    text="{it.setting} is {it.asked} in the session, and Spark uses {it.used}, {it.why}",
+    risk="none",
+    where="{facts.checkpoint.location}/offsets/{it.batch}",
+    expected="{it.asked}",
+    found="{it.used}",
+    needs=("settings",),
+    also=("CHG-08", "CHG-09"),
+)
+def session_setting_ignored(facts: Facts) -> Iterator[Ignored]:
+    """A setting of the session has no effect on this checkpoint.
+
+    What it finds: the session of `--pipeline`, else the last run, has another value of a setting than the newest batch
+    pins; or than Spark uses for a checkpoint that does not pin it, as one of an older release.
+    Why it matters: Spark uses the value of the checkpoint, and only logs a warning. Whoever changed the setting may
+    rely on the other.
+    How to confirm: `slackwater inspect STREAM` lists the pinned settings.
+    What to do: set the session to the pinned value; or start with a new checkpoint, `slackwater plan reset STREAM`,
+    which pins the new one.
+    Is the remedy safe: the first changes nothing. The value must not be edited in `offsets/`: the state was made with
+    the pinned one.
+    References: SPARK-19873; Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes
+    """
+    batch, entry = facts.checkpoint.planned, facts.checkpoint.newest_offset
+    if entry is None or entry.metadata is None:
+        return
+    asked, pinned = _asked(facts), settings_of(entry)
+    for setting in PINNED:
+        used = pinned.get(setting, ABSENT.get(setting))
+        if used is not None and asked.get(setting, used) != used:
+            why = f"which batch {batch} pins" if setting in pinned else f"as batch {batch} does not pin it"
+            yield Ignored(setting, asked[setting], used, batch, why)
+
+
+class Swapped(NamedTuple):
+    """Two sources, and what each of them read at first."""
+
+    one: str
+    other: str
+    one_read: str
+    other_read: str
+
+
+def _places(source: SourceFacts) -> tuple[frozenset[str], frozenset[str]]:
+    """The folders of the files in the oldest and in the newest entry of the source's log."""
+    files = source.log.entries if source.log is not None else ()
+    if not files:
+        return frozenset(), frozenset()
+    entries = [file.log_offset for file in files]
+    first, last = min(entries), max(entries)
+    return (
+        frozenset(_folder(file.path) for file in files if file.log_offset == first),
+        frozenset(_folder(file.path) for file in files if file.log_offset == last),
+    )
+
+
+def _folder(path: str) -> str:
+    """The folder of a file, without the folders of partitions (``key=value``)."""
+    parts = path.split("/")[:-1]
+    while parts and "=" in parts[-1]:
+        parts.pop()
+    return "/".join(parts)
+
+
+@Check(
+    "SW-CHG-002",
+    Severity.WARNING,
+    text="sources {it.one} and {it.other} have changed places: each continues at the position of the other",
+    risk="duplicate",
+    certainty="likely",
+    where="{facts.checkpoint.location}/sources/{it.one}",
+    expected="files in {it.one_read}",
+    found="files in {it.other_read}",
+    next=lambda facts, _: check_command(facts.snapshot.stream),
+    advice="swap the sources back in the code before the query is started again",
+)
+def sources_swapped(facts: Facts) -> Iterator[Swapped]:
+    """Two sources have changed places.
+
+    What it finds: one source of the checkpoint now reads what another one read before, and the other way round.
+    Why it matters: Spark keeps positions by the number of a source. Swapped in the code, as in a union written the
+    other way round, each source continues at the position of the other: files are read a second time, and rows are left
+    out.
+    How to confirm: `slackwater inspect STREAM` shows the sources; compare the first and the last entry of both logs.
+    What to do: swap the sources back in the code, and compare it with `slackwater check FILE` before it starts.
+    Is the remedy safe: it stops further damage. Rows that were read twice since are in the output: process the batches
+    since the swap again, with `slackwater plan replay STREAM --from batch:N`.
+    References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
+    """
+    for one, other in combinations(facts.sources, 2):
+        (first, last), (other_first, other_last) = _places(one), _places(other)
+        if first and other_first and first.isdisjoint(other_first) and (first, other_first) == (other_last, last):
+            yield Swapped(one.name, other.name, min(first), min(other_first))

@@ -1,1 +1,0 @@
-"""Changes of a query between two starts, as far as the files of its checkpoint show them."""

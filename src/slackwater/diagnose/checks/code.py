@@ -1,0 +1,331 @@
+"""Changes of the code of a query: what each does to kept state, and what makes the output right.
+
+The modules ``*_changes`` and ``function_changes`` find them, by comparing two programs or a program and a checkpoint.
+"""
+
+from __future__ import annotations
+
+from slackwater.core.verdict import Effect
+from slackwater.diagnose.checks.common.change import AGGREGATE, FUNCTION, JOIN, ChangeText
+
+CHANGES = (
+    ChangeText(
+        "sources-changed",
+        "The query reads other sources.",
+        "the number of sources differs, or a source is of another kind or reads another path, topic or table.",
+        "Spark keeps positions by the number of a source, without its name. Another number of sources is refused; "
+        "another source gets the position of the old one, and reads rows again or leaves them out. Topics that are "
+        "added or removed are allowed: what is read from here on is of other places.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        in_files=True,
+    ),
+    ChangeText(
+        "sources-reordered",
+        "The sources are in another order.",
+        "the query has the same sources in another order, as in a union written the other way round.",
+        "Spark keeps positions by the number of a source: each source continues at the position of another one, and "
+        "Spark does not compare them.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        acceptable=False,
+        in_files=True,
+    ),
+    ChangeText(
+        "source-format-changed",
+        "A source reads its files in another format.",
+        "a file source reads the same path with another format, such as JSON instead of CSV.",
+        "files that were planned and not processed are read in the new format; rows of the state came from the old "
+        "one.",
+        Effect.CHANGES_ROWS,
+        None,
+        stateless=True,
+    ),
+    ChangeText(
+        "source-options-changed",
+        "An option of a source was changed.",
+        "an option that decides which rows a source reads, or how it parses them, has another value. Rate limits "
+        "and options of the client are not compared.",
+        "rows of the kept state were read with the old value. A query without state continues with the new one. "
+        "fileNameOnly decides which files count as read: with it files of one name in two folders are one file, and "
+        "the rows of one are left out; without it files that were moved are read again.",
+        Effect.CHANGES_ROWS,
+        stateless=True,
+    ),
+    ChangeText(
+        "start-position-ignored",
+        "The start position of a source was changed, and has no effect.",
+        "an option that says where a new query starts, such as startingOffsets or startingVersion, has another value.",
+        "Spark uses it for a new checkpoint only, and ignores it silently where the checkpoint has a position. To read "
+        "older rows again, or to leave rows out, the position has to be set.",
+        Effect.COMPATIBLE,
+        None,
+        stateless=True,
+        covers=("KAFKA-07",),
+    ),
+    ChangeText(
+        "source-schema-changed",
+        "A column of a source has another type.",
+        "the schema of a source has another type for a column that both versions of the query have.",
+        "Spark compares the types of keys and values in the state with those of the query, and refuses others. A "
+        "column that the state does not have only changes rows from here on.",
+    ),
+    ChangeText(
+        "operators-changed",
+        "A stateful operator was added, removed, replaced or moved.",
+        "the query has other operators with state, or the same ones in another order.",
+        "Spark keeps state by the number of an operator. Spark 4 refuses another name for a number; Spark 3.5 reads "
+        "the state of one operator as that of another, and can drop all rows silently.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        acceptable=False,
+        in_files=True,
+    ),
+    ChangeText(
+        "keys-changed",
+        "An aggregation or a function with state groups by other keys.",
+        "the grouping keys differ in number, expression, type or order.",
+        "with other types Spark refuses the state. With the same types it reads it: groups of the old keys are "
+        "never found again, and new groups start from nothing. Of the new groups a rebuild has those that it reads "
+        "again.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        in_files=True,
+    ),
+    ChangeText(
+        "aggregates-changed",
+        "An aggregation computes other aggregates.",
+        "the aggregate functions differ in number, function, argument, type or order.",
+        "the state has the intermediate values of the old ones. Where their types agree Spark continues with them: "
+        "a count can become a sum, without an error.",
+        only_with=AGGREGATE,
+    ),
+    ChangeText(
+        "dedup-keys-changed",
+        "A deduplication compares other columns.",
+        "the columns of dropDuplicates differ in number, expression, type or order.",
+        "the state has the values of the old columns: Spark refuses other types; with the same types it takes rows "
+        "for duplicates of others, or writes duplicates.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        in_files=True,
+    ),
+    ChangeText(
+        "dedup-kind-changed",
+        "A deduplication became the other kind.",
+        "dropDuplicates became dropDuplicatesWithinWatermark, or the other way round.",
+        "they keep different state, and Spark refuses one for the other. State within the watermark depends on the "
+        "order of the rows and cannot be computed again.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        acceptable=False,
+        only_with=frozenset({"deduplicate", "deduplicate-within-watermark"}),
+    ),
+    ChangeText(
+        "limit-changed",
+        "A limit is another one.",
+        "the number of a limit differs.",
+        "the state has the number of rows that passed. Rows beyond the old limit were dropped and do not come back.",
+        Effect.CHANGES_ROWS,
+        None,
+        only_with=frozenset({"limit"}),
+    ),
+    ChangeText(
+        "state-schema-changed",
+        "A function with state declares other state.",
+        "the schema of the state differs, or the init() of a processor that declares its variables has changed.",
+        "Spark compares the types of the state, and refuses others. With the same types the fields are read by "
+        "position.",
+        only_with=FUNCTION,
+    ),
+    ChangeText(
+        "function-changed",
+        "A function that state depends on has changed.",
+        "the text of a Python function, or of what it reaches, differs, or a value that it takes with it: of a "
+        "variable of a module or a function around it, a default, an argument of a partial, what an object or a class "
+        "has, a broadcast variable. An operator with state uses it. Of values only digests are recorded, of secrets "
+        "nothing.",
+        "rows of the kept state were computed by the old function.",
+        Effect.CHANGES_ROWS,
+    ),
+    ChangeText(
+        "environment-changed",
+        "What a function that state depends on gets from its process has changed.",
+        "the time zone of the process, an environment variable that the function names, or a setting "
+        "`spark.executorEnv.*` differs. Of values only digests are recorded, of secrets nothing. Another version of "
+        "Python or of a library that the function uses, or another encoding of the locale, is a note.",
+        "rows of the kept state were computed with the old values. Those of variables and of the process's time zone "
+        "are not set again for a replay: it computes with the present ones.",
+        Effect.CHANGES_ROWS,
+    ),
+    ChangeText(
+        "input-changed",
+        "The rows that reach an operator with state come from elsewhere.",
+        "the source, a union, an operator below, or a step that makes rows of others, such as explode, differs.",
+        "rows of the kept state were made the old way.",
+    ),
+    ChangeText(
+        "input-columns-changed",
+        "A function with state is called with other columns.",
+        "a column was removed, or is another expression.",
+        "the function computed the kept state from the old columns. A column more changes nothing for it.",
+        Effect.CHANGES_ROWS,
+        only_with=FUNCTION,
+    ),
+    ChangeText(
+        "filter-before-state-changed",
+        "A filter before an operator with state was added, removed or changed.",
+        "the conditions that rows pass before an operator with state differ.",
+        "rows of the kept state passed the old filter. Spark's guide allows the change.",
+        Effect.CHANGES_ROWS,
+    ),
+    ChangeText(
+        "join-type-changed",
+        "A stream-stream join is of another type.",
+        "the join is inner, left, right, full or semi, and was another one.",
+        "an outer join keeps which rows have matched. Spark 4.3 can accept the state of another type silently: rows "
+        "without a match are then missing, or written although they had one.",
+        acceptable=False,
+        only_with=JOIN,
+    ),
+    ChangeText(
+        "join-keys-changed",
+        "A stream-stream join compares other columns for equality.",
+        "the equality conditions of the join differ.",
+        "rows of the state are stored by the old keys: Spark refuses other types; with the same types kept rows are "
+        "not found by the new keys.",
+        only_with=JOIN,
+    ),
+    ChangeText(
+        "join-condition-changed",
+        "A stream-stream join has another condition besides equality.",
+        "a condition such as a bound on times was added, removed or changed.",
+        "the old condition decided which rows of the state were dropped, and which matches were written.",
+        only_with=JOIN,
+    ),
+    ChangeText(
+        "join-columns-changed",
+        "A stream-stream join keeps other columns of a side.",
+        "the rows that the join keeps of one side have other columns, types or order.",
+        "the state has rows of the old form. Spark refuses other types, and reads the same types by position.",
+        only_with=JOIN,
+    ),
+    ChangeText(
+        "join-sides-swapped",
+        "The sides of a stream-stream join are swapped.",
+        "each side of the join is what the other one was.",
+        "Spark keeps the rows of each side, and the position of its source, by its number: the kept rows of one "
+        "side would be those of the other.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        only_with=JOIN,
+    ),
+    ChangeText(
+        "window-changed",
+        "A window has another length, slide, offset or time column.",
+        "a window of an aggregation is another one. Where the program of the old query is not recorded, only the "
+        "lengths are compared, if they are.",
+        "the type of the key is the same, so that Spark reads the state: old and new windows exist side by side, "
+        "and those between are absent or doubled in the output. In complete mode the whole result is written again.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        only_with=AGGREGATE,
+    ),
+    ChangeText(
+        "window-kind-changed",
+        "A window became a session, or a session a window.",
+        "the query groups by sessions where it grouped by windows of a fixed length, or the other way round.",
+        "the state of sessions has another layout, which Spark cannot read. Windows that were written stay in the "
+        "output.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        acceptable=False,
+        only_with=AGGREGATE,
+    ),
+    ChangeText(
+        "session-gap-changed",
+        "The gap of a session window is another one.",
+        "the gap of the sessions differs.",
+        "sessions of the state were closed or merged by the old gap, and those that were written cannot be merged "
+        "again.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        only_with=AGGREGATE,
+    ),
+    ChangeText(
+        "watermark-added",
+        "A watermark was added.",
+        "rows that reach an operator with state pass a withWatermark that they did not pass before.",
+        "rows that the watermark would have dropped as late are in the state. The watermark starts at the epoch.",
+        Effect.CHANGES_ROWS,
+    ),
+    ChangeText(
+        "watermark-removed",
+        "A watermark was removed.",
+        "rows that reach an operator with state no longer pass a withWatermark.",
+        "state is never removed again, and late rows start groups again that were dropped and written before.",
+    ),
+    ChangeText(
+        "watermark-column-changed",
+        "The watermark is of another column.",
+        "withWatermark names another column, or an expression of another one.",
+        "the recorded watermark is a time of the old column, and the new one continues from it: rows count as late, "
+        "or state is dropped, by times that have nothing to do with each other.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+    ),
+    ChangeText(
+        "watermark-delay-changed",
+        "The delay of a watermark is another one.",
+        "withWatermark has another delay.",
+        "a watermark never goes back. With a longer delay it stays where it is until the delay has passed, "
+        "and windows that the old delay has closed stay closed, which `run` says, too; with a shorter one windows "
+        "close at once, and rows that it would have dropped as late are in the state.",
+        Effect.CHANGES_ROWS,
+        None,
+    ),
+    ChangeText(
+        "time-zone-changed",
+        "The session's time zone is another one.",
+        "`spark.sql.session.timeZone` differs, and a source parses times without a zone or a function may use it.",
+        "such times in rows of the kept state were read in the old zone. A rebuild keeps the zone of each run.",
+        Effect.CHANGES_ROWS,
+        None,
+    ),
+    ChangeText(
+        "timeout-changed",
+        "The timeout or the time mode of a function with state is another one.",
+        "the function with state has another timeout or time mode.",
+        "timeouts of the state were set by the old mode. Between no timeout and one the layout of the state "
+        "differs, and Spark refuses it.",
+        only_with=FUNCTION,
+    ),
+    ChangeText(
+        "output-mode-changed",
+        "The output mode is another one.",
+        "the query writes in append, update or complete mode, and wrote in another one.",
+        "the mode is in no checkpoint. With an aggregation groups that were written while they were open are "
+        "written again, or groups that get no further row are never written. Without one the rows are the same.",
+        Effect.NOT_RESTORABLE,
+        "reset",
+        only_with=AGGREGATE,
+    ),
+    ChangeText(
+        "output-changed",
+        "The rows are computed in another way after the last operator with state.",
+        "a filter, a column or a function after the state differs, or the function that writes the rows, or the query "
+        "has no state.",
+        "Spark's guide allows it. An interrupted batch runs again with the new code.",
+        Effect.COMPATIBLE,
+        None,
+    ),
+    ChangeText(
+        "output-schema-changed",
+        "The output has other columns.",
+        "the names or types of the output's columns differ.",
+        "Spark's file sink takes any columns, so that its files differ then; a table refuses what its schema does "
+        "not allow, and the sink says so before the query starts.",
+        Effect.COMPATIBLE,
+        None,
+    ),
+)

@@ -1,0 +1,173 @@
+"""Delta tables as source and as output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from slackwater.core.commands import reset_command
+from slackwater.core.facts import Facts, Unknown
+from slackwater.core.finding import Severity
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.commands import move_checkpoint_away
+from slackwater.diagnose.checks.kafka import Lacking, with_problem
+from slackwater.diagnose.checks.sink import only_other_application
+
+
+@Check(
+    "SW-DELTA-006",
+    Severity.STOP,
+    text="the log of the table that source {it.source} reads lacks {it.records} versions after the position of the "
+    "stream",
+    risk="loss",
+    goal="reset",
+    where="{it.place}",
+    expected="{it.expected}",
+    found="{it.found}",
+    at_stake="the rows of {it.records} versions",
+    next=lambda facts, _: reset_command(facts.snapshot),
+    advice="the table itself has their rows, unless they were deleted: it is processed whole, and replaces the output",
+    needs=("positions",),
+)
+def log_cleaned(facts: Facts) -> Iterator[Lacking]:
+    """The log of the source table starts after the position of the stream.
+
+    What it finds: the version at which the stream continues is older than the oldest entry in `_delta_log`.
+    Why it matters: what these versions added is unknown to the stream. Delta fails with
+    DELTA_MISSING_FILES_UNEXPECTED_VERSION. With `failOnDataLoss=false` a restart fails, too, where the last batch that
+    was read is among them (DELTA_STREAMING_TRAILING_COMMIT_MISSING); else their rows are left out silently.
+    How to confirm: list `_delta_log` below the table; `slackwater inspect STREAM` shows the version.
+    What to do: process the table whole, as it is now, into a new output, which then replaces the old one: `slackwater
+    plan reset STREAM --from earliest`. The table still has the rows of the missing versions, unless they were deleted
+    from it.
+    Is the remedy safe: yes, if no row was deleted from the table or updated in it; the undo restores the old output. To
+    set `failOnDataLoss` to false loses the rows.
+    References: Delta Lake documentation, "Table streaming reads and writes", property delta.logRetentionDuration
+    """
+    yield from with_problem("versions-cleaned")(facts)
+
+
+@Check(
+    "SW-DELTA-005",
+    Severity.STOP,
+    text="the Delta table that source {it.source} reads was created again: the position belongs to another table",
+    risk="stuck",
+    goal="reset",
+    where="{it.place}",
+    expected="{it.expected}",
+    found="{it.found}",
+    next=lambda facts, _: reset_command(facts.snapshot),
+    advice="restore the old table; otherwise the new one is processed whole, and replaces the output: if it has new "
+    "rows only, add --output keep to the reset",
+    needs=("positions",),
+    refuses_start=True,
+)
+def table_replaced(facts: Facts) -> Iterator[Lacking]:
+    """The source table was created again.
+
+    What it finds: the position of the stream names another table id than the Delta table at the recorded path has.
+    Why it matters: versions of the new table have nothing to do with those that were read. Delta refuses to continue
+    with DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE, at every start.
+    How to confirm: compare the id in `slackwater inspect STREAM` with `DESCRIBE DETAIL` of the table.
+    What to do: restore the old table; or, if the new one has all rows, process it whole into a new output, which then
+    replaces the old one: `slackwater plan reset STREAM --from earliest`. If it has new rows only, add `--output keep`.
+    Is the remedy safe: a reset that replaces the output has the rows of the new table and no others; the undo restores
+    the old output. With `--output keep` rows that were copied into the new table are in the output twice.
+    References: Delta Lake documentation, "Table streaming reads and writes"
+    """
+    yield from with_problem("table-replaced")(facts)
+
+
+class Ahead(NamedTuple):
+    """The application id, its newest number, and the next batch; ``set_aside``: how to begin with a new checkpoint."""
+
+    application: str
+    newest: int
+    batch: int
+    set_aside: str
+
+
+@Check(
+    "SW-DELTA-001",
+    Severity.STOP,
+    text="the table has transactions of {it.application} up to {it.newest}: a batch function that writes with this "
+    "txnAppId skips batches {it.batch} to {it.newest} silently",
+    risk="skip",
+    goal="backfill",
+    certainty="likely",
+    where="{facts.sink.seen.location}",
+    expected="transactions below {it.batch}",
+    found="{it.newest}",
+    advice="give the batch function a new txnAppId; if the checkpoint is newer than the transactions, none of its "
+    "batches has written anything; then start the query where this one started, after {it.set_aside}",
+    needs=("sink",),
+)
+def transaction_ahead(facts: Facts) -> Iterator[Ahead]:
+    """The output has transactions of another application that are ahead of the checkpoint.
+
+    What it finds: the only transactions in the log of the Delta table belong to an application id that is not the
+    query's own, and their number is not below the next batch of the checkpoint.
+    Why it matters: a batch function that passes this id as `txnAppId` to Delta writes nothing until its batches have
+    passed that number. A new checkpoint, which counts from 0, with the old id leads there. Delta reports nothing.
+    How to confirm: look for `txn` in the newest entries of `_delta_log`, and for `txnAppId` in the batch function.
+    What to do: if the checkpoint is newer than the transactions, none of its batches has written anything: give the
+    function a new `txnAppId`, move the checkpoint away, and start the query where this one started. If the checkpoint
+    was restored from a backup, the batches before the next one are in the table: give the function a new `txnAppId`,
+    delete the rows of the batches after it from the table, and continue.
+    Is the remedy safe: yes, if the new id belongs to the new checkpoint alone: with a new id for the old checkpoint an
+    interrupted batch is written twice.
+    References: Delta Lake documentation, "Idempotent table writes in foreachBatch"
+    """
+    # An id with the form of a query id is that of a sink which takes it from the query (SW-LOG-014).
+    other = only_other_application(facts)
+    if other is not None and not other.is_query and other.newest >= facts.marks.next_batch:
+        yield Ahead(other.id, other.newest, facts.marks.next_batch, move_checkpoint_away(facts.checkpoint))
+
+
+class Forgotten(NamedTuple):
+    """The query id, and the batch that runs again."""
+
+    query_id: str
+    batch: int
+
+
+@Check(
+    "SW-DELTA-004",
+    Severity.WARNING,
+    text="batch {it.batch} will run again, and the output has no transaction of query {it.query_id}: if the batch was "
+    "written before, its rows are written a second time",
+    risk="duplicate",
+    goal="resume",
+    certainty="possible",
+    where="{facts.sink.seen.location}",
+    expected="a transaction of query {it.query_id}",
+    found="none",
+    at_stake="the rows of batch {it.batch}",
+    advice="compare the newest rows of the output with the range of batch {it.batch}, and delete those that are there, "
+    "before the query is started",
+    needs=("sink",),
+)
+def transaction_expired(facts: Facts) -> Iterator[Forgotten]:
+    """The output does not know the batch that runs again.
+
+    What it finds: the next batch is planned and will run again, and the log of the output has no transaction of the
+    query: it has expired, or the batch function writes without one.
+    Why it matters: Delta's and Iceberg's own sinks skip a batch that their log shows. A transaction that was removed,
+    by `delta.setTransactionRetentionDuration` or with the snapshots that expired, shows nothing: the batch is written
+    again.
+    How to confirm: look for `txn` with the query id in `_delta_log`, and in the history of the table for the time of
+    the batch.
+    What to do: compare the newest rows of the output with the range of the batch, which `slackwater inspect LOCATION`
+    shows, before the query is started; delete the rows that are there already.
+    Is the remedy safe: yes, if only rows of this batch are deleted. To delete the checkpoint instead writes all rows
+    again.
+    References: Delta Lake documentation, "Idempotent table writes in foreachBatch"
+    """
+    # A single other application is SW-LOG-014 or SW-DELTA-001.
+    checkpoint, query_id = facts.checkpoint, facts.checkpoint.report.query_id
+    if isinstance(facts.sink, Unknown) or facts.sink.transactions is None or query_id is None:
+        return
+    if checkpoint.committed < 0 or not checkpoint.marks.next_is_planned or query_id in facts.sink.transactions:
+        return
+    if only_other_application(facts) is None:
+        yield Forgotten(query_id, facts.marks.next_batch)

@@ -1,1 +1,0 @@
-"""Delta tables, as a source and as the target of a batch function."""

@@ -1,0 +1,266 @@
+"""The log in which a file source keeps the files that it has read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from slackwater.core.facts import Facts, SourceFacts
+from slackwater.core.finding import Severity
+from slackwater.core.holes import holes
+from slackwater.core.units import counted
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.commands import rebuild
+from slackwater.diagnose.checks.common.logs import strays_in_sources
+from slackwater.sources import kind_of
+
+
+def last_entry(offset: str | None) -> int | None:
+    """The newest entry of the source's log that an offset covers; ``None`` for a source that lists no files."""
+    kind = kind_of(offset, {})
+    return kind.cut_entry(offset) if kind.reads_files and offset is not None else None
+
+
+def range_of_newest(facts: Facts, source: SourceFacts) -> range:
+    """The entries that the newest batch in ``offsets/`` reads: Spark plans that batch again at each start."""
+    before = facts.checkpoint.offset_before
+    starts = {one.source: one.text for one in before.offsets} if before is not None else {}
+    first, last = last_entry(starts.get(source.name)), last_entry(source.end)
+    if last is None:
+        return range(0)
+    return range((-1 if first is None else first) + 1, last + 1)
+
+
+def entries_text(runs: Sequence[range]) -> str:
+    """Runs of entries for people: "entry 5", "entries 5 to 7", "entries 5, 9 to 11"."""
+    shown = ", ".join(str(run[0]) if run[0] == run[-1] else f"{run[0]} to {run[-1]}" for run in runs)
+    return f"entry {shown}" if shown.isdigit() else f"entries {shown}"
+
+
+class Differ(NamedTuple):
+    """A source, the newest of its entries that differ, the newest compacted one, and how many differ."""
+
+    path: str
+    compacted: str
+    entries: str
+
+
+@Check(
+    "SW-FSRC-013",
+    Severity.WARNING,
+    text="{it.path} lists other files than {it.compacted} has for it ({it.entries} in all): one of them was edited or "
+    "copied, and files may be read twice or never",
+    risk="wrong",
+    goal="rebuild",
+    certainty="likely",
+    where="{facts.checkpoint.location}/{it.path}",
+    expected="the lines of {it.compacted}",
+    found="other files, times or numbers",
+    advice="compare both with a copy of the checkpoint, and restore the one that is wrong",
+)
+def entries_differ(facts: Facts) -> Iterator[Differ]:
+    """Two entries of a file source's log list different files for the same number.
+
+    What it finds: an older entry of `sources/N` lists other files, or other times, than the newest compacted entry has
+    for it. Compaction copies every line, so that one of the two was edited, or is a copy of another entry.
+    Why it matters: Spark takes the files of the newest compacted entry for read. A file that it lacks is read a second
+    time, and one that was never read, but is listed, is never read. The older entry is read by a rollback only.
+    How to confirm: compare the lines of the two files that have the same `batchId`.
+    What to do: restore the entry that is wrong from a copy of the checkpoint: the older one shows what Spark had
+    written when it read the files.
+    Is the remedy safe: yes; both files are only compared. Keep a copy of the entry that is replaced.
+    References: docs/decisions/0590-damage-without-checksums.md
+    """
+    for source in facts.sources:
+        if source.log is not None and source.log.differing:
+            path = source.log.differing[0]
+            newest = f"{path.rpartition('/')[0]}/{max(source.compacted)}.compact"
+            count = len(source.log.differing)
+            yield Differ(path, newest, counted(count, "older entry", "older entries"))
+
+
+# The source writes its entry before the plan in offsets/, so that a crash in between leaves one entry without a batch.
+_LEFT_BY_A_CRASH = 1
+
+
+class Ahead(NamedTuple):
+    """A source, the entry at which the newest batch ends, the newest entry of the log, and the next batch."""
+
+    source: str
+    planned: int
+    newest: int
+    batch: int
+
+    @property
+    def unread(self) -> int:
+        """How many entries no planned batch reads."""
+        return self.newest - self.planned
+
+
+@Check(
+    "SW-FSRC-011",
+    Severity.WARNING,
+    text="sources/{it.source} has {it.unread} entries after entry {it.planned}, at which the newest batch ends: "
+    "batch {it.batch} would read them all, though older batches may have read them",
+    risk="duplicate",
+    goal="rebuild",
+    certainty="likely",
+    where="{facts.checkpoint.location}/sources/{it.source}",
+    expected="at most entry {it.planned} and one more",
+    found="entry {it.newest}",
+    at_stake="the files of {it.unread} entries",
+    next=rebuild,
+    advice="if offsets/ and commits/ were restored from an older copy, restore sources/ and the output from it too",
+)
+def log_ahead(facts: Facts) -> Iterator[Ahead]:
+    """The log of a file source is ahead of the batches.
+
+    What it finds: `sources/N` has two or more entries after the end of the newest batch. A crash leaves one at most.
+    Why it matters: the logs of the batches were taken back, or restored from an older copy, without the log of the
+    source. The next batch reads all these entries at once, under an id that other rows had before: an output that keeps
+    its batches skips them silently, and any other output gets them a second time.
+    How to confirm: compare the last entry of the source with the newest batch in `slackwater inspect STREAM`.
+    What to do: `slackwater plan rebuild STREAM`. It continues after the newest written batch.
+    Is the remedy safe: yes; the output is not touched. By hand, offsets, commits and the source's log have to be taken
+    back together with the output: one of them alone is what this finding is about.
+    References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
+    """
+    if not facts.checkpoint.offset_ids:
+        return
+    for source in facts.sources:
+        last = last_entry(source.end)
+        if last is not None and source.entries and source.entries[-1] - last > _LEFT_BY_A_CRASH:
+            yield Ahead(source.name, last, source.entries[-1], facts.checkpoint.planned + 1)
+
+
+class Missing(NamedTuple):
+    """A source, its missing entries for people, the first of them, the newest batch, and where runs of them end."""
+
+    source: str
+    entries: str
+    first: int
+    batch: int
+    ends: tuple[int, ...]
+
+
+@Check(
+    "SW-FSRC-001",
+    Severity.STOP,
+    text="batch {it.batch} reads {it.entries} of sources/{it.source}, which the log does not have: "
+    'a start fails with "batch {it.first} doesn\'t exist"',
+    risk="stuck",
+    goal="rebuild",
+    where="{facts.checkpoint.location}/sources/{it.source}",
+    expected="{it.entries}",
+    found="nothing",
+    next=rebuild,
+    damage=lambda it: (f"sources/{it.source}/{number}" for number in it.ends),
+    advice="restore {facts.checkpoint.location}/sources/{it.source} from a copy of the checkpoint",
+)
+def log_entry_missing(facts: Facts) -> Iterator[Missing]:
+    """The log of a file source lacks entries of the newest batch.
+
+    What it finds: the newest batch in `offsets/` reads entries of `sources/N` that the log does not have.
+    Why it matters: only that log names the files of a batch. Spark plans the newest batch again at each start, and
+    fails with "batch M doesn't exist", where M is the number of the entry and not of a batch.
+    How to confirm: `slackwater inspect STREAM` shows the first and the last entry of the log.
+    What to do: `slackwater plan rebuild STREAM` writes a checkpoint with the log from the ledger's copy.
+    Is the remedy safe: yes; the entries are what Spark wrote. To delete `sources/N` cannot help, as the entries are not
+    written again, and a new checkpoint reads every file a second time.
+    References: Structured Streaming Programming Guide, "Input Sources"
+    """
+    for source in facts.sources:
+        newest = range_of_newest(facts, source)
+        # A compacted entry has the files of all entries before it.
+        first = max((newest.start, *(compacted + 1 for compacted in source.compacted)))
+        missing = tuple(holes(first, newest.stop - 1, source.entries))
+        if missing:
+            ends = tuple(number for run in missing for number in (run[0], run[-1]))
+            yield Missing(source.name, entries_text(missing), ends[0], facts.checkpoint.planned, ends)
+
+
+class Gap(NamedTuple):
+    """A source, its missing entries for people, and the entry that is there before them, -1 for none."""
+
+    source: str
+    entries: str
+    after: int
+
+
+@Check(
+    "SW-FSRC-002",
+    Severity.STOP,
+    text="the log sources/{it.source} lacks {it.entries}, after which no compacted entry follows: "
+    "a start fails, as Spark reads the whole log",
+    risk="stuck",
+    goal="rebuild",
+    where="{facts.checkpoint.location}/sources/{it.source}",
+    expected="{it.entries}, or a later compacted entry",
+    found="nothing",
+    next=rebuild,
+    advice="restore {facts.checkpoint.location}/sources/{it.source} from a copy of the checkpoint",
+)
+def log_gap(facts: Facts) -> Iterator[Gap]:
+    """The log of a file source has a gap after its newest compacted entry.
+
+    What it finds: entries of `sources/N` are missing between the newest compacted entry, or the beginning, and the
+    newest batch.
+    Why it matters: Spark reads the whole log when it starts, and fails with "M.compact doesn't exist".
+    How to confirm: `slackwater inspect STREAM` shows the first and the last entry of the log.
+    What to do: `slackwater plan rebuild STREAM` writes a checkpoint with the log from the ledger's copy.
+    Is the remedy safe: yes; the entries are what Spark wrote. An empty file in the place of the missing one lets Spark
+    start, and its files are read a second time.
+    References: Structured Streaming Programming Guide, "Input Sources"
+    """
+    strays = dict(strays_in_sources(facts))
+    for source in facts.sources:
+        if last_entry(source.end) is None or not source.entries or f"sources/{source.name}" in strays:
+            continue
+        newest, last = range_of_newest(facts, source), source.entries[-1] - 1
+        first = max(source.compacted, default=-1) + 1
+        gap = (
+            *holes(first, min(newest.start - 1, last), source.entries),
+            *holes(max(first, newest.stop), last, source.entries),
+        )
+        if gap:
+            yield Gap(source.name, entries_text(gap), gap[0][0] - 1)
+
+
+class Old(NamedTuple):
+    """A source, and its missing entries for people."""
+
+    source: str
+    entries: str
+
+
+@Check(
+    "SW-FSRC-012",
+    Severity.WARNING,
+    text="the log sources/{it.source} lacks {it.entries} between others: a start does not read it, but a rebuild or "
+    "replay of its batch is not possible",
+    risk="none",
+    goal="resume",
+    where="{facts.checkpoint.location}/sources/{it.source}",
+    expected="{it.entries}",
+    found="nothing",
+    advice="find out what removes files from the checkpoint",
+)
+def old_entry_missing(facts: Facts) -> Iterator[Old]:
+    """An older entry of the log of a file source is missing.
+
+    What it finds: an entry of `sources/N` before the newest compacted entry is missing between others. The checkpoint
+    is not recorded.
+    Why it matters: Spark starts, as the compacted entry lists the files. Which of them the batch has read is lost, so
+    that a rebuild or a replay of this batch fails.
+    How to confirm: list `sources/N` below the checkpoint: Spark removes the oldest entries first.
+    What to do: nothing for a start. Find out what removes files from the checkpoint, before it removes one that a start
+    reads.
+    Is the remedy safe: yes; nothing is changed.
+    References: Structured Streaming Programming Guide, "Input Sources"
+    """
+    for source in facts.sources:
+        if facts.recorded or last_entry(source.end) is None or not source.compacted:
+            continue
+        gap = tuple(holes(source.entries[0], max(source.compacted) - 1, source.entries))
+        if gap:
+            yield Old(source.name, entries_text(gap))

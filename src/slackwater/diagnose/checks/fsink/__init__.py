@@ -1,1 +1,0 @@
-"""The log of Spark's file sink."""

@@ -1,0 +1,340 @@
+"""Topics of Kafka, by what they no longer have of the position of the next batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from slackwater.core.commands import reset_command, run_command
+from slackwater.core.errors import FormatError
+from slackwater.core.facts import Facts, SourceFacts, Unknown
+from slackwater.core.finding import Severity
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.sources import kind_of
+from slackwater.sources.common.contract import SourceRange
+
+
+class Lacking(NamedTuple):
+    """A source, the first part of it with this problem, what was compared, how many parts, and records in all."""
+
+    source: str
+    place: str
+    expected: str
+    found: str
+    parts: int
+    records: int
+
+
+def with_problem(problem: str) -> Callable[[Facts], Iterator[Lacking]]:
+    """What looks for a problem that a kind of source reports: each source with it once."""
+
+    def find(facts: Facts) -> Iterator[Lacking]:
+        for source in facts.sources:
+            found = () if isinstance(source.unserved, Unknown) else source.unserved
+            mine = [one for one in found if one.problem == problem]
+            if mine:
+                first, records = mine[0], sum(one.records for one in mine)
+                yield Lacking(source.name, first.place, first.expected, first.found, len(mine), records)
+
+    return find
+
+
+_TIMES = 10
+
+
+_FEWEST_RUNS = 2
+
+
+_UNSUCCESSFUL = (None, "killed", "failed", "interrupted")
+"""How such a run ends; ``None`` until the next start records that it was killed."""
+
+
+class TooLarge(NamedTuple):
+    """The batch, what it reads, what the largest batch before it has read, and the runs that did not complete it."""
+
+    batch: int
+    rows: int
+    largest: int
+    runs: int
+
+
+def _runs_without_batch(facts: Facts) -> int:
+    """How many of the last runs have completed no batch."""
+    if isinstance(facts.history, Unknown):
+        return 0
+    done = max((batch.run or 0 for batch in facts.batches), default=0)
+    generation = facts.snapshot.generation.number
+    return sum(
+        run.id > done and run.generation == generation and run.end in _UNSUCCESSFUL for run in facts.history.runs
+    )
+
+
+def _rows(source: SourceFacts) -> int:
+    """The rows that the planned batch reads of a source, 0 where its offsets do not tell."""
+    try:
+        return kind_of(source.end or "", {}).rows(SourceRange(source.name, source.start, source.end)) or 0
+    except FormatError:
+        return 0
+
+
+@Check(
+    "SW-KAFKA-013",
+    Severity.WARNING,
+    text="batch {it.batch} reads {it.rows} records, the largest batch before it {it.largest}, and the last "
+    "{it.runs} runs did not complete it",
+    risk="stuck",
+    goal="resume",
+    certainty="likely",
+    where="batch {it.batch}",
+    expected="a batch of about {it.largest}",
+    found="{it.rows} records",
+    next=lambda facts, _: run_command(facts.snapshot.stream),
+    advice="start the query with more memory or executors until the batch is committed; then set maxOffsetsPerTrigger",
+    needs=("history",),
+)
+def batch_too_large(facts: Facts) -> Iterator[TooLarge]:
+    """A planned batch is far larger than any batch before it, and runs do not complete it.
+
+    What it finds: the planned batch reads at least ten times as many records as the largest recorded batch, or no batch
+    is recorded, and the last two runs or more have ended without completing it.
+    Why it matters: Spark keeps the planned range, also if the source has a limit now. A batch that needs more memory or
+    time than the application has never ends, and no later data is read.
+    How to confirm: `slackwater ledger STREAM` shows how the runs ended; `slackwater inspect LOCATION` shows the range
+    of the batch.
+    What to do: start the query with more memory and executors until the batch is committed, and set a limit for those
+    after it: `maxOffsetsPerTrigger`.
+    Is the remedy safe: yes, the batch is written once. A reset or rebuild plans the same range again if the source has
+    no limit.
+    References: Structured Streaming + Kafka Integration Guide, option maxOffsetsPerTrigger
+    """
+    marks = facts.snapshot.marks
+    if not marks.next_is_planned or facts.snapshot.holder is not None:
+        return
+    runs = _runs_without_batch(facts)
+    rows = sum(_rows(source) for source in facts.sources)
+    largest = max((batch.input_rows for batch in facts.batches), default=0)
+    if runs >= _FEWEST_RUNS and rows > max(largest, 1) * _TIMES:
+        yield TooLarge(marks.planned, rows, largest, runs)
+
+
+class Behind(NamedTuple):
+    """A source, the first partition, what was compared, how many partitions and records, and what can be done."""
+
+    source: str
+    place: str
+    expected: str
+    found: str
+    parts: int
+    records: int
+    ways: str
+
+
+@Check(
+    "SW-KAFKA-002",
+    Severity.STOP,
+    text="{it.parts} partitions of source {it.source} end before the position of the stream: "
+    "the topic was created again, its log was cut, or this is another cluster",
+    risk="loss",
+    goal="reset",
+    where="{it.place}",
+    expected="{it.expected}",
+    found="{it.found}",
+    advice="{it.ways}",
+    needs=("positions",),
+    also=("KAFKA-14",),
+    refuses_start=True,
+)
+def behind_position(facts: Facts) -> Iterator[Behind]:
+    """A partition ends before the position of the stream.
+
+    What it finds: the next offset that the stream would read is after the end of the partition: the topic was created
+    again, its log was cut at its end, or the brokers are those of another cluster. The id of the topic is not recorded,
+    and the partition has no record whose time shows which.
+    Why it matters: with `failOnDataLoss` the query fails. Without it Spark takes the lower end as its position: records
+    that were written to the new topic until then are never read.
+    How to confirm: `kafka-get-offsets.sh --time -1` lists the ends; `slackwater offsets STREAM` the stream's positions.
+    What to do: find out which it was. A new topic is read from its beginning into the same output: `slackwater plan
+    reset STREAM --from earliest --output keep`. A log that was cut is read from the end that is left: `slackwater plan
+    reset STREAM --from shift:0 --output keep`.
+    Is the remedy safe: `earliest` doubles the rows of records that are still there from before; `shift:0` never reads
+    those that a new topic has already. A broker that lags behind reports a lower end for a short time: compare again
+    before anything is changed.
+    References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss; KAFKA-7703
+    """
+    again, cut = (reset_command(facts.snapshot, "--output", "keep", start=one) for one in ("earliest", "shift:0"))
+    ways = f"if the topic was created again: {again}; if its log was cut at its end: {cut}" if facts.recorded else ""
+    for lacking in with_problem("behind-position")(facts):
+        yield Behind(*lacking, ways)
+
+
+@Check(
+    "SW-KAFKA-015",
+    Severity.STOP,
+    text="{it.parts} partitions of source {it.source} were cut at their end: {it.records} offsets before the position "
+    "of the stream are gone, and are given to other records",
+    risk="loss",
+    goal="reset",
+    where="{it.place}",
+    expected="{it.expected}",
+    found="{it.found}",
+    next=lambda facts, _: reset_command(facts.snapshot, "--output", "keep", start="shift:0"),
+    needs=("positions",),
+    refuses_start=True,
+)
+def log_cut(facts: Facts) -> Iterator[Lacking]:
+    """The log of a topic was cut at its end.
+
+    What it finds: a partition ends before the position of the stream, and its topic is the one that was read: it has
+    the recorded id, or, where none is recorded, records that are as old as the batch. A replica that lacked the newest
+    records became the leader (`unclean.leader.election.enable`).
+    Why it matters: with `failOnDataLoss` the query fails. Without it Spark takes the lower end as its position, or
+    waits until the partition has passed the old one: what is written until then is never read.
+    How to confirm: `kafka-get-offsets.sh --time -1` lists the ends; `slackwater offsets STREAM` the stream's positions;
+    the brokers' logs have the election.
+    What to do: start at the end that is left, keep the output, and leave the other partitions where they are:
+    `slackwater plan reset STREAM --from shift:0 --output keep`.
+    Is the remedy safe: yes, for records that are gone: the stream has read them, and no row is written twice. Records
+    that came to the partition after it was cut are before its present end: where there are some, give the offset of the
+    first with `--from offsets:FILE`.
+    References: Apache Kafka documentation, "Unclean leader election"; Structured Streaming + Kafka Integration Guide,
+    option failOnDataLoss
+    """
+    yield from with_problem("log-cut")(facts)
+
+
+@Check(
+    "SW-KAFKA-005",
+    Severity.WARNING,
+    text="{it.parts} partitions were added to source {it.source} and do not start at offset 0: "
+    "{it.records} records were removed before the stream could read them",
+    risk="loss",
+    where="{it.place}",
+    expected="{it.expected}",
+    found="{it.found}",
+    at_stake="{it.records} records",
+    advice="if these records are not wanted, start once with failOnDataLoss=false, and set it to true again",
+    needs=("positions",),
+)
+def partition_added(facts: Facts) -> Iterator[Lacking]:
+    """A partition was added that does not start at offset 0.
+
+    What it finds: a subscribed topic has a partition that the stream has no position of, and its oldest offset is not
+    0.
+    Why it matters: Spark reads an added partition from its oldest record, whatever `startingOffsets` says, and takes
+    the missing records before that for lost: with `failOnDataLoss` the query fails.
+    How to confirm: `kafka-get-offsets.sh --time -2` lists the oldest offsets; `slackwater offsets STREAM` the stream's.
+    What to do: start once with `failOnDataLoss=false`, and set it back to true.
+    Is the remedy safe: yes, if no record of the partition is wanted that the brokers have removed. An old topic that
+    was added is read from its beginning, all of it.
+    References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
+    """
+    yield from with_problem("partition-added")(facts)
+
+
+@Check(
+    "SW-KAFKA-004",
+    Severity.STOP,
+    text="{it.parts} partitions in the position of source {it.source} do not exist, or are not subscribed any more",
+    risk="loss",
+    where="{it.place}",
+    expected="{it.expected}",
+    found="{it.found}",
+    advice="subscribe to the topic again; if it was removed on purpose, start once with failOnDataLoss=false",
+    needs=("positions",),
+)
+def partitions_gone(facts: Facts) -> Iterator[Lacking]:
+    """Partitions that the stream reads do not exist, or are not subscribed.
+
+    What it finds: the position of the stream has partitions that the brokers do not have, or topics that the recorded
+    query does not subscribe to.
+    Why it matters: with `failOnDataLoss` the query fails. Without it Spark drops their positions: a topic that comes
+    back later is read from its oldest record, so that its rows are there twice.
+    How to confirm: `kafka-topics.sh --describe` lists the partitions; `slackwater offsets STREAM` the stream's
+    positions.
+    What to do: create the topic again under another name, or subscribe to it; if it was removed on purpose, start once
+    with `failOnDataLoss=false`, and set it back to true.
+    Is the remedy safe: unread records of a deleted topic are lost. With the option left at false every later loss is
+    silent.
+    References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
+    """
+    yield from with_problem("partitions-gone")(facts)
+
+
+class Expired(NamedTuple):
+    """A source, the first partition, what was compared, how many partitions and records, and what starts the query."""
+
+    source: str
+    place: str
+    expected: str
+    found: str
+    parts: int
+    records: int
+    start: str
+
+
+@Check(
+    "SW-KAFKA-001",
+    Severity.STOP,
+    text="the brokers have removed {it.records} records of {it.parts} partitions that source {it.source} has not read",
+    risk="loss",
+    goal="backfill",
+    where="{it.place}",
+    expected="{it.expected}",
+    found="{it.found}",
+    at_stake="{it.records} records",
+    advice="read the records from an archive; then set failOnDataLoss=false for one start; {it.start}; "
+    "then set failOnDataLoss to true again",
+    needs=("positions",),
+)
+def records_expired(facts: Facts) -> Iterator[Expired]:
+    """The brokers have removed records that the next batch starts with.
+
+    What it finds: the position of the next batch is before the oldest offset that a partition has.
+    Why it matters: with `failOnDataLoss` the query fails; without it the records are left out silently, now and later.
+    How to confirm: `kafka-get-offsets.sh --time -2` lists the oldest offsets; `slackwater offsets STREAM` the stream's.
+    What to do: read the records from an archive with a backfill, if there is one; then start once with
+    `failOnDataLoss=false`, and set it back to true.
+    Is the remedy safe: the records that the finding counts are lost for this stream. With the option left at false
+    every later loss is silent; a new checkpoint with `startingOffsets=latest` loses what the brokers still have, too.
+    References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss; SPARK-47135
+    """
+    start = run_command(facts.snapshot.stream) if facts.recorded else None
+    for lacking in with_problem("records-expired")(facts):
+        yield Expired(*lacking, start or "start the query")
+
+
+@Check(
+    "SW-KAFKA-003",
+    Severity.STOP,
+    text="{it.parts} partitions of source {it.source} are of a topic that was created again: "
+    "its records before the position of the stream are never read",
+    risk="loss",
+    goal="reset",
+    certainty="likely",
+    where="{it.place}",
+    expected="{it.expected}",
+    found="{it.found}",
+    at_stake="{it.records} records",
+    next=lambda facts, _: reset_command(facts.snapshot, "--output", "keep"),
+    needs=("positions",),
+    also=("KAFKA-02",),
+    refuses_start=True,
+)
+def topic_recreated(facts: Facts) -> Iterator[Lacking]:
+    """A topic was created again.
+
+    What it finds: the topic has another id than when the run started that read it. Where no id is recorded: every
+    record that a partition has before the position of the stream is newer than the batch that was planned up to this
+    position, so that this batch cannot have read them.
+    Why it matters: offsets of the new topic start at 0 again. Once it has more records than the old one, the position
+    of the old one is among them: the query continues there without an error, and never reads the records before it.
+    How to confirm: `kafka-topics.sh --describe` shows the id of the topic; read the oldest record of the partition and
+    compare its time with that of the newest batch in `slackwater offsets STREAM`.
+    What to do: start again at the beginning of the new topic and keep the output: `slackwater plan reset STREAM --from
+    earliest --output keep`.
+    Is the remedy safe: yes, if the new topic has no record that the old one had. A topic of a linked cluster has the
+    same records under the same offsets, and producers that write times of the future look like a new topic: then
+    `slackwater plan resume STREAM` keeps position and state, in a checkpoint that is not compared with earlier runs.
+    References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
+    """
+    yield from with_problem("topic-recreated")(facts)

@@ -1,1 +1,0 @@
-"""Kafka sources: the position of the next batch, compared with what the brokers have."""

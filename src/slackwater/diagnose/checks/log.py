@@ -1,0 +1,405 @@
+"""Entries of ``offsets/`` and ``commits/`` that are missing, damaged or copied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from slackwater.core.checkpoint import BatchLine
+from slackwater.core.facts import Facts, Unknown
+from slackwater.core.finding import Severity
+from slackwater.core.sink import newest_batch
+from slackwater.core.units import batch_range, utc_text
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.commands import move_away, rebuild, resume
+from slackwater.diagnose.checks.common.logs import (
+    UNPARSED,
+    Unparsed,
+    has_gaps_by_design,
+    strays_in_logs,
+    unplanned_commits,
+)
+
+
+class Ahead(NamedTuple):
+    """The committed batches without a plan, the newest planned batch, the batch that a start runs, and what doubles."""
+
+    batches: tuple[int, ...]
+    planned: int
+    runs: int
+    at_stake: str
+
+    @property
+    def named(self) -> str:
+        """The batches, in words."""
+        return batch_range(self.batches[0], self.batches[-1])
+
+    @property
+    def newest(self) -> str:
+        """The newest planned batch, in words."""
+        return newest_batch(self.planned)
+
+
+def _at_stake(facts: Facts, batch: int) -> str:
+    """Nothing where every output is known to skip the batch; without an output it is a condition."""
+    outputs = facts.snapshot.outputs
+    if not isinstance(facts.sink, Unknown) and all(
+        one.batches_skipped and one.written is not None and one.written >= batch for one in outputs
+    ):
+        return ""
+    unless = ", unless the sink skips batches that it has" if isinstance(facts.sink, Unknown) else ""
+    return f"the rows of batch {batch}, once more at each start{unless}"
+
+
+def next_command(facts: Facts, it: Ahead) -> str:
+    """Without any plan there is nothing to resume from."""
+    return resume(facts, it) if it.planned >= 0 else rebuild(facts, it)
+
+
+@Check(
+    "SW-LOG-007",
+    Severity.STOP,
+    text="commits/ has {it.named}, offsets/ does not: each start runs batch {it.runs} again and then fails, as "
+    "if a second job used the checkpoint",
+    risk="duplicate",
+    goal="resume",
+    where="{facts.checkpoint.location}/offsets",
+    expected="entries of {it.named}",
+    found="{it.newest}",
+    at_stake="{it.at_stake}",
+    next=next_command,
+    advice="stop all restarts of the query; restore the entries of {it.named} in offsets/ from a copy of the "
+    "checkpoint, or write them from the end offsets in the query's progress events",
+    also=("MOVE-02",),
+    damage=lambda it: ("offsets", *(f"offsets/{batch}" for batch in it.batches)),
+)
+def commits_ahead(facts: Facts) -> Iterator[Ahead]:
+    """Batches are committed that are not planned: commits/ is ahead of offsets/.
+
+    What it finds: the newest entry of `commits/` is newer than the newest entry of `offsets/`.
+    Why it matters: Spark runs the newest planned batch again, and after its rows are written fails with "Multiple
+    streaming jobs detected", without a second job. A sink that does not skip batches gets the rows at each restart.
+    How to confirm: `slackwater inspect STREAM` lists the entries of both logs.
+    What to do: stop whatever restarts the query. `slackwater plan resume STREAM` writes the entries again from the
+    ledger's copies. Without a ledger, restore them from a copy of the checkpoint.
+    Is the remedy safe: yes; an entry is what Spark wrote, and the commits stay. The popular remedies are not: to look
+    for the second job finds none, to delete the newest commits has the batches planned again with other ranges, which
+    an at-least-once sink gets twice and a file sink skips, and to delete the checkpoint reads everything again.
+    References: SPARK-43542
+    """
+    batches = unplanned_commits(facts.checkpoint)
+    if batches:
+        # `populateStartOffsets`: without an entry in offsets/ Spark starts with batch 0.
+        runs = max(facts.checkpoint.planned, 0)
+        yield Ahead(batches, facts.checkpoint.planned, runs, _at_stake(facts, runs))
+
+
+def _commits_entry_damaged_how(facts: Facts, batch: int) -> str:
+    checkpoint, snapshot = facts.checkpoint, facts.snapshot
+    restored = f"restore commits/{batch} from a copy of the checkpoint"
+    has_it = snapshot.marks.written == batch == checkpoint.planned and snapshot.output.batches_skipped
+    if has_it and not snapshot.stateful:
+        # The batch runs again with its range, and the output drops its rows.
+        away = move_away(checkpoint, f"commits/{batch}")
+        return f"{restored}; or, as the output skips batch {batch}, which it has: {away}"
+    return restored
+
+
+@Check(
+    "SW-LOG-005",
+    Severity.STOP,
+    text="the entry of batch {it.batch} in commits/ is {it.kind}: a start reads it, and is refused",
+    risk="stuck",
+    goal="resume",
+    where="{facts.checkpoint.location}/commits/{it.batch}",
+    expected="{it.expected}",
+    found="{it.found}",
+    next=resume,
+    advice="{it.how}",
+    also=("LOG-03",),
+    damage=lambda it: (f"commits/{it.batch}",),
+)
+def commits_entry_damaged(facts: Facts) -> Iterator[Unparsed]:
+    """The newest entry of commits/ cannot be parsed.
+
+    What it finds: the newest entry of `commits/`, which a start reads, is empty, cut or malformed.
+    Why it matters: Spark refuses to start, at every start. The entry has the watermark of the next batch, and with
+    checkpoint format 2 the ids of the state.
+    How to confirm: `slackwater inspect STREAM` lists the damage; read the file.
+    What to do: `slackwater plan resume STREAM` writes the entry again from the ledger's copy. Without a ledger, restore
+    it from a copy of the checkpoint.
+    Is the remedy safe: yes; the copy is what Spark wrote. To delete the entry runs its batch again with the recorded
+    range: a sink that skips a batch that it has is right then, every other sink gets the rows twice.
+    References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
+    """
+    checkpoint = facts.checkpoint
+    batch = checkpoint.committed
+    damage = checkpoint.damaged(f"commits/{batch}")
+    if damage is None or damage.kind not in UNPARSED or ("commits", batch) in strays_in_logs(checkpoint):
+        return
+    yield Unparsed(batch, damage.kind, damage.expected, damage.found, _commits_entry_damaged_how(facts, batch))
+
+
+class Skipped(NamedTuple):
+    """The batches that would never run, and the one that would."""
+
+    batches: tuple[int, ...]
+    newest: int
+    committed: int
+
+    @property
+    def named(self) -> str:
+        """The batches, in words."""
+        return batch_range(self.batches[0], self.batches[-1])
+
+    @property
+    def found(self) -> str:
+        """The newest committed batch, in words."""
+        return newest_batch(self.committed)
+
+
+@Check(
+    "SW-LOG-009",
+    Severity.STOP,
+    text="{it.named} are planned and not committed, and a start runs batch {it.newest} only: what the output lacks of "
+    "the others is lost",
+    risk="loss",
+    goal="rebuild",
+    where="{facts.checkpoint.location}/commits",
+    expected="batch {it.newest} or the one before as the newest entry",
+    found="{it.found}",
+    at_stake="{it.named}",
+    next=rebuild,
+    advice="do not start the query before the output was compared with {it.named}: if it has their rows, a start is "
+    "safe; if not, process their ranges, which the entries of offsets/ bound, in a batch job first",
+    explains=("sink-behind",),
+    refuses_start=True,
+)
+def commits_missing(facts: Facts) -> Iterator[Skipped]:
+    """More than one planned batch is not committed: a start runs only the newest of them.
+
+    What it finds: two or more of the newest entries of `offsets/` have no entry in `commits/`, and the output is not
+    known to have their rows.
+    Why it matters: Spark writes a warning to its log, runs only the newest planned batch, and never runs those before
+    it. What the sink does not have of them is lost silently. `slackwater run FILE` refuses to start.
+    How to confirm: `slackwater inspect STREAM` lists the entries of both logs; compare the output with the ranges of
+    the batches.
+    What to do: `slackwater plan rebuild STREAM` continues after the newest batch that the output shows. Without a
+    ledger, name the output with `slackwater doctor LOCATION --sink URI`; if the output has all batches but the newest,
+    start the query.
+    Is the remedy safe: yes; the ids and ranges of the batches stay. The naive remedy, a restart, loses every batch that
+    the sink missed.
+    References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
+    """
+    checkpoint, snapshot = facts.checkpoint, facts.snapshot
+    entry = checkpoint.newest_offset
+    if checkpoint.committed > checkpoint.planned or (entry is not None and entry.metadata is None):
+        # A continuous query restarts after its newest commit, and runs all later epochs.
+        return
+    # The output has a batch that it shows. One that lacks committed batches has a finding of its own: sink-behind.
+    done = max(min(snapshot.shown, default=-1), snapshot.recorded.committed, checkpoint.committed)
+    batches = tuple(batch for batch in checkpoint.offset_ids[:-1] if batch > done)
+    if batches and min(snapshot.shown, default=checkpoint.committed) >= checkpoint.committed:
+        yield Skipped(batches, checkpoint.planned, checkpoint.committed)
+
+
+class Copied(NamedTuple):
+    """The folder of the log, both batches, what they share, and its value in the older one."""
+
+    log: str
+    batch: int
+    older: int
+    what: str
+    value: str
+
+
+def _plans(lines: tuple[BatchLine, ...]) -> Iterator[Copied]:
+    for earlier, later in pairwise(line for line in lines if line.planned and line.timestamp_ms):
+        # An offline repartition keeps the time, too, but changes a setting.
+        if earlier.timestamp_ms == later.timestamp_ms and earlier.settings == later.settings:
+            yield Copied("offsets", later.id, earlier.id, "time of planning", utc_text(later.timestamp_ms or 0))
+
+
+def _commits(lines: tuple[BatchLine, ...]) -> Iterator[Copied]:
+    seen: dict[str, int] = {}
+    for line in lines:
+        shared = [identity for identity in sorted(line.state_ids) if identity in seen]
+        if shared:
+            yield Copied("commits", line.id, seen[shared[0]], "state", f"state id {shared[0]}")
+        seen.update(dict.fromkeys(line.state_ids, line.id))
+
+
+@Check(
+    "SW-LOG-018",
+    Severity.WARNING,
+    text="{it.log}/{it.batch} has the {it.what} of batch {it.older}: one of the two entries is a copy of another",
+    risk="wrong",
+    goal="rebuild",
+    certainty="likely",
+    where="{facts.checkpoint.location}/{it.log}/{it.batch}",
+    expected="a {it.what} of its own",
+    found="{it.value}, as in {it.log}/{it.older}",
+    at_stake="the rows between the positions of batches {it.older} and {it.batch}",
+    advice="restore {it.log}/{it.batch} or {it.log}/{it.older} from a copy of the checkpoint",
+)
+def entry_copied(facts: Facts) -> Iterator[Copied]:
+    """An entry of a log is a copy of an older one.
+
+    What it finds: two batches of `offsets/` were planned in the same millisecond with the same settings; or two entries
+    of `commits/` name the same state. Each batch has a time and state of its own, so that one of the two is a copy.
+    Spark's offline repartition, which keeps the time, changes a setting.
+    Why it matters: Spark believes the entry. Rows between the two positions are read twice or never, and state of
+    another batch is loaded.
+    How to confirm: `slackwater inspect LOCATION` shows time, watermark and offsets of each batch; compare the two
+    files.
+    What to do: restore the entry from a copy of the checkpoint. Where there is none, and the entry is not one of the
+    newest two, Spark does not read it when it starts: only a rollback to its batch is not possible.
+    Is the remedy safe: yes. To delete the entry instead has its batch read again, or makes the log unreadable.
+    References: docs/decisions/0590-damage-without-checksums.md
+    """
+    # A plan of Slackwater's may copy entries: of a recorded stream the ledger has all.
+    if facts.recorded:
+        return
+    lines = facts.checkpoint.report.batches
+    yield from [*_plans(lines)][-1:]
+    yield from [*_commits(lines)][-1:]
+
+
+def _offsets_entry_damaged_how(facts: Facts, batch: int) -> str:
+    checkpoint, written = facts.checkpoint, facts.marks.written
+    restored = f"restore offsets/{batch} from a copy of the checkpoint"
+    if batch == checkpoint.planned == checkpoint.committed + 1 and written is not None and written < batch:
+        # Neither a commit nor an output of it: nothing depends on the range, and Spark plans another.
+        return (
+            f"{restored}; or, as the output has no rows of batch {batch}: {move_away(checkpoint, f'offsets/{batch}')}"
+        )
+    return restored
+
+
+@Check(
+    "SW-LOG-001",
+    Severity.STOP,
+    text="the entry of batch {it.batch} in offsets/ is {it.kind}: a start reads it, and is refused",
+    risk="stuck",
+    goal="resume",
+    where="{facts.checkpoint.location}/offsets/{it.batch}",
+    expected="{it.expected}",
+    found="{it.found}",
+    next=resume,
+    advice="{it.how}",
+    also=("LOG-02", "LOG-03"),
+    damage=lambda it: (f"offsets/{it.batch}",),
+)
+def offsets_entry_damaged(facts: Facts) -> Iterator[Unparsed]:
+    """One of the two newest entries of offsets/ cannot be parsed.
+
+    What it finds: one of the two entries of `offsets/` that a start reads is empty, cut or malformed.
+    Why it matters: Spark refuses to start, at every start. The range of the batch is in no other file.
+    How to confirm: `slackwater inspect STREAM` lists the damage; read the file.
+    What to do: `slackwater plan resume STREAM` writes the entry again from the ledger's copy. Without a ledger, restore
+    it from a copy of the checkpoint.
+    Is the remedy safe: yes; the copy is what Spark wrote. To delete the entry is safe only if its batch has neither a
+    commit nor rows in the output: of a committed batch that leaves commits/ ahead (SW-LOG-007), and a range that is
+    planned again may differ from what a sink has in part.
+    References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
+    """
+    checkpoint = facts.checkpoint
+    strays = {number for folder, number in strays_in_logs(checkpoint) if folder == "offsets"}
+    for batch in checkpoint.offset_ids[-2:]:
+        damage = checkpoint.damaged(f"offsets/{batch}")
+        if damage is not None and damage.kind in UNPARSED and batch not in strays:
+            yield Unparsed(batch, damage.kind, damage.expected, damage.found, _offsets_entry_damaged_how(facts, batch))
+
+
+class Gap(NamedTuple):
+    """The missing batch, the newest one, and the newest that is there before both; -1 for none."""
+
+    missing: int
+    newest: int
+    before: int
+
+
+@Check(
+    "SW-LOG-006",
+    Severity.STOP,
+    text="batch {it.missing} has no entry in offsets/, and batch {it.newest} starts where it ended: "
+    'a start is refused with "batch {it.missing} doesn\'t exist"',
+    risk="stuck",
+    goal="resume",
+    where="{facts.checkpoint.location}/offsets/{it.missing}",
+    expected="the plan of batch {it.missing}",
+    found="nothing",
+    next=resume,
+    advice="restore offsets/{it.missing} from a copy of the checkpoint; without one, start a new checkpoint at the "
+    "positions after the newest written batch",
+    damage=lambda it: (f"offsets/{it.missing}",),
+)
+def offsets_entry_missing(facts: Facts) -> Iterator[Gap]:
+    """The entry before the newest one in ``offsets/`` is missing.
+
+    What it finds: the newest batch has an entry in `offsets/`, and the batch before it has none. Its end is the start
+    of the newest batch.
+    Why it matters: Spark refuses to start with "batch N doesn't exist", at every start.
+    How to confirm: `slackwater inspect STREAM` lists the entries of both logs.
+    What to do: `slackwater plan resume STREAM` writes the entry again from the ledger's copy.
+    Is the remedy safe: yes; the copy is what Spark wrote, and nothing else is changed. What Spark's message advises, to
+    delete the newest entries, goes back to an older batch: at-least-once sinks then have rows twice, and a file sink
+    skips the new ones.
+    References: SPARK-38033
+    """
+    ids = facts.checkpoint.offset_ids
+    if not ids or ids[-1] == 0 or ids[-1] - 1 in ids or has_gaps_by_design(facts.checkpoint):
+        return
+    if ids[-1] - 1 > facts.checkpoint.committed + 1 > 0:
+        # A number far behind all others is no batch of this query: SW-STORE-007.
+        return
+    yield Gap(ids[-1] - 1, ids[-1], ids[-2] if len(ids) > 1 else -1)
+
+
+class Old(NamedTuple):
+    """The missing entries, as paths in the checkpoint."""
+
+    paths: tuple[str, ...]
+
+
+def _is_unread(path: str, planned: int, committed: int) -> bool:
+    """Whether a start does not read this entry: it reads two of ``offsets/`` and one of ``commits/``."""
+    folder, _, name = path.partition("/")
+    newest = {"offsets": planned - 1, "commits": min(committed, planned)}.get(folder)
+    return newest is not None and name.isdigit() and int(name) < newest
+
+
+@Check(
+    "SW-LOG-010",
+    Severity.WARNING,
+    text="{it.paths[0]} is missing between other entries: a start does not read it, but a rollback or rebuild to its "
+    "batch is not possible",
+    risk="none",
+    goal="resume",
+    where="{facts.checkpoint.location}/{it.paths[0]}",
+    expected="the entry that Spark wrote",
+    found="nothing",
+    advice="find out what removes files from the checkpoint",
+    damage=lambda it: it.paths,
+)
+def old_entries_missing(facts: Facts) -> Iterator[Old]:
+    """Entries of older batches are missing in a log.
+
+    What it finds: entries of `offsets/` below the newest two, or of `commits/` below the newest, are missing between
+    others, in a checkpoint that is not recorded.
+    Why it matters: Spark starts, as it reads the newest entries only. A rollback, a rebuild or a state reader that
+    needs one of these batches fails.
+    How to confirm: `slackwater inspect LOCATION` lists the entries of both logs.
+    What to do: nothing for a start. Find out what removes files from the checkpoint, before it removes one that a start
+    reads.
+    Is the remedy safe: yes; nothing is changed. To delete more entries so that the log has no gap only loses more of
+    the history.
+    References: SPARK-38033
+    """
+    # Of a recorded stream the number line reports them, and can restore them.
+    checkpoint = facts.checkpoint
+    missing = (one.path for one in checkpoint.start_damage if one.kind == "missing")
+    paths = tuple(path for path in missing if _is_unread(path, checkpoint.planned, checkpoint.committed))
+    if paths and not facts.recorded:
+        yield Old(paths)

@@ -1,1 +1,0 @@
-"""Triggers and modes of execution that another one cannot continue."""

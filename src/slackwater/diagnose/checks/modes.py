@@ -1,0 +1,85 @@
+"""Modes of processing that leave another form of log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from slackwater.core.facts import Facts
+from slackwater.core.finding import Severity
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.logs import has_gaps_by_design
+
+
+class Gap(NamedTuple):
+    """The batch without an entry, and the newest one."""
+
+    missing: int
+    newest: int
+
+
+@Check(
+    "SW-MODE-003",
+    Severity.INFO,
+    text="the logs have the gaps of asynchronous progress tracking: a start without it is refused with "
+    '"batch {it.missing} doesn\'t exist"',
+    risk="stuck",
+    goal="resume",
+    where="{facts.checkpoint.location}/offsets",
+    certainty="likely",
+    advice="start the query with asynchronous progress tracking; before it is switched off, run two batches with "
+    "asyncProgressTrackingCheckpointIntervalMs=0",
+)
+def asynchronous_gaps(facts: Facts) -> Iterator[Gap]:
+    """The logs have the gaps of asynchronous progress tracking.
+
+    What it finds: `offsets/` and `commits/` lack the same batches, as asynchronous progress tracking leaves them, and
+    the batch before the newest is one of them.
+    Why it matters: A start with asynchronous progress tracking continues. One without it is refused with "batch N
+    doesn't exist". After a crash all batches since the newest entry run again as one.
+    How to confirm: `slackwater inspect LOCATION` lists the entries of both logs.
+    What to do: start the query with asynchronous progress tracking. To switch it off, first run at least two batches
+    with the option asyncProgressTrackingCheckpointIntervalMs=0.
+    Is the remedy safe: yes; the option has Spark write an entry for each batch. To delete entries or to write the
+    missing ones by hand gives batches other ranges than they had.
+    References: Structured Streaming performance tips, Asynchronous progress tracking
+    """
+    ids = facts.checkpoint.offset_ids
+    if len(ids) > 1 and ids[-1] - 1 not in ids and has_gaps_by_design(facts.checkpoint):
+        yield Gap(ids[-1] - 1, ids[-1])
+
+
+class Epoch(NamedTuple):
+    """The newest entry."""
+
+    batch: int
+
+
+@Check(
+    "SW-MODE-004",
+    Severity.INFO,
+    text="batch {it.batch} was written by the continuous trigger: a start with micro-batches fails with a "
+    "NullPointerException",
+    risk="stuck",
+    goal="resume",
+    where="{facts.checkpoint.location}/offsets/{it.batch}",
+    advice="keep the continuous trigger, or give the query a new checkpoint for micro-batches",
+)
+def continuous_entries(facts: Facts) -> Iterator[Epoch]:
+    """The newest batch was written by the continuous trigger.
+
+    What it finds: the metadata line of the newest entry of `offsets/` is empty, as only the continuous trigger leaves
+    it.
+    Why it matters: A start with the continuous trigger continues. One with micro-batches fails with a
+    NullPointerException (currentWatermark), although the documentation calls all triggers interchangeable.
+    How to confirm: `slackwater inspect LOCATION` shows no time of planning; line 2 of the newest file in `offsets/` is
+    empty.
+    What to do: keep the continuous trigger. For micro-batches give the query a new checkpoint that starts at the
+    positions of the newest entry, and see first what the output does with batch ids that begin again at 0.
+    Is the remedy safe: the continuous trigger is at-least-once, as before. To insert a metadata line by hand removes
+    the exception, but the offsets of some sources have another form in continuous mode.
+    References: Structured Streaming performance tips, Continuous Processing
+    """
+    newest = facts.checkpoint.newest_offset
+    if newest is not None and newest.metadata is None:
+        yield Epoch(facts.checkpoint.planned)

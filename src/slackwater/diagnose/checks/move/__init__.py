@@ -1,1 +1,0 @@
-"""Checkpoints and outputs that were copied or moved."""

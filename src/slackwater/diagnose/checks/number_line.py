@@ -1,0 +1,435 @@
+"""The marks of a stream, compared with each other: what the next start does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slackwater.core.commands import command, rebuild_command, run_command
+from slackwater.core.finding import Finding, Severity
+from slackwater.core.sink import newest_batch
+from slackwater.core.snapshot import Snapshot
+from slackwater.core.units import batch_range
+from slackwater.diagnose.checks.common.rule import DAMAGED, REFUSED, Rule, When
+from slackwater.diagnose.checks.common.snapshot import (
+    SHOWN,
+    STATE_FOLDER,
+    and_more,
+    damage,
+    is_known,
+    location_of,
+    lost_batch,
+    outputs_with_next,
+    range_differs,
+    state_held,
+    state_is_lost,
+    written,
+)
+
+
+@Rule(
+    "checkpoint-behind",
+    Severity.STOP,
+    order=212,
+    risk="duplicate",
+    exit_code=REFUSED,
+    covers=("FSINK-04",),
+)
+def checkpoint_behind(snapshot: Snapshot) -> Iterator[Finding]:
+    """The checkpoint lacks batches that had been committed.
+
+    What it finds: the ledger has recorded commits that the checkpoint does not have, as after a restore from a backup,
+    and the sink does not show what it holds.
+    Why it matters: the batches would run again, and a sink that does not know batch ids gets their rows a second time.
+    How to confirm: compare `slackwater inspect STREAM` with `slackwater ledger STREAM --batches 0..`.
+    What to do: `slackwater plan rebuild STREAM`.
+    Is the remedy safe: yes; the new checkpoint continues after the newest committed batch, and the output is not
+    touched.
+    References: docs/decisions/0120-sinks-that-show-nothing.md
+    """
+    committed, recorded = snapshot.marks.committed, snapshot.recorded.committed
+    if snapshot.marks.written is not None or recorded <= committed or lost_batch(snapshot) is not None:
+        return
+    ends = f"ends at batch {committed}" if committed >= 0 else "has no committed batch"
+    yield checkpoint_behind.finding(
+        f"the checkpoint {ends}, but {batch_range(committed + 1, recorded)} had been committed; a start would write "
+        "their rows a second time",
+        goal="rebuild",
+        next=rebuild_command(snapshot),
+        expected=f"batch {recorded} in commits/",
+        found=newest_batch(committed),
+    )
+
+
+@Rule(
+    "checkpoint-damaged",
+    Severity.STOP,
+    order=211,
+    risk="stuck",
+    exit_code=DAMAGED,
+    covers=("STATE-02", "STATE-05", "STATE-08"),
+)
+def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Finding]:
+    """A file of the checkpoint is missing or damaged.
+
+    What it finds: a file that the next start reads is missing, torn, differs from its checksum or has an unknown
+    format.
+    Why it matters: Spark would fail at the start, or some batches later when it first reads the file.
+    How to confirm: `slackwater inspect STREAM` lists all damage.
+    What to do: `slackwater plan resume STREAM` where only logs are damaged: what they lack comes from the ledger, and
+    the state that is there is copied. Else `slackwater plan rebuild STREAM`, or restore the file from a backup of the
+    same checkpoint.
+    Is the remedy safe: yes; the damaged checkpoint is kept as the previous generation, and the undo switches back to
+    it.
+    References: docs/decisions/0265-all-state-that-a-start-reads.md
+    """
+    found = damage(snapshot)
+    # A checkpoint without any batch has a finding of its own: checkpoint-lost.
+    if not found or lost_batch(snapshot) is not None:
+        return
+    worst = found[0]
+    keeps_state = not state_is_lost(snapshot) and not any(one.path.startswith(STATE_FOLDER) for one in found)
+    resumes = keeps_state and snapshot.marks.written is not None
+    yield checkpoint_damaged.finding(
+        f"the checkpoint is damaged: {worst.clause}{and_more(found, 1)}",
+        goal="resume" if resumes else "rebuild",
+        next=command("plan", "resume", snapshot.stream.full_name) if resumes else rebuild_command(snapshot),
+        where=snapshot.generation.location,
+        expected=worst.expected or None,
+        found=worst.found or None,
+    )
+
+
+@Rule(
+    "checkpoint-lost",
+    Severity.STOP,
+    order=210,
+    risk="skip",
+    exit_code=REFUSED,
+    covers=("SINK-01",),
+)
+def checkpoint_lost(snapshot: Snapshot) -> Iterator[Finding]:
+    """The checkpoint holds no batch, but the stream has run.
+
+    What it finds: the ledger has recorded batches, and offsets/ of the checkpoint is empty or does not exist.
+    Why it matters: Spark would count from batch 0 again. A sink that knows batch ids skips the new batches silently;
+    any other sink gets their rows a second time.
+    How to confirm: `slackwater inspect STREAM` and `slackwater ledger STREAM --batches 0..`.
+    What to do: `slackwater plan rebuild STREAM`. It builds a checkpoint from the recorded ranges, under the original
+    ids.
+    Is the remedy safe: yes; the new checkpoint is verified before it is used, and the output is not touched.
+    References: docs/decisions/0056-what-a-lost-ledger-is-restored-from.md
+    """
+    newest = lost_batch(snapshot)
+    if newest is None:
+        return
+    skips = snapshot.marks.written is not None or snapshot.output.batches_skipped
+    yield checkpoint_lost.finding(
+        f"the checkpoint holds no batch, but batches up to {newest} were run; a start would count from 0 again and "
+        + ("the sink would skip the new batches" if skips else "write their rows a second time"),
+        risk="skip" if skips else "duplicate",
+        goal="rebuild",
+        next=rebuild_command(snapshot),
+        where=snapshot.generation.location,
+        expected=f"batch {newest} in offsets/",
+        found="none",
+    )
+
+
+@Rule(
+    "clean",
+    Severity.INFO,
+    order=304,
+    when=When.IN_ORDER,
+    on_output=True,
+)
+def clean(snapshot: Snapshot) -> Iterator[Finding]:
+    """Checkpoint and sink agree.
+
+    What it finds: the newest batch of the sink is the newest committed batch, and its state can be loaded.
+    Why it matters: it does not; a batch that was interrupted runs again with its planned range.
+    How to confirm: `slackwater status STREAM --verify` reads every file that the marks depend on.
+    What to do: `slackwater run FILE`.
+    Is the remedy safe: yes.
+    References: docs/decisions/0050-one-snapshot-one-number-line.md
+    """
+    marks = snapshot.marks
+    if marks.planned >= 0 and marks.written is not None and not outputs_with_next(snapshot):
+        interrupted = f"batch {marks.planned} was interrupted and will run again"
+        yield clean.finding(
+            f"clean: {interrupted if marks.next_is_planned else 'checkpoint and sink agree'}",
+            goal="resume",
+            next=run_command(snapshot.stream),
+        )
+
+
+@Rule(
+    "commit-missing",
+    Severity.INFO,
+    order=302,
+    when=When.IN_ORDER,
+    covers=("LOG-08",),
+    on_output=True,
+)
+def commit_missing(snapshot: Snapshot) -> Iterator[Finding]:
+    """The sink has the next batch, and its commit is missing.
+
+    What it finds: a run was killed after the sink wrote the batch and before Spark committed it; the batch is planned
+    with the range that was recorded.
+    Why it matters: it does not; the batch runs again with its planned range, and the sink skips it.
+    How to confirm: compare committed and written in `slackwater status STREAM`.
+    What to do: `slackwater run FILE`.
+    Is the remedy safe: yes; the sink skips a batch that it has.
+    References: docs/decisions/0255-a-batch-that-the-sink-has.md
+    """
+    having, following = outputs_with_next(snapshot), snapshot.marks.next_batch
+    if snapshot.marks.planned < 0 or len(having) < len(snapshot.outputs):
+        return
+    completed = snapshot.completed_batch is not None
+    then = "the next run completes it without writing it again" if completed else "it will run again and be skipped"
+    yield commit_missing.finding(
+        f"clean: the sink has batch {following}, its commit is missing; {then}",
+        goal="resume",
+        next=run_command(snapshot.stream),
+    )
+
+
+@Rule(
+    "no-data-batch-pending",
+    Severity.INFO,
+    order=420,
+    from_plan=True,
+)
+def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Finding]:
+    """A batch without data is pending.
+
+    What it finds: the newest commit has a newer watermark than its offsets, so that a running query would plan a batch
+    without data, which writes what the watermark has closed.
+    Why it matters: a restart by Spark alone forgets this batch; a run by Slackwater plans it.
+    How to confirm: `slackwater status STREAM --format json` has its id as `marks.pending_no_data`.
+    What to do: `slackwater run FILE`.
+    Is the remedy safe: yes; the output equals that of an uninterrupted run.
+    References: docs/decisions/0053-the-no-data-batch.md, docs/decisions/0256-when-the-no-data-batch-is-planned.md
+    """
+    batch = snapshot.marks.pending_no_data
+    if batch is not None:
+        yield no_data_batch_pending.finding(
+            f"batch {batch}, without data, writes what the newest watermark has closed; the next start plans it, "
+            "unless a source has unread data, which the batch then reads"
+        )
+
+
+@Rule(
+    "range-changed",
+    Severity.STOP,
+    order=232,
+    risk="skip",
+    exit_code=REFUSED,
+    covers=("LOG-11",),
+)
+def range_changed(snapshot: Snapshot) -> Iterator[Finding]:
+    """The next batch is planned with another range than the one that the sink has written.
+
+    What it finds: the sink has the planned batch, and offsets/ has other offsets for it than the ledger has recorded.
+    Why it matters: the sink would skip the batch, and the rows of the new range would be missing silently.
+    How to confirm: compare the offsets of the batch in `slackwater inspect STREAM` and in `slackwater ledger STREAM
+    --batches 0..`.
+    What to do: `slackwater plan rebuild STREAM`. It continues after the written batch with its recorded range.
+    Is the remedy safe: yes; the output is not touched.
+    References: docs/decisions/0050-one-snapshot-one-number-line.md
+    """
+    seen = written(snapshot)
+    if seen is None or seen.is_ahead or seen.newest != seen.following or not range_differs(snapshot):
+        return
+    yield range_changed.finding(
+        f"the sink holds batch {seen.newest}, but the checkpoint has planned batch {seen.newest} with another range; "
+        "the sink would skip its rows silently",
+        goal="rebuild",
+        next=rebuild_command(snapshot),
+        expected=f"the range that was recorded for batch {seen.newest}",
+        found="another range in offsets/",
+    )
+
+
+@Rule(
+    "state-lost",
+    Severity.STOP,
+    order=240,
+    risk="stuck",
+    exit_code=REFUSED,
+    covers=(
+        "STATE-01",
+        "STATE-03",
+        "STATE-04",
+        "STATE-13",
+    ),
+)
+def state_lost(snapshot: Snapshot) -> Iterator[Finding]:
+    """The next batch needs state that cannot be loaded.
+
+    What it finds: state of the newest committed batch is missing or damaged in some operator, partition or store.
+    Why it matters: Spark would fail with CANNOT_LOAD_STATE_STORE, at every start.
+    How to confirm: compare committed and state in `slackwater status STREAM`; `slackwater inspect STREAM --operators`
+    shows each store.
+    What to do: `slackwater plan rebuild STREAM`. It recomputes the state from the batches that contribute to it.
+    Is the remedy safe: yes; the sources must still have the rows of these batches, which the plan checks.
+    References: docs/decisions/0265-all-state-that-a-start-reads.md
+    """
+    if not state_is_lost(snapshot):
+        return
+    held, following = state_held(snapshot), snapshot.marks.next_batch
+    loadable = f"can be loaded up to batch {held} only" if held >= 0 else "cannot be loaded"
+    yield state_lost.finding(
+        f"batch {following} needs the state of batch {following - 1}, which {loadable}",
+        goal="rebuild",
+        next=rebuild_command(snapshot),
+        where=snapshot.generation.location,
+        expected=f"state of batch {following - 1}",
+        found=f"state of batch {held}" if held >= 0 else "no state",
+    )
+
+
+@Rule(
+    "watermark-misses-batch",
+    Severity.WARNING,
+    order=400,
+    risk="wrong",
+    from_plan=True,
+    covers=("WM-01",),
+    on_output=True,
+)
+def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Finding]:
+    """A batch that the sink skips does not advance the watermark.
+
+    What it finds: a query that Slackwater does not run was killed after the sink wrote a batch and before Spark
+    committed it, and its sink skips the batch without reading a row of it.
+    Why it matters: the batch's event times are not seen: rows that an uninterrupted run drops as late may be counted.
+    How to confirm: compare committed and written in `slackwater status STREAM`.
+    What to do: `slackwater plan resume STREAM` cuts the batch out of the sink and runs it again; where the sink cannot
+    be cut, `slackwater plan rebuild STREAM --pipeline STREAM.py`.
+    Is the remedy safe: yes; what is cut is kept for the undo.
+    References: docs/decisions/0048-batches-the-sink-skipped.md
+    """
+    # Measured: no row of such a batch is read.
+    if not snapshot.misses_watermark:
+        return
+    goal, following = (
+        ("resume", command("plan", "resume", snapshot.stream.full_name))
+        if snapshot.output.can_cut
+        else ("rebuild", rebuild_command(snapshot))
+    )
+    yield watermark_misses_batch.finding(
+        f"batch {snapshot.marks.written} will be skipped by the sink, which has it, and does not advance the "
+        f"watermark: rows late only by it may be counted; exact instead: {following}",
+        goal=goal,
+        next=following,
+    )
+
+
+@Rule(
+    "sink-ahead",
+    Severity.STOP,
+    order=230,
+    risk="skip",
+    exit_code=REFUSED,
+    covers=(
+        "FSINK-04",
+        "SHARE-04",
+        "SINK-01",
+        "SINK-06",
+    ),
+    on_output=True,
+)
+def sink_ahead(snapshot: Snapshot) -> Iterator[Finding]:
+    """The sink has batches that the checkpoint has not planned.
+
+    What it finds: the newest batch of the sink is newer than the next batch, or is the next batch and that is not
+    planned: the checkpoint was restored from an older copy, or cut back.
+    Why it matters: Spark would give these ids to new rows, and the sink would skip them silently.
+    How to confirm: compare planned and written in `slackwater status STREAM`.
+    What to do: `slackwater plan rebuild STREAM`. It continues after the newest written batch.
+    Is the remedy safe: yes; the output is not touched, and no id is used for other rows.
+    References: docs/decisions/0050-one-snapshot-one-number-line.md
+    """
+    seen = written(snapshot)
+    if seen is None or not seen.is_ahead or not is_known(snapshot):
+        return
+    yield sink_ahead.finding(
+        f"the sink is ahead of the checkpoint: it would skip {batch_range(seen.following, seen.newest)} silently",
+        goal="rebuild",
+        next=rebuild_command(snapshot),
+        where=location_of(snapshot, seen.newest),
+        expected=f"written at most {seen.following if seen.next_is_planned else seen.following - 1}",
+        found=f"written {seen.newest}",
+    )
+
+
+@Rule(
+    "sink-behind",
+    Severity.STOP,
+    order=233,
+    risk="loss",
+    exit_code=REFUSED,
+    covers=("FSINK-01", "FSINK-05", "FSINK-08", "MODE-07"),
+    on_output=True,
+)
+def sink_behind(snapshot: Snapshot) -> Iterator[Finding]:
+    """The sink lacks batches that the checkpoint has committed.
+
+    What it finds: the newest batch of the sink, or of one of several outputs, is older than the newest committed batch:
+    the output was emptied, restored from an older copy, or cut.
+    Why it matters: Spark would continue after them, and their rows would be missing.
+    How to confirm: compare committed and written in `slackwater status STREAM`.
+    What to do: `slackwater plan rebuild STREAM`. It continues after the newest batch that all outputs have. Where the
+    sink shows no batch at all, put the output back if it was moved or deleted; without it `slackwater plan rebuild
+    STREAM --at earliest` processes everything again.
+    Is the remedy safe: yes; the missing batches are processed again, and what the sink has is kept.
+    References: docs/decisions/0050-one-snapshot-one-number-line.md, docs/decisions/0150-several-outputs-and-audits.md
+    """
+    seen = written(snapshot)
+    if seen is None or seen.is_ahead or seen.oldest >= seen.following - 1:
+        return
+    # An output that has the planned batch with another range has a finding of its own: range-changed.
+    if seen.newest == seen.following and range_differs(snapshot):
+        return
+    emptied = seen.oldest < 0 and not snapshot.output.members
+    yield sink_behind.finding(
+        f"the sink lacks {batch_range(seen.oldest + 1, seen.following - 1)}, which the checkpoint has committed; a "
+        "start would leave their rows out",
+        goal="rebuild",
+        next=rebuild_command(snapshot, *(("--at", "earliest") if emptied else ())),
+        advice=f"if the output was moved or deleted, put it back at {snapshot.output.location} first"
+        if emptied
+        else None,
+        where=location_of(snapshot, seen.oldest) if snapshot.output.members else None,
+        expected=f"written at least {seen.following - 1}",
+        found=f"written {seen.oldest}",
+    )
+
+
+@Rule(
+    "source-files-missing",
+    Severity.STOP,
+    order=250,
+    risk="loss",
+    exit_code=REFUSED,
+    covers=("FSRC-03",),
+)
+def source_files_missing(snapshot: Snapshot) -> Iterator[Finding]:
+    """Source files of the planned batch do not exist.
+
+    What it finds: the next batch is planned with a range of source files, and some of them were deleted or moved.
+    Why it matters: Spark fails, or with ignoreMissingFiles leaves their rows out silently.
+    How to confirm: the finding names the files; `slackwater inspect STREAM` shows the batch.
+    What to do: restore the files under their recorded paths, then `slackwater run FILE`.
+    Is the remedy safe: yes, if the files are restored with their content.
+    References: docs/decisions/0243-replaced-source-files.md
+    """
+    missing = snapshot.missing_files
+    if missing:
+        yield source_files_missing.finding(
+            f"batch {snapshot.marks.next_batch} is planned with {len(missing)} source files that do not exist; its "
+            "rows cannot be read",
+            advice="restore the files; Spark would fail, or leave their rows out with ignoreMissingFiles",
+            expected="every file of the planned range",
+            found=f"{', '.join(missing[:SHOWN])}{and_more(missing, SHOWN)} missing",
+        )

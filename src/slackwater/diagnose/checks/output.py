@@ -1,0 +1,351 @@
+"""Outputs, as the number line of a stream sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from slackwater.core.commands import rebuild_command, reset_command, run_command
+from slackwater.core.finding import Finding, Severity
+from slackwater.core.snapshot import Snapshot, Unreadable
+from slackwater.core.units import batch_range
+from slackwater.diagnose.checks.common.rule import DAMAGED, REFUSED, Rule, When
+from slackwater.diagnose.checks.common.snapshot import (
+    SHOWN,
+    and_more,
+    is_known,
+    location_of,
+    outputs_with_next,
+    sink_kind,
+    written,
+)
+
+
+@Rule(
+    "sink-foreign",
+    Severity.STOP,
+    order=231,
+    risk="skip",
+    exit_code=REFUSED,
+    covers=("SHARE-04",),
+    on_output=True,
+)
+def sink_foreign(snapshot: Snapshot) -> Iterator[Finding]:
+    """The output holds batches of which the stream has no record.
+
+    What it finds: the sink shows batches, and neither the ledger nor the checkpoint has any batch of the stream.
+    Why it matters: the sink would skip the stream's own first batches silently, because it has their ids.
+    How to confirm: `slackwater ledger STREAM --batches 0..` is empty, and written in `slackwater status STREAM` is not.
+    What to do: give the stream an output of its own, or move this output away.
+    Is the remedy safe: yes; nothing that the output holds is touched.
+    References: docs/decisions/0262-an-output-of-its-own.md
+    """
+    seen = written(snapshot)
+    if seen is None or not seen.is_ahead or is_known(snapshot):
+        return
+    yield sink_foreign.finding(
+        f"the output already holds {batch_range(0, seen.newest)}, of which this stream has no record; the sink would "
+        f"skip the stream's own {batch_range(seen.following, seen.newest)} silently",
+        advice="give the stream an output directory of its own, or move this one away",
+        where=location_of(snapshot, seen.newest),
+        expected=f"written at most {seen.following if seen.next_is_planned else seen.following - 1}",
+        found=f"written {seen.newest}",
+    )
+
+
+@Rule(
+    "sink-marker-lost",
+    Severity.STOP,
+    order=140,
+    risk="duplicate",
+    exit_code=REFUSED,
+    when=When.ALWAYS,
+    about="marker",
+    covers=(
+        "FSINK-01",
+        "SINK-02",
+    ),
+    on_output=True,
+)
+def sink_marker_lost(snapshot: Snapshot) -> Iterator[Finding]:
+    """The sink's marker was lost or set back, and the output may have rows that it does not show.
+
+    What it finds: the marker shows an older batch than the stream is known to have written, or none.
+    Why it matters: batches that the output has would be written again, so that their rows are there twice. Every other
+    finding compares with this marker, so nothing else is compared.
+    How to confirm: compare the marker with the newest batches of `slackwater ledger STREAM --batches 0..`.
+    What to do: `slackwater plan reset STREAM --from earliest --output swap` where the sink can swap; else restore the
+    marker from a backup made together with the output's, or empty the output and plan as the finding says.
+    Is the remedy safe: a swap keeps the old rows for the undo. Emptying the output by hand cannot be undone.
+    References: docs/decisions/0246-a-marker-that-was-lost.md, docs/decisions/0275-a-reset-without-a-marker.md
+    """
+    unmarked = snapshot.output.unmarked
+    if unmarked is None or snapshot.holder is not None:
+        return
+    swaps = snapshot.can_swap_unmarked
+    shown = f"batch {unmarked.marked}" if unmarked.marked >= 0 else "no batch"
+    again = (
+        rebuild_command(snapshot, "--at", "earliest")
+        if unmarked.shows_rows
+        else reset_command(snapshot, "--output", "keep")
+    )
+    yield sink_marker_lost.finding(
+        f"the sink's marker shows {shown}, but the stream has written later ones, and the output may have their rows; "
+        "written again, they would be there twice",
+        goal="rebuild" if unmarked.shows_rows and not swaps else "reset",
+        next=reset_command(snapshot, "--output", "swap") if swaps else None,
+        advice=("or " if swaps else "") + "restore the marker from a backup that was made together with the output's; "
+        f"or {unmarked.emptied}, then: {again}",
+        where=unmarked.location,
+        expected=f"batch {unmarked.finished} or later" if unmarked.finished >= 0 else "the stream as its owner",
+        found=shown,
+    )
+
+
+@Rule(
+    "sink-owned",
+    Severity.STOP,
+    order=120,
+    risk="skip",
+    exit_code=REFUSED,
+    when=When.ALWAYS,
+    about="identity",
+    covers=("SHARE-04",),
+    on_output=True,
+)
+def sink_owned(snapshot: Snapshot) -> Iterator[Finding]:
+    """The output belongs to another stream.
+
+    What it finds: the owner file or marker of the output names another stream.
+    Why it matters: batch ids of two streams meet in one output: the sink skips a batch whose id the other has written.
+    How to confirm: `slackwater status STREAM` names the owner; `slackwater status` shows the streams of this home.
+    What to do: give the stream an output of its own, or move this output away.
+    Is the remedy safe: yes; nothing that the owner wrote is touched.
+    References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md
+    """
+    output = snapshot.output
+    if output.owner is not None and output.owner != snapshot.stream.id:
+        yield sink_owned.finding(
+            f"the output belongs to stream {output.owner_name}; the sink would skip batches of a second stream that "
+            "writes there",
+            advice="give the stream an output directory of its own, or move this one away",
+            where=output.location,
+            expected=f"an output of {snapshot.stream.full_name}",
+            found=f"an output of {output.owner_name}",
+        )
+
+
+@Rule(
+    "sink-silent",
+    Severity.INFO,
+    order=303,
+    when=When.IN_ORDER,
+    on_output=True,
+)
+def sink_silent(snapshot: Snapshot) -> Iterator[Finding]:
+    """The checkpoint is in order; the sink does not show what it holds.
+
+    What it finds: the sink has no mark of its newest batch that could be compared with the checkpoint.
+    Why it matters: a batch that was interrupted is written again, whether or not the sink has its rows.
+    How to confirm: `slackwater sinks` shows what each sink guarantees.
+    What to do: `slackwater run FILE`.
+    Is the remedy safe: as safe as the sink's guarantee: an at-least-once sink can get the rows of one batch twice.
+    References: docs/decisions/0120-sinks-that-show-nothing.md
+    """
+    marks = snapshot.marks
+    if marks.planned >= 0 and marks.written is None and not outputs_with_next(snapshot):
+        again = f"; batch {marks.planned} was interrupted and will run again" if marks.next_is_planned else ""
+        shown = snapshot.output.unchecked or "this sink does not show what it holds"
+        yield sink_silent.finding(
+            f"the checkpoint is in order; {shown}{again}",
+            goal="resume",
+            next=run_command(snapshot.stream),
+        )
+
+
+def _advice(snapshot: Snapshot, problem: Unreadable) -> str:
+    aside = problem.aside
+    if aside is None:
+        return problem.hint or "restore the file from a backup"
+    is_committed = snapshot.marks.committed >= aside.batch
+    again = rebuild_command(snapshot) if is_committed else run_command(snapshot.stream) or "start the program again"
+    return f"{aside.command}, then: {again}"
+
+
+@Rule(
+    "sink-unreadable",
+    Severity.STOP,
+    order=200,
+    risk="loss",
+    exit_code=DAMAGED,
+    on_output=True,
+)
+def sink_unreadable(snapshot: Snapshot) -> Iterator[Finding]:
+    """The newest batch in the sink cannot be read.
+
+    What it finds: the manifest, log, marker or snapshot that shows the newest written batch cannot be parsed. The
+    finding has the code of the error that the sink reported, such as `manifest-unreadable`.
+    Why it matters: which batches the output has is unknown, so that rows could be lost or doubled.
+    How to confirm: `slackwater status STREAM` names the file, what was expected and what was found.
+    What to do: put a damaged entry of a file sink's manifest aside, and have the batch written again: by `slackwater
+    run FILE` where the checkpoint has not committed the batch, else by `slackwater plan rebuild STREAM`. Restore any
+    other file from a backup.
+    Is the remedy safe: yes; the damaged file is kept. A backup must be as new as the output: an older one is reported
+    as another finding.
+    References: docs/decisions/0050-one-snapshot-one-number-line.md
+    """
+    problem = snapshot.output.unreadable
+    if problem is not None:
+        yield sink_unreadable.finding(
+            f"the batch that was written last is unknown: {problem.text}",
+            code=problem.code,
+            advice=_advice(snapshot, problem),
+            where=problem.where,
+            expected=problem.expected,
+            found=problem.found,
+        )
+
+
+@Rule(
+    "output-damaged",
+    Severity.STOP,
+    order=220,
+    risk="loss",
+    exit_code=DAMAGED,
+    covers=(
+        "FSINK-02",
+        "FSINK-03",
+        "FSINK-06",
+    ),
+    on_output=True,
+)
+def output_damaged(snapshot: Snapshot) -> Iterator[Finding]:
+    """A file of the output is missing or damaged.
+
+    What it finds: a data file that the manifest or table lists is missing or has another size.
+    Why it matters: rows that were written are lost; readers fail, or leave them out.
+    How to confirm: `slackwater status STREAM --verify` looks at every file that the output lists.
+    What to do: restore the files from a backup, or process the batches again: `slackwater plan rebuild STREAM --at
+    earliest`.
+    Is the remedy safe: what the rebuild cuts is kept for the undo. The sources must still have the rows; the plan
+    checks it.
+    References: docs/decisions/0063-outputs-cut-and-restore.md
+    """
+    damage = snapshot.output.damage
+    if not damage or not snapshot.shown:
+        return
+    worst = damage[0]
+    yield output_damaged.finding(
+        f"the output is damaged: {worst.clause}{and_more(damage, 1)}",
+        goal="rebuild",
+        next=rebuild_command(snapshot, "--at", "earliest"),
+        advice="restore the files from a backup, or process the batches that wrote them again",
+        where=snapshot.output.location,
+        expected=worst.expected or None,
+        found=worst.found or None,
+    )
+
+
+@Rule(
+    "orphan-files",
+    Severity.INFO,
+    order=440,
+    covers=("FSINK-07",),
+    on_output=True,
+)
+def orphan_files(snapshot: Snapshot) -> Iterator[Finding]:
+    """Files in the output belong to no batch.
+
+    What it finds: data files in the output's directory that its manifest does not list, such as those of interrupted
+    batches.
+    Why it matters: readers that use the manifest ignore them; a reader that lists the directory would count their rows.
+    How to confirm: `slackwater status STREAM --verify` lists the first of them.
+    What to do: nothing; they can be deleted while nothing runs.
+    Is the remedy safe: yes, for the files that the finding names while nothing runs; no batch refers to them.
+    References: docs/decisions/0063-outputs-cut-and-restore.md
+    """
+    orphans = snapshot.output.orphans
+    if orphans:
+        yield orphan_files.finding(
+            f"{len(orphans)} files in the output belong to no batch, such as those of interrupted batches; readers "
+            f"that use the manifest ignore them: {', '.join(orphans[:SHOWN])}{and_more(orphans, SHOWN)}",
+            where=snapshot.output.location,
+        )
+
+
+@Rule(
+    "written-in-part",
+    Severity.INFO,
+    order=301,
+    when=When.IN_ORDER,
+)
+def written_in_part(snapshot: Snapshot) -> Iterator[Finding]:
+    """One of several outputs has the next batch, another has not.
+
+    What it finds: a run was killed between the outputs of one batch.
+    Why it matters: it does not; the batch runs again with its planned range, and the output that has it skips it.
+    How to confirm: `slackwater status STREAM` shows the newest batch of each output.
+    What to do: `slackwater run FILE`.
+    Is the remedy safe: yes; each output shows by itself which batches it has.
+    References: docs/decisions/0150-several-outputs-and-audits.md
+    """
+    having, following = outputs_with_next(snapshot), snapshot.marks.next_batch
+    if snapshot.marks.planned >= 0 and having and len(having) < len(snapshot.outputs):
+        yield written_in_part.finding(
+            f"clean: batch {following} was interrupted between the outputs; it will run again, and be skipped by "
+            f"{' and '.join(having)}, which has it",
+            goal="resume",
+            next=run_command(snapshot.stream),
+        )
+
+
+@Rule(
+    "rows-not-kept",
+    Severity.WARNING,
+    order=431,
+    risk="loss",
+    when=When.ALWAYS,
+)
+def rows_not_kept(snapshot: Snapshot) -> Iterator[Finding]:
+    """The sink keeps no rows over a restart.
+
+    What it finds: the sink, by its kind, holds its rows in memory or discards them.
+    Why it matters: rows of earlier runs are lost with the process.
+    How to confirm: `slackwater sinks` shows what each sink guarantees and why.
+    What to do: nothing in a trial; else use a sink that keeps its rows.
+    Is the remedy safe: a stream with another sink is a new stream with a new name and a new output.
+    References: docs/decisions/0120-sinks-that-show-nothing.md, docs/sinks.md
+    """
+    delivery = snapshot.output.delivery
+    if delivery is not None and delivery.guarantee == "none":
+        yield rows_not_kept.finding(f"the {sink_kind(snapshot)} sink keeps no rows over a restart: {delivery.reason}")
+
+
+@Rule(
+    "at-least-once",
+    Severity.WARNING,
+    order=430,
+    risk="duplicate",
+    when=When.ALWAYS,
+    covers=(
+        "SINK-03",
+        "SINK-04",
+        "SINK-05",
+    ),
+    on_output=True,
+)
+def at_least_once(snapshot: Snapshot) -> Iterator[Finding]:
+    """The sink guarantees only at least once.
+
+    What it finds: the sink, by its kind and options, cannot recognise a batch that it has.
+    Why it matters: a batch that was interrupted after the sink wrote it is written again, so that its rows are there
+    twice.
+    How to confirm: `slackwater sinks` shows what each sink guarantees and why.
+    What to do: nothing where readers drop duplicates; else use a sink that is exactly-once.
+    Is the remedy safe: a stream with another sink is a new stream with a new name and a new output.
+    References: docs/decisions/0120-sinks-that-show-nothing.md, docs/sinks.md
+    """
+    delivery = snapshot.output.delivery
+    if delivery is not None and delivery.guarantee == "at-least-once":
+        yield at_least_once.finding(
+            f"the {sink_kind(snapshot)} sink writes at least once, so that a restart can double rows: {delivery.reason}"
+        )

@@ -1,1 +1,0 @@
-"""Checkpoints that more than one query uses."""

@@ -1,0 +1,164 @@
+"""Two queries that use one checkpoint."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from slackwater.core.checkpoint import BatchLine, SourceEnd
+from slackwater.core.errors import FormatError
+from slackwater.core.facts import CheckpointSeen, Facts
+from slackwater.core.finding import Severity
+from slackwater.core.units import utc_text
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.store import temporary_files
+from slackwater.sources import kind_of
+from slackwater.sources.common.contract import SourceRange
+
+
+class Back(NamedTuple):
+    """The batch, its source, what is wrong with its range, and what the batch before has."""
+
+    batch: int
+    source: str
+    what: str
+    expected: str
+    now: str
+
+
+def _planned(facts: Facts) -> list[BatchLine]:
+    return [line for line in facts.checkpoint.report.batches if line.planned and line.sources]
+
+
+def _positions(facts: Facts) -> Iterator[Back]:
+    for earlier, later in pairwise(_planned(facts)):
+        starts = {end.name: end for end in earlier.sources}
+        for end in later.sources:
+            start = starts.get(end.name)
+            if start is not None and _goes_back(start, end):
+                what = f"ends before batch {earlier.id} does"
+                yield Back(later.id, end.name, what, f"a position after {start.end}", f"{end.end}")
+
+
+def _goes_back(start: SourceEnd, end: SourceEnd) -> bool:
+    if start.end is None or end.end is None or start.end == end.end:
+        return False
+    kind = kind_of(end.end, {})
+    if kind_of(start.end, {}) != kind:
+        return False
+    try:
+        counted = kind.counted(SourceRange(end.name, start.end, end.end))
+    except FormatError:
+        return False
+    return any(count is not None and count < 0 for count in (counted or {}).values())
+
+
+def _kinds(facts: Facts) -> Iterator[Back]:
+    """A kind that is there again after another one."""
+    seen: dict[str, list[str]] = {}
+    for line in _planned(facts):
+        for end in line.sources:
+            if end.end is None:
+                continue
+            kinds, kind = seen.setdefault(end.name, []), kind_of(end.end, {}).kind
+            if kinds and kind != kinds[-1] and kind in kinds:
+                yield Back(line.id, end.name, f"is of {kind} again, after {kinds[-1]}", f"offsets of {kinds[-1]}", kind)
+            if not kinds or kinds[-1] != kind:
+                kinds.append(kind)
+
+
+@Check(
+    "SW-SHARE-003",
+    Severity.WARNING,
+    text="the range of source {it.source} in batch {it.batch} {it.what}: two queries may use this checkpoint, each "
+    "skipping what the other has read",
+    risk="skip",
+    goal="backfill",
+    where="{facts.checkpoint.location}/offsets/{it.batch}",
+    expected="{it.expected}",
+    found="{it.now}",
+    certainty="possible",
+    advice="look for another program with this checkpoint location, stop it, and give each query its own checkpoint",
+)
+def ranges_go_back(facts: Facts) -> Iterator[Back]:
+    """The range of a batch goes back: two queries may use the checkpoint.
+
+    What it finds: a batch of `offsets/` ends before the batch that precedes it, or the kind of a source changes and
+    changes back.
+    Why it matters: One query only goes forward. Two different queries on one checkpoint overwrite each other's
+    progress: each skips silently what the other has read. An edit by hand, or a source that was created again, looks
+    alike.
+    How to confirm: `slackwater inspect LOCATION` shows the offsets of each batch; look for a second program with the
+    same checkpoint location.
+    What to do: stop all but one of the queries, and give each a checkpoint of its own. Then process the ranges that one
+    has skipped in a batch job.
+    Is the remedy safe: yes, as long as the query that keeps the checkpoint is the one whose sources it has. To let both
+    run loses rows of both.
+    References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
+    """
+    found = {back.source: back for back in (*_kinds(facts), *_positions(facts))}
+    yield from found.values()
+
+
+_LOGS = frozenset({"offsets", "commits"})
+
+
+class Twice(NamedTuple):
+    """The batch, its entry, what is wrong with it, and both values."""
+
+    batch: int
+    path: str
+    what: str
+    expected: str
+    now: str
+
+
+def _times(checkpoint: CheckpointSeen) -> Iterator[Twice]:
+    planned = [line for line in checkpoint.report.batches if line.planned and line.timestamp_ms is not None]
+    for earlier, later in pairwise(planned):
+        before, after = earlier.timestamp_ms or 0, later.timestamp_ms or 0
+        if after < before:
+            what = f"was planned before batch {earlier.id}"
+            yield Twice(later.id, f"offsets/{later.id}", what, f"a time after {utc_text(before)}", utc_text(after))
+
+
+@Check(
+    "SW-SHARE-001",
+    Severity.WARNING,
+    text="batch {it.batch} {it.what}: two drivers may have used this checkpoint at the same time",
+    risk="duplicate",
+    goal="resume",
+    certainty="possible",
+    where="{facts.checkpoint.location}/{it.path}",
+    expected="{it.expected}",
+    found="{it.now}",
+    at_stake="the rows of batch {it.batch}, where the sink does not know batches",
+    advice="look for a second driver of the query, and stop it; then compare the rows of batch {it.batch} with the "
+    "output",
+)
+def two_writers(facts: Facts) -> Iterator[Twice]:
+    """Two drivers may have written to the checkpoint.
+
+    What it finds: a batch of `offsets/` was planned at an earlier time than the batch before it; or two temporary files
+    in `offsets/` or `commits/` were to become the same entry.
+    Why it matters: Spark keeps no lock. The slower driver fails with "Multiple streaming jobs detected", after it may
+    have written the rows of its batch: a sink that does not know batches has them twice. Clocks of two hosts that
+    differ, and two crashes in the same batch, look alike.
+    How to confirm: ask the scheduler which applications ran at the time of the batch, as `slackwater inspect LOCATION`
+    shows it, and look for an older driver that still runs.
+    What to do: stop all drivers but one. Compare the rows of the batch with the output; then start the query.
+    Is the remedy safe: yes; nothing is changed. To delete the checkpoint because of the message reads everything again.
+    References: SPARK-43542; SPARK-26425
+    """
+    yield from list(_times(facts.checkpoint))[-1:]
+    attempts = Counter(
+        (one.folder, int(one.target))
+        for one in temporary_files(facts.checkpoint)
+        if one.folder in _LOGS and one.target.isascii() and one.target.isdigit()
+    )
+    for (folder, batch), files in sorted(attempts.items()):
+        if files > 1:
+            what = f"has {files} temporary files"
+            yield Twice(batch, f"{folder}/{batch}", what, "one temporary file at most", f"{files} of them")

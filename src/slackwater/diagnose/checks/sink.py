@@ -1,0 +1,194 @@
+"""Outputs: the log of a file sink, its place, and batches that are written again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from slackwater.core.commands import run_command
+from slackwater.core.escaping import quoted
+from slackwater.core.facts import Facts, SinkFacts, Unknown
+from slackwater.core.finding import Severity
+from slackwater.core.units import counted
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.snapshot import sink_kind
+
+_QUERY_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class Application(NamedTuple):
+    """An application id and its newest number. ``is_query``: the id has the form of a query id."""
+
+    id: str
+    newest: int
+
+    @property
+    def is_query(self) -> bool:
+        """Whether a sink may have taken it from a query: the sinks of Delta and Iceberg use the query id."""
+        return _QUERY_ID.fullmatch(self.id) is not None
+
+
+def only_other_application(facts: Facts) -> Application | None:
+    """The one application of the output, where that is not the query of the checkpoint."""
+    if isinstance(facts.sink, Unknown) or not facts.sink.transactions:
+        return None
+    applications = dict(facts.sink.transactions)
+    if facts.checkpoint.report.query_id in applications or len(applications) > 1:
+        return None
+    ((application, newest),) = applications.items()
+    return Application(application, newest)
+
+
+LIMIT = 100_000
+"""A line has about 200 bytes: from here on each compaction reads and writes 20 MB."""
+
+
+class Large(NamedTuple):
+    """How many files the log lists, and the limit."""
+
+    files: int
+    limit: int
+
+
+@Check(
+    "SW-FSINK-009",
+    Severity.WARNING,
+    text="the log of the output lists {it.files} files, and each compaction reads and writes all of them: batches "
+    "become slower, and the driver can run out of memory",
+    risk="stuck",
+    where="{facts.sink.seen.location}",
+    expected="{it.limit} files at most",
+    found="{it.files}",
+    advice="write fewer and larger files; or set the option retention of the sink, where no reader needs the old files",
+    needs=("sink",),
+)
+def log_large(facts: Facts) -> Iterator[Large]:
+    """The log of the file sink is large.
+
+    What it finds: the log of the output lists more than 100,000 files.
+    Why it matters: the file sink never forgets a file. At each compaction, by default every tenth batch, the driver
+    reads and writes the whole list: these batches become slower, and the driver needs more memory, until it fails.
+    How to confirm: compare the times of every tenth batch with the others; `slackwater status STREAM` shows them.
+    What to do: write fewer and larger files, by a longer trigger interval or a `repartition` before the sink; or set
+    the sink's option `retention`, after which the log forgets old files, where no reader needs them.
+    Is the remedy safe: the first is. With `retention` readers that use the log no longer see the old files, although
+    they stay on the disk. To delete the log is not: the sink fails at its next compaction, and readers see interrupted
+    batches.
+    References: SPARK-30462
+    """
+    if not isinstance(facts.sink, Unknown) and facts.sink.listed > LIMIT:
+        yield Large(facts.sink.listed, LIMIT)
+
+
+class Moved(NamedTuple):
+    """An address in the log, how many files it lists there, and where the output is."""
+
+    folder: str
+    files: int
+    location: str
+
+    @property
+    def counted(self) -> str:
+        """How many, in words."""
+        return counted(self.files, "file")
+
+
+@Check(
+    "SW-MOVE-003",
+    Severity.STOP,
+    text="the output lists {it.counted} in {it.folder}, which is not where it is: readers leave out these "
+    "rows silently",
+    risk="loss",
+    where="{it.location}",
+    expected="files below {it.location}",
+    found="files below {it.folder}",
+    at_stake="the rows of {it.counted}",
+    advice="move the output back to {it.folder}; or copy its log, and replace {it.folder} by the address of "
+    "{it.location} in every file of the log",
+    needs=("sink",),
+    also=("MOVE-05",),
+)
+def output_moved(facts: Facts) -> Iterator[Moved]:
+    """The log of the output lists files under another path.
+
+    What it finds: the output's own log lists data files by absolute addresses, and some are not below the place where
+    the output is: it was moved, copied or is reached under another scheme or host.
+    Why it matters: Readers that use the log leave out every file that is not below the directory: they silently see
+    only what was written since. The stream continues without an error.
+    How to confirm: compare the addresses in the files of the output's log with its directory.
+    What to do: move the output back to the address in its log; or make a copy of the log, and replace the old address
+    by the new one in all its files, leaving the version lines as they are.
+    Is the remedy safe: yes, while no query writes to the output. To delete the log is not: readers then also see the
+    files of interrupted batches, and the sink fails at its next compaction.
+    References: Structured Streaming Programming Guide, Output Sinks
+    """
+    if isinstance(facts.sink, SinkFacts):
+        location = facts.snapshot.output.location or ""
+        for folder, files in sorted(facts.sink.elsewhere.items()):
+            yield Moved(folder, files, location)
+
+
+class Again(NamedTuple):
+    """The batch, the kind of the sink, the command that starts the query, and what counts the batch as done."""
+
+    batch: int
+    sink: str
+    start: str
+    done: str
+
+
+def _done(facts: Facts, batch: int) -> str:
+    """What makes the batch a committed one; nothing where its state or the entry before it would be missing."""
+    checkpoint = facts.checkpoint
+    if checkpoint.report.operators or not checkpoint.has(f"commits/{batch - 1}"):
+        return ""
+    commits = f"{checkpoint.location.rstrip('/')}/commits"
+    if "://" in commits:
+        return f"; if the output has all of them, copy {commits}/{batch - 1} to {commits}/{batch} and start the query"
+    copied = f"cp {quoted(f'{commits}/{batch - 1}')} {quoted(f'{commits}/{batch}')}"
+    return f"; if the output has all of them, start the query after: {copied}"
+
+
+@Check(
+    "SW-SINK-003",
+    Severity.WARNING,
+    text="batch {it.batch} was interrupted, and the {it.sink} sink does not show which of its rows it has: the next "
+    "start writes all of them, also those that are there",
+    risk="duplicate",
+    goal="resume",
+    certainty="possible",
+    where="{facts.checkpoint.location}/offsets/{it.batch}",
+    expected="no row of batch {it.batch} in the output",
+    found="no entry {it.batch} in commits/",
+    at_stake="the rows of batch {it.batch}",
+    advice="look for the rows of batch {it.batch} in the output, and delete what is there of them; then: "
+    "{it.start}{it.done}",
+    needs=("sink",),
+    also=("SINK-04", "SINK-05"),
+    explains=("at-least-once",),
+)
+def written_again(facts: Facts) -> Iterator[Again]:
+    """An interrupted batch will be written a second time.
+
+    What it finds: the newest batch is planned and not committed, and the sink cannot recognise a batch that it has: a
+    batch function, a JDBC writer that appends, Spark's own Kafka sink.
+    Why it matters: the sink may have all rows of the batch, some, or none. The next start writes all of them, so that
+    those that are there are doubled. Spark reports nothing.
+    How to confirm: `slackwater inspect LOCATION` shows the range of the batch; look for its rows in the output.
+    What to do: delete the rows of the batch from the output and start the query. Where the output has all of them, and
+    the query keeps no state, the batch can be counted as done instead: its entry of `commits/` is a copy of the one
+    before.
+    Is the remedy safe: yes, while no query runs. A deleted checkpoint has every batch written a second time.
+    References: Structured Streaming Programming Guide, ForeachBatch; docs/decisions/0120-sinks-that-show-nothing.md
+    """
+    snapshot = facts.snapshot
+    delivery, marks = snapshot.output.delivery, snapshot.marks
+    if delivery is None or delivery.guarantee != "at-least-once" or not marks.next_is_planned:
+        return
+    if marks.planned < 0:
+        # The batches of a lost checkpoint are those of checkpoint-lost.
+        return
+    if snapshot.holder is None and snapshot.stream.output_mode in ("", "append"):
+        start = run_command(snapshot.stream)
+        yield Again(marks.planned, sink_kind(snapshot), start or "start the query", _done(facts, marks.planned))

@@ -1,1 +1,0 @@
-"""Sinks that cannot recognise a batch: what the next start does with an interrupted one."""

@@ -1,0 +1,404 @@
+"""The state of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from slackwater.core.checkpoint import BatchLine
+from slackwater.core.commands import check_command
+from slackwater.core.facts import CheckpointSeen, Facts
+from slackwater.core.finding import Severity
+from slackwater.core.holes import holes
+from slackwater.core.records import BatchRecord
+from slackwater.core.state import StoreVersions
+from slackwater.core.units import counted
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.commands import rebuild, replay_from
+from slackwater.diagnose.checks.common.settings import ENCODING, newest_committed, settings_of
+
+
+class Deleted(NamedTuple):
+    """The newest committed batch, and what shows that it had state."""
+
+    batch: int
+    shown: str
+
+
+def _batch_without_data(batches: Sequence[BatchLine]) -> int | None:
+    """The newest batch that was planned for its watermark alone (``StateStoreWriter.shouldRunAnotherBatch``)."""
+    found: int | None = None
+    for before, line in pairwise(batches):
+        if not line.sources or line.sources != before.sources:
+            continue
+        # In real-time mode a query without state has such batches, too, and the watermark rises in few of them.
+        if line.watermark_ms == before.watermark_ms:
+            return None
+        found = line.id
+    return found
+
+
+@Check(
+    "SW-STATE-003",
+    Severity.STOP,
+    text="{it.shown}, and state/ has none",
+    risk="stuck",
+    goal="rebuild",
+    where="{facts.checkpoint.location}/state",
+    expected="state of batch {it.batch}",
+    found="nothing",
+    next=rebuild,
+    advice="restore {facts.checkpoint.location}/state from a copy of the checkpoint",
+)
+def all_deleted(facts: Facts) -> Iterator[Deleted]:
+    """All state was deleted.
+
+    What it finds: `state/` has no state, and the logs show that there was some: the newest commit names versions of
+    state, or a batch was planned without new data, for its watermark alone, which Spark does for operators with state
+    only.
+    Why it matters: the next batch needs this state; Spark fails at every start.
+    How to confirm: `slackwater inspect STREAM --operators` shows no operator. Logs of a query with state that ran no
+    batch without data do not differ from those of a query without state.
+    What to do: restore `state/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`, which computes it
+    again.
+    Is the remedy safe: yes; the output is not touched. State is not a cache: to delete it in order to free space ends
+    the query.
+    References: SPARK-54307; Structured Streaming Programming Guide, "State Store"
+    """
+    checkpoint = facts.checkpoint
+    if any(held.newest for _, _, _, held in checkpoint.inventory.each()):
+        return
+    named = checkpoint.newest_commit.state_unique_ids if checkpoint.newest_commit is not None else None
+    without_data = _batch_without_data(checkpoint.report.batches)
+    if named:
+        operators = "1 operator" if len(named) == 1 else f"{len(named)} operators"
+        yield Deleted(checkpoint.committed, f"the commit of batch {checkpoint.committed} names state of {operators}")
+    elif without_data is not None and checkpoint.committed >= without_data:
+        shown = f"batch {without_data} was planned without new data, for operators with state"
+        yield Deleted(checkpoint.committed, shown)
+
+
+_DOUBLED = "; later batches that did read their rows are written a second time, as their output cannot be cut"
+
+
+class Unread(NamedTuple):
+    """The first of the batches that read nothing, how many there are, and what a replay does to later ones."""
+
+    batch: int
+    batches: int
+    doubled: str
+
+    @property
+    def counted(self) -> str:
+        """How many, in words."""
+        return counted(self.batches, "batch", "batches")
+
+
+def _read_nothing(batch: BatchRecord) -> bool:
+    moved = any(source.start is not None and source.start != source.end for source in batch.sources)
+    return moved and not batch.input_rows and not any(source.input_rows for source in batch.sources)
+
+
+@Check(
+    "SW-STATE-010",
+    Severity.WARNING,
+    text="batch {it.batch} had new data and read no row of it ({it.counted} in all): what was not read counts as done",
+    risk="loss",
+    goal="replay",
+    certainty="likely",
+    where="batch {it.batch}",
+    expected="rows of its range",
+    found="0 rows",
+    at_stake="the rows of {it.counted}",
+    next=lambda facts, it: replay_from(facts, it.batch),
+    advice="let the batch function raise its errors first; otherwise the batches are lost again{it.doubled}",
+    needs=("history",),
+)
+def batch_without_rows(facts: Facts) -> Iterator[Unread]:
+    """A batch has read none of its rows.
+
+    What it finds: the ledger has a committed batch whose sources had new data, and which read no row.
+    Why it matters: the batch counts as done. A batch function that catches its own errors, or returns early, causes it.
+    Outputs that skip a batch which they have are not looked at: after a crash they do so rightly.
+    How to confirm: `slackwater ledger STREAM --batches N..N` shows the range and the rows of the batch.
+    What to do: let the function raise its errors, then process the batches again: `slackwater plan replay STREAM --from
+    batch:N`.
+    Is the remedy safe: the plan shows what is cut out of the output, and keeps it for the undo. An output that cannot
+    be cut gets the rows of later batches a second time. To start the stream again reads none of these rows.
+    References: Structured Streaming Programming Guide, "Using Foreach and ForeachBatch"
+    """
+    output = facts.snapshot.output
+    if output.batches_skipped and not output.skipped_are_read:
+        return
+    unread = [one.batch_id for one in facts.batches if _read_nothing(one)]
+    if unread:
+        later = facts.marks.committed - unread[0] + 1 > len(unread) and not output.can_cut
+        yield Unread(unread[0], len(unread), _DOUBLED if later else "")
+
+
+_STORE_WITHOUT_FOLDER = "default"
+
+
+class Disabled(NamedTuple):
+    """An operator, the file, what that is, and what was found instead."""
+
+    operator: int
+    path: str
+    what: str
+    found: str
+
+
+def _stores(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[int, str, StoreVersions]]:
+    for number, partition, name, held in checkpoint.inventory.each():
+        if number == operator:
+            yield partition, name, held
+
+
+def _schemas(checkpoint: CheckpointSeen, operator: int) -> Iterator[Disabled]:
+    """Version 3 of the schema has a folder for each store; older ones have a file in partition 0."""
+    if any(path.startswith(f"state/{operator}/_stateSchema/") for path in checkpoint.folders):
+        return
+    for name in checkpoint.inventory.names(operator):
+        store = "" if name == _STORE_WITHOUT_FOLDER else f"/{name}"
+        path = f"state/{operator}/0{store}/_metadata/schema"
+        if not checkpoint.has(path):
+            yield Disabled(operator, path, "schema", "nothing")
+
+
+def _metadata(checkpoint: CheckpointSeen, operator: int) -> Iterator[Disabled]:
+    folder = f"state/{operator}/_metadata"
+    damage = next(checkpoint.damage_below(folder), None)
+    if damage is not None:
+        yield Disabled(operator, damage.path, "metadata", damage.found)
+    elif not checkpoint.has(f"{folder}/metadata") and not checkpoint.folders.get(f"{folder}/v2"):
+        yield Disabled(operator, f"{folder}/metadata", "metadata", "nothing")
+
+
+@Check(
+    "SW-STATE-006",
+    Severity.WARNING,
+    text="the {it.what} of operator {it.operator} is missing or malformed: Spark would accept any query for its state",
+    risk="wrong",
+    where="{facts.checkpoint.location}/{it.path}",
+    expected="the {it.what} of the operator, as Spark wrote it",
+    found="{it.found}",
+    next=lambda facts, _: check_command(facts.snapshot.stream),
+    advice="restore {it.path} from a copy of the checkpoint, and change the query only together with its state",
+    also=("MOVE-07",),
+)
+def checks_disabled(facts: Facts) -> Iterator[Disabled]:
+    """The schema or the metadata of a stateful operator is missing.
+
+    What it finds: an operator has state, and no schema file, or no operator metadata though Spark 4.0 or later wrote
+    it; or the metadata cannot be parsed. A tool that leaves out names with an underscore copies a checkpoint without
+    both.
+    Why it matters: Spark compares the query with these files at each start. Without them it compares nothing: it writes
+    the schema of whatever query is started, and reads the kept state by it.
+    How to confirm: `slackwater inspect STREAM --operators` shows the operators, and which of them are inferred.
+    What to do: restore the file from a copy of the checkpoint; or compare the code with `slackwater check FILE`.
+    Is the remedy safe: yes; both change nothing but the missing file. To set
+    `spark.sql.streaming.stateStore.stateSchemaCheck` to false has the effect that this finding is about.
+    References: SPARK-27237
+    """
+    checkpoint = facts.checkpoint
+    entry = newest_committed(checkpoint)
+    if entry is None:
+        return
+    # Spark 3.5 writes no metadata of operators; from 4.0 on it does, and pins the encoding.
+    with_metadata = ENCODING in settings_of(entry)
+    for operator in sorted(checkpoint.inventory.stores):
+        if not any(held.loadable for _, _, held in _stores(checkpoint, operator)):
+            continue
+        yield from _schemas(checkpoint, operator)
+        if with_metadata:
+            yield from _metadata(checkpoint, operator)
+
+
+class Lost(NamedTuple):
+    """The newest state version with an id, and where the commit is or should be."""
+
+    version: int
+    commit: int
+
+
+@Check(
+    "SW-STATE-011",
+    Severity.STOP,
+    text="the files of the state have ids, up to version {it.version}, and no commit names them: "
+    "which of them belong to a batch is unknown",
+    risk="stuck",
+    goal="rebuild",
+    where="{facts.checkpoint.location}/commits/{it.commit}",
+    expected="a commit that names the ids of its state",
+    found="none",
+    next=rebuild,
+    advice="restore {facts.checkpoint.location}/commits from a copy of the checkpoint",
+    explains=("state-lost",),
+)
+def ids_lost(facts: Facts) -> Iterator[Lost]:
+    """The ids of state versions are lost.
+
+    What it finds: the files of the state have ids in their names (checkpoint format 2), and no commit names them.
+    Why it matters: only `commits/` says which files belong to a batch. Without it Spark looks for files without ids and
+    fails with "1.changelog does not exist".
+    How to confirm: `slackwater inspect STREAM` shows the entries of both logs.
+    What to do: restore `commits/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`, which computes
+    the state again.
+    Is the remedy safe: yes; the output is not touched. Several attempts of a batch leave several ids: to choose one by
+    hand can mix the state of two attempts. With this format an entry of `commits/` must not be deleted to run a batch
+    again.
+    References: Structured Streaming Programming Guide, "State Store"
+    """
+    checkpoint = facts.checkpoint
+    if checkpoint.planned < 1 and checkpoint.committed < 0:
+        # The first attempt of batch 0 has written state, and nothing is committed yet.
+        return
+    commit = checkpoint.newest_commit
+    if (commit is not None and commit.state_unique_ids) or (commit is None and checkpoint.commit_ids):
+        return
+    versions = [version for _, _, _, held in checkpoint.inventory.each() for version, _ in held.ids]
+    if versions:
+        yield Lost(max(versions), max(checkpoint.committed, checkpoint.planned - 1))
+
+
+class Left(NamedTuple):
+    """The newest state version of any store, and how many operators have files."""
+
+    version: int
+    operators: int
+
+
+@Check(
+    "SW-STATE-014",
+    Severity.STOP,
+    text="the checkpoint has no batch, but state up to version {it.version}: the first batch of a new query expects "
+    "empty state",
+    risk="wrong",
+    goal="reset",
+    where="{facts.checkpoint.location}/state",
+    expected="no state",
+    found="state of {it.operators} operators, up to version {it.version}",
+    advice="restore offsets/, commits/ and sources/ from a copy of the checkpoint; for a new query use a new directory",
+)
+def left_behind(facts: Facts) -> Iterator[Left]:
+    """State is left under a new query.
+
+    What it finds: the checkpoint has neither planned nor committed batches, and `state/` has files.
+    Why it matters: the query starts with batch 0, which expects empty state. Spark 4.1 and later refuse to start; older
+    ones overwrite the files one by one, and RocksDB may join tables of both queries.
+    How to confirm: `slackwater inspect STREAM` shows no batch; list `state/` below the checkpoint.
+    What to do: restore `offsets/`, `commits/` and `sources/` if they were deleted by mistake; for a new query, use a
+    new checkpoint directory.
+    Is the remedy safe: yes; nothing is deleted. To delete only `offsets/` and `commits/`, as Spark's message for some
+    sinks says, is what leads here.
+    References: SPARK-54307; Structured Streaming Programming Guide, "Recovering from Failures with Checkpointing"
+    """
+    checkpoint = facts.checkpoint
+    versions = [held.newest for _, _, _, held in checkpoint.inventory.each() if held.newest]
+    if versions and not checkpoint.offset_ids and not checkpoint.commit_ids:
+        yield Left(max(versions), len(checkpoint.inventory.stores))
+
+
+class Partly(NamedTuple):
+    """An operator, the committed batch, the first partition without its state, and how many there are of how many."""
+
+    operator: int
+    batch: int
+    first: int
+    missing: int
+    partitions: int
+
+
+@Check(
+    "SW-STATE-009",
+    Severity.STOP,
+    text="batch {it.batch} is committed, and {it.missing} of the {it.partitions} partitions of operator {it.operator} "
+    "have no state of it",
+    risk="stuck",
+    goal="rebuild",
+    certainty="likely",
+    where="{facts.checkpoint.location}/state/{it.operator}/{it.first}",
+    expected="state of batch {it.batch} in every partition",
+    found="state of the batch before as the newest",
+    next=rebuild,
+    advice="if the sink is a batch function, let it read its whole DataFrame first; otherwise the batch fails again",
+)
+def partly_committed(facts: Facts) -> Iterator[Partly]:
+    """Only some partitions have committed their state.
+
+    What it finds: the newest batch is committed, some partitions of an operator have its state, and others end at the
+    batch before.
+    Why it matters: Spark fails to load the missing version at every start. A batch function that does not read its
+    whole DataFrame causes it, such as `limit(1)` or a branch that leaves the rows out; so does one lost file for each
+    partition.
+    How to confirm: `slackwater inspect STREAM --operators` shows the versions of each store.
+    What to do: correct the batch function first, if there is one; then `slackwater plan rebuild STREAM`.
+    Is the remedy safe: yes; the output is not touched. With the function as it is the same batch fails again. An empty
+    file in the place of the missing one lets the keys of its partition start from nothing.
+    References: SPARK-52008
+    """
+    version = facts.checkpoint.committed + 1
+    if version < 1:
+        return
+    for operator, partitions in sorted(facts.checkpoint.inventory.stores.items()):
+        missing = [
+            number
+            for number, stores in sorted(partitions.items())
+            if stores and all(held.newest == version - 1 for held in stores.values())
+        ]
+        complete = [
+            number
+            for number, stores in partitions.items()
+            if stores and all(version in held.loadable for held in stores.values())
+        ]
+        if missing and complete and len(missing) + len(complete) == len(partitions):
+            yield Partly(operator, version - 1, missing[0], len(missing), len(partitions))
+
+
+class Hole(NamedTuple):
+    """The first store with missing versions, the first of them, and the number of stores."""
+
+    path: str
+    version: int
+    stores: int
+
+
+@Check(
+    "SW-STATE-015",
+    Severity.WARNING,
+    text="{it.path} cannot load version {it.version}, which is between others: a start does not read it, but a "
+    "rollback or rebuild to its batch is not possible",
+    risk="none",
+    goal="resume",
+    where="{facts.checkpoint.location}/{it.path}",
+    expected="the files of version {it.version}",
+    found="none, in {it.stores} stores",
+    advice="find out what removes files from the checkpoint",
+)
+def versions_missing(facts: Facts) -> Iterator[Hole]:
+    """Versions of state between others cannot be loaded.
+
+    What it finds: a store can load an older and a newer version of its state, and not one between them: a file is
+    missing that no release of Spark removes alone. The checkpoint is not recorded.
+    Why it matters: Spark starts, as it loads the newest version only. A rollback, a rebuild or a state reader that
+    needs one of these versions fails.
+    How to confirm: `slackwater inspect LOCATION` shows the versions that each operator can load.
+    What to do: nothing for a start. Find out what removes files from the checkpoint, before it removes one that a start
+    reads.
+    Is the remedy safe: yes; nothing is changed.
+    References: Structured Streaming Programming Guide, "State Store"
+    """
+    if facts.recorded:
+        return
+    found = []
+    for operator, partition, _, held in facts.checkpoint.inventory.each():
+        if held.ids:
+            # What format 2 keeps of older versions is known from the commits only.
+            continue
+        oldest = min(held.loadable, default=held.newest_loadable)
+        missing = next(holes(oldest, held.newest_loadable - 1, held.loadable), None)
+        if missing:
+            found.append((f"state/{operator}/{partition}", missing[0]))
+    if found:
+        yield Hole(*found[0], len(found))

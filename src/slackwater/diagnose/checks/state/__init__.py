@@ -1,1 +1,0 @@
-"""The state of stateful operators: its files, its schemas and the metadata of its operators."""

@@ -1,0 +1,257 @@
+"""Stores whose renames fail, and tools that leave files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts
+from slackwater.core.finding import Severity
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.commands import move_away, rebuild, resume
+from slackwater.diagnose.checks.common.logs import strays_in_logs, strays_in_sources
+
+_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.TID[0-9]+)?\.tmp")
+"""The name of ``RenameBasedFSDataOutputStream``: a dot, the file's name, a UUID, in a task also its id, ``.tmp``."""
+
+
+class Temporary(NamedTuple):
+    """A temporary file: its folder in the checkpoint, its name, and the name of the file that it was to become."""
+
+    folder: str
+    name: str
+    target: str
+
+    @property
+    def path(self) -> str:
+        """Its path in the checkpoint."""
+        return f"{self.folder}/{self.name}"
+
+
+def temporary_files(checkpoint: CheckpointSeen) -> Iterator[Temporary]:
+    """All temporary files, by folder."""
+    for folder, names in sorted(checkpoint.folders.items()):
+        for name in sorted(names):
+            match = _TEMPORARY.fullmatch(name)
+            if match is not None:
+                yield Temporary(folder, name, match[1])
+
+
+_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+
+
+_DEFAULT = "the default, which renames"
+
+
+_WITHOUT_RENAME = "AbortableStreamBased"
+
+
+class Renames(NamedTuple):
+    """The setting, and what the last run had as its value."""
+
+    setting: str
+    manager: str
+
+
+@Check(
+    "SW-STORE-001",
+    Severity.WARNING,
+    text="the store of the checkpoint renames a file by a copy, and Spark makes its files by renames: a crash can "
+    "leave a part of a file",
+    risk="stuck",
+    where="{facts.checkpoint.location}",
+    expected="{it.setting} with a class that does not rename",
+    found="{it.manager}",
+    advice="move the checkpoint to HDFS or to a disk that all machines mount; or on S3 add Spark's module "
+    "spark-hadoop-cloud to spark.jars.packages, and set {it.setting} to "
+    "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager before the next start",
+    needs=("renames",),
+)
+def no_atomic_rename(facts: Facts) -> Iterator[Renames]:
+    """The store of the checkpoint has no atomic rename.
+
+    What it finds: the checkpoint is on a store that renames by a copy and a delete, and the last run did not have a
+    checkpoint file manager that writes without renames.
+    Why it matters: Spark makes each entry of a log and each file of state by a rename. A driver that dies during the
+    copy leaves a part of a file under its final name, and of two drivers both can win.
+    How to confirm: the driver's log has a warning about FileContext and rename() at the start of the query.
+    What to do: move the checkpoint to HDFS or to a disk that all machines mount. Or, where it is on S3 and no output
+    has a manifest on another store, add Spark's module `spark-hadoop-cloud` to `spark.jars.packages`, in Spark's own
+    version, and set `spark.sql.streaming.checkpointFileManagerClass` to
+    `org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager`, which the module has. Without it the
+    query does not start (CANNOT_LOAD_CHECKPOINT_FILE_MANAGER).
+    Is the remedy safe: yes; the files are the same. Stop the query before a checkpoint is copied, and compare the copy
+    with `slackwater doctor LOCATION --verify`.
+    References: SPARK-40039; SPARK-19407
+    """
+    history = facts.history
+    if facts.checkpoint.atomic_rename or not isinstance(history, HistoryFacts) or not history.runs:
+        return
+    manager = (history.runs[0].settings or {}).get(_MANAGER, _DEFAULT)
+    if _WITHOUT_RENAME not in manager:
+        yield Renames(_MANAGER, manager)
+
+
+_CHANGES = frozenset({"delta", "changelog"})
+"""Whole state (``snapshot``, ``zip``) is written when it suits Spark; no version needs one."""
+
+
+class Lost(NamedTuple):
+    """The missing file and its temporary one, as paths in the checkpoint."""
+
+    path: str
+    temporary: str
+
+
+def _is_lost(checkpoint: CheckpointSeen, one: Temporary) -> bool:
+    names = checkpoint.folders.get(one.folder, ())
+    number, _, kind = one.target.partition(".")
+    if not (number.isascii() and number.isdigit()) or one.target in names:
+        return False
+    last = {
+        "offsets": max(checkpoint.planned, checkpoint.committed),
+        # The newest planned batch may have been interrupted while its commit was written.
+        "commits": checkpoint.planned - 1,
+    }.get(one.folder, checkpoint.committed + 1 if one.folder.startswith("state/") and kind in _CHANGES else -1)
+    versions = _versions(names)
+    # Below the oldest one Spark has removed what it no longer needs.
+    return int(number) not in versions and min(versions, default=int(number)) <= int(number) <= last
+
+
+def _versions(names: Sequence[str]) -> frozenset[int]:
+    """The numbers that the names of a folder begin with; one of format 2 has an id after an underscore."""
+    found = (name.partition(".")[0].partition("_")[0] for name in names)
+    return frozenset(int(number) for number in found if number.isascii() and number.isdigit())
+
+
+@Check(
+    "SW-STORE-002",
+    Severity.WARNING,
+    text="{it.path} is missing, and its temporary file is there: the store has lost a rename",
+    risk="stuck",
+    goal="resume",
+    certainty="likely",
+    where="{facts.checkpoint.location}/{it.path}",
+    expected="the file that Spark wrote",
+    found="{it.temporary}",
+    next=resume,
+    advice="restore {it.path} from a copy of the checkpoint; look for other renames that the store has lost",
+)
+def rename_lost(facts: Facts) -> Iterator[Lost]:
+    """A file is missing, and its temporary file is there: a rename was lost.
+
+    What it finds: an entry of `offsets/` or `commits/`, or a delta or changelog of state, is missing below newer ones,
+    and the temporary file that was to become it is in the same folder.
+    Why it matters: Spark writes a temporary file and renames it. A store that reports the rename and does not make it
+    leaves the file missing; a start, or a rollback to that batch, fails later.
+    How to confirm: list the folder with its hidden files; `slackwater doctor LOCATION --verify` reads all files of
+    state.
+    What to do: restore the missing file from a copy of the checkpoint; `slackwater plan rebuild STREAM` computes state
+    again. The temporary file has the content only if its write was finished.
+    Is the remedy safe: yes; nothing that Spark reads is removed. To rename the temporary file is not, where it was cut:
+    Spark then reads a part of the state, or refuses it.
+    References: SPARK-40826
+    """
+    checkpoint = facts.checkpoint
+    found = (one for one in temporary_files(checkpoint) if _is_lost(checkpoint, one))
+    yield from {path: Lost(path, one.path) for one in found if (path := f"{one.folder}/{one.target}")}.values()
+
+
+_METADATA = re.compile(r"state/(\d+)/_metadata(/v2)?")
+
+
+class WithoutState(NamedTuple):
+    """An operator, and the newest committed batch."""
+
+    operator: int
+    committed: int
+
+
+def _with_metadata(checkpoint: CheckpointSeen) -> set[int]:
+    folders = ((_METADATA.fullmatch(path), names) for path, names in checkpoint.folders.items())
+    return {int(match[1]) for match, names in folders if match is not None and names}
+
+
+@Check(
+    "SW-STORE-006",
+    Severity.STOP,
+    text="operator {it.operator} has metadata on this disk and no state, although batch {it.committed} is committed: "
+    "executors may have written the state to their own disks",
+    risk="stuck",
+    goal="rebuild",
+    certainty="likely",
+    where="{facts.checkpoint.location}/state/{it.operator}",
+    expected="state of batch {it.committed}",
+    found="nothing",
+    next=rebuild,
+    advice="look for state/{it.operator} under the same path on the machines of the executors, and use a checkpoint "
+    "location that all machines reach",
+)
+def state_on_other_disks(facts: Facts) -> Iterator[WithoutState]:
+    """The state of an operator is not where its metadata is.
+
+    What it finds: the checkpoint is on a local disk, has the metadata of a stateful operator and committed batches, and
+    no partition of that operator has any state.
+    Why it matters: the driver writes logs and metadata, the executors write state. On a cluster a path without a scheme
+    is the local disk of each machine: the state is on the executors' disks, and a start on other machines fails.
+    How to confirm: look for the same path on the machines of the executors; `slackwater inspect LOCATION --operators`
+    shows the operators. State that was deleted, and a batch function that reads no row, look alike.
+    What to do: copy the state from the executors' disks into the checkpoint, move the checkpoint to a store that all
+    machines reach, and use its URI; or `slackwater plan rebuild STREAM`, which computes the state again.
+    Is the remedy safe: yes, while the query is stopped. To start it as it is loses the state, or fails.
+    References: Structured Streaming Programming Guide, "Recovering from Failures with Checkpointing"
+    """
+    # Of format 2 the commit names state: SW-STATE-003.
+    checkpoint = facts.checkpoint
+    commit = checkpoint.newest_commit
+    if "://" in checkpoint.location or checkpoint.committed < 0 or (commit is not None and commit.state_unique_ids):
+        return
+    kept = {operator for operator, _, _, held in checkpoint.inventory.each() if held.newest}
+    for operator in sorted(_with_metadata(checkpoint) - kept):
+        yield WithoutState(operator, checkpoint.committed)
+
+
+class Stray(NamedTuple):
+    """The file, its log and number, and what moves it out of the checkpoint."""
+
+    path: str
+    folder: str
+    number: int
+    how: str
+
+
+@Check(
+    "SW-STORE-007",
+    Severity.STOP,
+    text="{it.path} is far behind all other entries and is none of this query, but Spark takes it for the newest: a "
+    "start is refused",
+    risk="stuck",
+    goal="resume",
+    where="{facts.checkpoint.location}/{it.path}",
+    expected="no entry of this number",
+    found="a file named {it.number}",
+    certainty="likely",
+    advice="{it.how}",
+    damage=lambda it: (it.path, f"offsets/{it.number}", f"offsets/{it.number - 1}"),
+)
+def stray_entry(facts: Facts) -> Iterator[Stray]:
+    """A log has an entry with a number that no batch of the query has.
+
+    What it finds: the newest number in `offsets/`, in `commits/` or in a file source's own log is far behind all
+    others, with a gap before it. Names that are no number are ignored by Spark.
+    Why it matters: Spark takes the highest number for the newest entry, and refuses to start: "batch N doesn't exist",
+    or "Multiple streaming jobs detected".
+    How to confirm: `slackwater inspect LOCATION` lists the entries; read the file.
+    What to do: move the file out of the checkpoint with the command of the finding; then `slackwater doctor LOCATION`
+    again.
+    Is the remedy safe: yes; nothing is deleted, and no entry of the query is changed. What Spark's message advises, to
+    delete the newest entries until two follow each other, is safe here only because the first of them is the stray:
+    stop after it.
+    References: SPARK-38033
+    """
+    for folder, number in (*strays_in_logs(facts.checkpoint), *strays_in_sources(facts)):
+        names = (f"{number}.compact", str(number))
+        name = next(one for one in names if facts.checkpoint.has(f"{folder}/{one}"))
+        path = f"{folder}/{name}"
+        yield Stray(path, folder, number, move_away(facts.checkpoint, path))

@@ -1,1 +1,0 @@
-"""The store of a checkpoint, and what other programs leave or remove there."""

@@ -1,0 +1,367 @@
+"""The stream as a whole: operations, its home, its last run, and its query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from slackwater.core.commands import apply_command, command, rebuild_command, run_command, undo_command
+from slackwater.core.finding import Finding, Severity
+from slackwater.core.records import UNDOING, OperationRecord, StreamRecord
+from slackwater.core.reference import split_reference
+from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.checks.common.rule import FAILED, REFUSED, Rule, When
+from slackwater.diagnose.checks.common.snapshot import FAILURES, failed_run
+from slackwater.sources import kind_described
+
+
+def in_progress(operation: OperationRecord | None, holder: str | None) -> Iterator[Finding]:
+    """The finding about an operation that has not ended; ``holder`` is the purpose of the lease that is held."""
+    if operation is not None and holder not in {None, "run"}:
+        yield operation_running.finding(f"operation {operation.id} ({operation.goal}) is in progress")
+
+
+@Rule(
+    "operation-running",
+    Severity.STOP,
+    order=100,
+    when=When.ALWAYS,
+    about="operation",
+)
+def operation_running(snapshot: Snapshot) -> Iterator[Finding]:
+    """An operation on the stream is in progress.
+
+    What it finds: the ledger has an operation that has not ended, and the process that applies or undoes it holds the
+    lease.
+    Why it matters: the checkpoint or the output is being changed; a start now would read half of the change.
+    How to confirm: `slackwater status STREAM` names the process that holds the lease, and since when.
+    What to do: wait until the operation has ended, then run `slackwater status STREAM` again.
+    Is the remedy safe: yes; waiting changes nothing.
+    References: docs/decisions/0041-leases-live-in-the-ledger.md
+    """
+    yield from in_progress(snapshot.operation, snapshot.holder)
+
+
+def unfinished(operation: OperationRecord | None, holder: str | None = None) -> Iterator[Finding]:
+    """The finding about an operation that has not ended; ``holder`` is the purpose of the lease that is held."""
+    if operation is None or holder not in {None, "run"}:
+        return
+    undo, undoing = undo_command(operation.id), operation.status == UNDOING
+    yield operation_unfinished.finding(
+        f"undoing operation {operation.id} ({operation.goal}) was interrupted; it must be finished first"
+        if undoing
+        else f"operation {operation.id} ({operation.goal}) was interrupted; it must be finished or undone first",
+        next=undo if undoing else apply_command(operation.summary),
+        advice=None if undoing else f"or, to go back: {undo}",
+    )
+
+
+@Rule(
+    "operation-unfinished",
+    Severity.STOP,
+    order=101,
+    risk="stuck",
+    exit_code=REFUSED,
+    when=When.ALWAYS,
+    about="operation",
+)
+def operation_unfinished(snapshot: Snapshot) -> Iterator[Finding]:
+    """An operation on the stream was interrupted.
+
+    What it finds: the ledger has an operation that has not ended, and no process works on it.
+    Why it matters: the checkpoint or the output may be changed in part. Each step is journaled, so that it can be
+    finished.
+    How to confirm: `slackwater ledger STREAM --operations` lists the operation with its status.
+    What to do: `slackwater apply PLAN --yes` finishes it, `slackwater undo OPERATION --yes` undoes it; of an
+    interrupted undo only the latter.
+    Is the remedy safe: yes; what was done already is not done again, and all preconditions are checked before the next
+    step.
+    References: docs/decisions/0052-actions-with-inverses.md
+    """
+    yield from unfinished(snapshot.operation, snapshot.holder)
+
+
+def misplaced(place: Literal["moved", "copied"], was: str | None, stream: StreamRecord | None = None) -> Finding:
+    """The finding about a home whose recorded folder is ``was``: for a ``stream`` with a command that says so.
+
+    Without a stream it answers a command, which can be repeated with the option.
+    """
+    was = was or "another place"
+    advice = f"repeat the command with --{place}, if that is so"
+    if stream is not None:
+        advice = f"if that is so: {command('plan', 'resume', stream.full_name, f'--{place}')}"
+    rule, text = home_moved, f"the home was moved here from {was}"
+    if place == "copied":
+        rule, text = home_copied, f"the home is a copy of {was}; what it does would change the original's outputs"
+    return rule.finding(text, advice=advice, expected=f"a home at {was}")
+
+
+@Rule(
+    "home-moved",
+    Severity.STOP,
+    order=110,
+    risk="wrong",
+    exit_code=REFUSED,
+    when=When.ALWAYS,
+    about="identity",
+    covers=("MOVE-01",),
+)
+def home_moved(snapshot: Snapshot) -> Iterator[Finding]:
+    """The home was moved.
+
+    What it finds: the home is not in the folder that is recorded in it, and the recorded folder does not have it any
+    more.
+    Why it matters: locations of checkpoints in the ledger are those of the old folder; a start could not find them.
+    How to confirm: compare `--home` with the folder that the finding names.
+    What to do: if the home was moved on purpose, `slackwater plan resume STREAM --moved` says so, as `slackwater run
+    FILE --moved` does.
+    Is the remedy safe: yes; the recorded locations below the old folder are replaced by those below the new one.
+    References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md
+    """
+    if snapshot.home == "moved":
+        yield misplaced("moved", snapshot.home_was, snapshot.stream)
+
+
+@Rule(
+    "home-copied",
+    Severity.STOP,
+    order=111,
+    risk="wrong",
+    exit_code=REFUSED,
+    when=When.ALWAYS,
+    about="identity",
+    covers=("MOVE-01",),
+)
+def home_copied(snapshot: Snapshot) -> Iterator[Finding]:
+    """The home is a copy.
+
+    What it finds: the home is not in the folder that is recorded in it, and the recorded folder still has the original.
+    Why it matters: both would write to the same outputs, and each would skip or double batches of the other.
+    How to confirm: look for a home in the folder that the finding names.
+    What to do: if the copy is to be used, `slackwater plan resume STREAM --copied` says so, as `slackwater run FILE
+    --copied` does. The copy gets new ids, and its streams need outputs of their own.
+    Is the remedy safe: yes; the original keeps its outputs, and operations of the original cannot be undone in the
+    copy.
+    References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md,
+    docs/decisions/0261-operations-of-a-copied-home.md
+    """
+    if snapshot.home == "copied":
+        yield misplaced("copied", snapshot.home_was, snapshot.stream)
+
+
+@Rule(
+    "running",
+    Severity.INFO,
+    order=130,
+    when=When.ALWAYS,
+)
+def running(snapshot: Snapshot) -> Iterator[Finding]:
+    """The stream is running, or an operation on it is in progress.
+
+    What it finds: a process holds the lease of the stream.
+    Why it matters: marks and files change while a process writes, so nothing else is compared until it has ended.
+    How to confirm: `slackwater status STREAM` shows the host and the process that hold the lease.
+    What to do: nothing; `slackwater stop STREAM` ends a run after its batch.
+    Is the remedy safe: yes; a run that is stopped this way finishes and commits its batch.
+    References: docs/decisions/0041-leases-live-in-the-ledger.md
+    """
+    if snapshot.holder is not None:
+        yield running.finding("running" if snapshot.holder == "run" else f"{snapshot.holder} is in progress")
+
+
+@Rule(
+    "new",
+    Severity.INFO,
+    order=300,
+    when=When.IN_ORDER,
+)
+def new(snapshot: Snapshot) -> Iterator[Finding]:
+    """No batch has been planned yet.
+
+    What it finds: the checkpoint and the ledger have no batch of the stream.
+    Why it matters: it does not; the first batch will be batch 0.
+    How to confirm: `slackwater inspect STREAM` shows an empty checkpoint.
+    What to do: `slackwater run FILE`.
+    Is the remedy safe: yes.
+    References: docs/decisions/0050-one-snapshot-one-number-line.md
+    """
+    if snapshot.marks.planned < 0:
+        yield new.finding("no batch has been planned yet", next=run_command(snapshot.stream))
+
+
+@Rule(
+    "start-refused",
+    Severity.WARNING,
+    order=259,
+    risk="stuck",
+    exit_code=FAILED,
+    about="last-run",
+)
+def start_refused(snapshot: Snapshot) -> Iterator[Finding]:
+    """The last start was refused.
+
+    What it finds: the last start of the generation in use ended with an error before its query ran, and no run has
+    started since. What the other findings show is not repeated.
+    Why it matters: the stream does not run; no row is lost or doubled by it.
+    How to confirm: start it again: where the reason is still there, the start is refused again and changes nothing.
+    What to do: what the error named; `slackwater run FILE` once that is done.
+    Is the remedy safe: each command of the error says what it does before it changes anything.
+    References: docs/decisions/0230-verdict.md, docs/decisions/0336-a-refused-start-changes-nothing.md
+    """
+    refused = snapshot.last_refusal
+    if refused is None or refused.generation != snapshot.generation.number:
+        return
+    reason, *hints = (refused.reason or refused.failure_code or "").split("\n")
+    again = run_command(snapshot.stream)
+    advice = "; ".join(hints) or (f"remove the reason, then: {again}" if again else "remove the reason")
+    yield start_refused.finding(f"the last start was refused: {reason}", advice=advice)
+
+
+@Rule(
+    "failed",
+    Severity.WARNING,
+    order=260,
+    risk="stuck",
+    exit_code=FAILED,
+    about="last-run",
+)
+def failed(snapshot: Snapshot) -> Iterator[Finding]:
+    """The last run failed, and another run may succeed.
+
+    What it finds: the last run of the generation in use ended with an error that is not known to be permanent.
+    Why it matters: the stream does not run; no row is lost or doubled by it.
+    How to confirm: `slackwater ledger STREAM` shows the run with the error.
+    What to do: `slackwater run FILE`, after the reason was removed if it is one of the machine.
+    Is the remedy safe: yes; Spark continues where it was.
+    References: docs/decisions/0036-which-failures-are-tried-again.md
+    """
+    run = failed_run(snapshot)
+    if run is not None and run.failure != "permanent":
+        reason = f": {run.reason}" if run.reason else ""
+        yield failed.finding(f"the last run failed{reason}", goal="resume", next=run_command(snapshot.stream))
+
+
+@Rule(
+    "failed-permanently",
+    Severity.WARNING,
+    order=261,
+    risk="stuck",
+    exit_code=FAILED,
+    about="last-run",
+)
+def failed_permanently(snapshot: Snapshot) -> Iterator[Finding]:
+    """The last run failed, and the same run would fail again.
+
+    What it finds: the last run of the generation in use ended with an error that repeats as long as its cause is there:
+    changed operators or sources, damaged state, a function that fails, a query that Spark does not accept.
+    Why it matters: the stream does not run until the cause is removed; no row is lost or doubled by it.
+    How to confirm: `slackwater ledger STREAM` shows the run with the error.
+    What to do: correct the pipeline, then `slackwater run FILE`; of state that does not fit, `slackwater plan rebuild
+    STREAM`.
+    Is the remedy safe: yes; a rebuild leaves the output as it is and keeps the old checkpoint for the undo.
+    References: docs/decisions/0036-which-failures-are-tried-again.md
+    """
+    run, stream = failed_run(snapshot), snapshot.stream
+    if run is None or run.failure != "permanent":
+        return
+    meaning, goal = FAILURES.get(run.failure_code or "", FAILURES["unknown"])
+    reason = f": {run.reason}" if run.reason else ""
+    file = split_reference(stream.pipeline_file)[0] or "the pipeline"
+    yield failed_permanently.finding(
+        f"the last run failed and would fail again: {meaning}{reason}",
+        goal=goal,
+        next=rebuild_command(snapshot) if goal else None,
+        advice=None if goal else f"correct {file}, then run it: {run_command(stream)}",
+    )
+
+
+@Rule(
+    "global-watermark",
+    Severity.WARNING,
+    order=412,
+    risk="loss",
+    about="query",
+    from_plan=True,
+)
+def global_watermark(snapshot: Snapshot) -> Iterator[Finding]:
+    """An operator of the query returns rows that the stateful operator behind it drops as late.
+
+    What it finds: stateful operators follow each other where Spark's one watermark for the whole query is too far ahead
+    for the second: an aggregation in update or complete mode is followed by another stateful operator.
+    Why it matters: the first returns rows that are older than the watermark, and the second drops them silently:
+    results are too low, or rows are missing. Spark refuses such a query; with
+    `statefulOperator.checkCorrectness.enabled = false` it only logs a warning, and the stream runs with this finding.
+    How to confirm: remove the setting `spark.sql.streaming.statefulOperator.checkCorrectness.enabled`; the start is
+    refused with this code. The guide has the section "Limitation of global watermark".
+    What to do: use append mode with watermarks; or write the first result to an output that a second stream reads, with
+    a watermark of its own.
+    Is the remedy safe: yes. What is missing in the output so far is not added: process it again with `slackwater plan
+    reset STREAM --from earliest`.
+    References: docs/reference/conformance.md
+    """
+    if snapshot.profile is not None and snapshot.profile.late_in_chain:
+        yield global_watermark.finding(
+            "a stateful operator follows another one that returns rows older than the query's watermark: it drops them "
+            "as late, and Spark's check for this is switched off"
+        )
+
+
+@Rule(
+    "several-watermarks",
+    Severity.WARNING,
+    order=410,
+    risk="wrong",
+    about="query",
+    from_plan=True,
+)
+def several_watermarks(snapshot: Snapshot) -> Iterator[Finding]:
+    """The query has several watermarks, and those after its newest batch are not recorded.
+
+    What it finds: the query's plan has more than one watermark, and the ledger does not have them after the newest
+    committed batch: an earlier release ran it, or a Spark that does not show them, or it was not run by Slackwater.
+    Why it matters: Spark keeps only the combined watermark over a restart: rows that an uninterrupted run drops as late
+    may be counted, and windows may be written later.
+    How to confirm: `slackwater inspect STREAM --operators` shows the operators; look for several withWatermark in the
+    pipeline.
+    What to do: nothing: from the next batch that Slackwater runs they are recorded, and restored at each start. Or give
+    all inputs one watermark.
+    Is the remedy safe: a changed watermark changes which rows are late; `slackwater check FILE` compares the code with
+    the state.
+    References: docs/decisions/0481-the-watermark-of-each-input.md
+    """
+    batch = snapshot.marks.committed
+    if snapshot.forgets_inputs(batch, snapshot.profile):
+        yield several_watermarks.finding(
+            f"the query has several watermarks, of which Spark keeps only the combined one over a restart, and those "
+            f"after batch {batch} are not recorded: rows that an uninterrupted run drops as late may be counted, and "
+            "windows may be written later"
+        )
+
+
+LOST = "rows of a batch that is interrupted are lost, and a restart or a rebuild cannot read them again"
+
+
+@Rule(
+    "source-not-fault-tolerant",
+    Severity.WARNING,
+    order=415,
+    risk="loss",
+    about="query",
+    from_plan=True,
+)
+def source_not_fault_tolerant(snapshot: Snapshot) -> Iterator[Finding]:
+    """The query reads a source that cannot serve rows again.
+
+    What it finds: a source of the query is a socket, which is for tests only and not fault-tolerant (programming guide,
+    section "Input Sources").
+    Why it matters: the rows of a batch that was interrupted are lost, and a restart or a rebuild cannot read them
+    again.
+    How to confirm: look for `.format("socket")` in the pipeline.
+    What to do: read from files or Kafka; for a test start the stream under a new name.
+    Is the remedy safe: yes. Another source is another stream: it needs a new name and a new output.
+    References: docs/reference/conformance.md
+    """
+    sources = snapshot.profile.sources if snapshot.profile is not None else ()
+    for name in sources:
+        if not kind_described(name).serves_again:
+            yield source_not_fault_tolerant.finding(f"source {name} is not fault-tolerant: {LOST}")

@@ -1,1 +1,0 @@
-"""Versions of Spark and of the formats that they write."""

@@ -1,0 +1,316 @@
+"""Watermarks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+from slackwater.core.commands import check_command, reset_command
+from slackwater.core.facts import Facts
+from slackwater.core.finding import Severity
+from slackwater.core.state_programs import parsed_program
+from slackwater.core.units import duration_text, utc_text
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.commands import rebuild, replay_from
+from slackwater.diagnose.checks.common.progress import Growing, never_falls
+from slackwater.diagnose.checks.common.settings import newest_committed
+
+
+class Behind(NamedTuple):
+    """A batch, the watermark that it was planned with, and the one in its commit."""
+
+    batch: int
+    planned: str
+    committed: str
+
+
+@Check(
+    "SW-WM-005",
+    Severity.WARNING,
+    text="the commit of batch {it.batch} has an older watermark than the batch was planned with: "
+    "the next batch would count rows that are late",
+    risk="wrong",
+    goal="rebuild",
+    where="{facts.checkpoint.location}/commits/{it.batch}",
+    expected="a watermark of {it.planned} or later",
+    found="{it.committed}",
+    next=rebuild,
+    advice="restore commits/{it.batch} from a copy of the checkpoint",
+)
+def commit_behind(facts: Facts) -> Iterator[Behind]:
+    """The newest commit has an older watermark than its batch.
+
+    What it finds: the watermark in the newest entry of `commits/` is lower than the one with which the batch was
+    planned. Spark never writes that: the entry was edited, or written by hand.
+    Why it matters: the watermark of the next batch is that of the batch before, so that rows are counted that an
+    uninterrupted run drops as late.
+    How to confirm: `slackwater inspect STREAM` shows the watermark of each batch.
+    What to do: `slackwater plan rebuild STREAM`. It uses the recorded watermarks.
+    Is the remedy safe: yes; the output is not touched.
+    References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"
+    """
+    checkpoint = facts.checkpoint
+    entry, commit = newest_committed(checkpoint), checkpoint.newest_commit
+    if entry is None or commit is None or commit.next_batch_watermark_ms >= entry.watermark_ms:
+        return
+    after = commit.next_batch_watermark_ms
+    yield Behind(checkpoint.committed, utc_text(entry.watermark_ms), utc_text(after) if after else "none")
+
+
+class Differs(NamedTuple):
+    """A batch with the watermark that it was planned with, and the batch before it with the one in its commit."""
+
+    batch: int
+    before: int
+    planned: str
+    committed: str
+
+
+def _pairs(facts: Facts) -> Iterator[Differs]:
+    for earlier, later in pairwise(facts.checkpoint.report.batches):
+        committed, planned = earlier.next_watermark_ms, later.watermark_ms
+        # Entries without metadata are of continuous processing, which has no watermark.
+        known = committed is not None and planned is not None and later.timestamp_ms is not None
+        if known and later.id == earlier.id + 1 and committed != planned:
+            yield Differs(later.id, earlier.id, _text(planned or 0), _text(committed or 0))
+
+
+def _text(milliseconds: int) -> str:
+    return f"{utc_text(milliseconds)} ({milliseconds})" if milliseconds else "none"
+
+
+@Check(
+    "SW-WM-008",
+    Severity.WARNING,
+    text="batch {it.batch} was planned with another watermark than the commit of batch {it.before} has: one of the two "
+    "entries was edited or copied",
+    risk="wrong",
+    goal="rebuild",
+    certainty="likely",
+    where="{facts.checkpoint.location}/offsets/{it.batch}",
+    expected="{it.committed}, as in commits/{it.before}",
+    found="{it.planned}",
+    advice="compare offsets/{it.batch} and commits/{it.before} with a copy of the checkpoint",
+)
+def commit_differs(facts: Facts) -> Iterator[Differs]:
+    """A batch was planned with another watermark than the commit before it has.
+
+    What it finds: the entry of a batch in `offsets/` and that of the batch before it in `commits/` have different
+    watermarks. Spark writes the same number into both, also across restarts: one was edited or copied.
+    Why it matters: what is late, and which windows were written, does not follow from the recorded watermarks any more.
+    If it is the newest batch, the next one may count late rows, or drop rows that are in time.
+    How to confirm: `slackwater inspect LOCATION` shows the watermarks of each batch.
+    What to do: the neighbours show which entry is wrong: watermarks only grow. Restore that entry from a copy of the
+    checkpoint.
+    Is the remedy safe: yes. An older entry is read by a rollback only; of the newest batch, compare its output first.
+    References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"
+    """
+    # A plan of Slackwater's may set watermarks: recorded streams are left.
+    if not facts.recorded:
+        yield from [*_pairs(facts)][-1:]
+
+
+_CLOCKS_DIFFER_MS = 10 * 60 * 1000
+"""Clocks of producers and of the driver may differ by so much."""
+
+
+class Future(NamedTuple):
+    """The first batch after which the watermark was ahead, that watermark, the batch's time, and the difference."""
+
+    batch: int
+    watermark: str
+    time: str
+    ahead: str
+
+
+@Check(
+    "SW-WM-006",
+    Severity.WARNING,
+    text="batch {it.batch} has moved the watermark {it.ahead} past the clock: rows with earlier times are dropped "
+    "as late, silently",
+    risk="loss",
+    goal="replay",
+    where="{facts.checkpoint.location}/commits/{it.batch}",
+    expected="a watermark up to {it.time}",
+    found="{it.watermark}",
+    next=lambda facts, it: replay_from(facts, it.batch),
+    advice="first filter out rows with times in the future, before withWatermark; without the filter they move the "
+    "watermark again",
+)
+def future(facts: Facts) -> Iterator[Future]:
+    """The watermark is ahead of the clock.
+
+    What it finds: a batch has moved the watermark more than ten minutes past the time at which it was planned.
+    Why it matters: one record with a timestamp in the future does that. A watermark never goes back, also not over a
+    restart: until the clock has reached it, every row with a correct time is dropped as late, silently.
+    How to confirm: compare watermark and time of the batches in `slackwater inspect STREAM`.
+    What to do: filter out rows with times in the future before `withWatermark`, then process the batches from the one
+    that the finding names again: `slackwater plan replay STREAM --from batch:N`.
+    Is the remedy safe: the plan shows what is cut out of the output, and keeps it for the undo. Without the filter the
+    same record moves the watermark again. To edit the watermark in the logs leaves state that was dropped already.
+    References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"
+    """
+    ahead = None
+    for line in facts.checkpoint.report.batches:
+        if line.timestamp_ms is None:
+            continue
+        watermark = max(line.watermark_ms or 0, line.next_watermark_ms or 0)
+        if watermark <= line.timestamp_ms + _CLOCKS_DIFFER_MS:
+            ahead = None
+        elif ahead is None:
+            ahead = line.id, watermark, line.timestamp_ms
+    if ahead is not None:
+        batch, watermark, time = ahead
+        yield Future(batch, utc_text(watermark), utc_text(time), duration_text(watermark - time))
+
+
+_IDLE_SOURCE_BATCHES = 10
+
+
+class Idle(NamedTuple):
+    """The source without rows, and the first and the last of the batches that were looked at."""
+
+    source: str
+    first: int
+    last: int
+
+
+@Check(
+    "SW-WM-003",
+    Severity.WARNING,
+    text="the watermark has not moved from batch {it.first} to {it.last}, and source {it.source} had no rows in them",
+    risk="stuck",
+    certainty="likely",
+    where="{it.source}",
+    expected="rows, which move the watermark",
+    found="no rows",
+    advice="let the source have a record from time to time, or read it in a query of its own",
+    needs=("history",),
+)
+def idle_source(facts: Facts) -> Iterator[Idle]:
+    """An idle source keeps the watermark where it is.
+
+    What it finds: over the last ten batches with rows the watermark has not moved, and one of several sources had no
+    rows.
+    Why it matters: with the policy `min` the slowest source decides. Windows are not closed, nothing is written in
+    append mode, and the state grows.
+    How to confirm: `slackwater ledger STREAM --batches 0..` shows the watermark and the rows of each batch.
+    What to do: let the idle source have a record from time to time, or read it in a query of its own.
+    Is the remedy safe: yes. The policy `max` is used by a new checkpoint only, and drops rows of the slower source as
+    late.
+    References: Structured Streaming Programming Guide, "Policy for handling multiple watermarks"
+    """
+    batches = [one for one in facts.batches if one.input_rows][-_IDLE_SOURCE_BATCHES:]
+    if (
+        len(batches) < _IDLE_SOURCE_BATCHES
+        or len({one.watermark_ms for one in batches}) > 1
+        or batches[0].watermark_ms is None
+    ):
+        return
+    # Sources are compared by position, so that their number must not have changed.
+    count = {len(one.sources) for one in batches}
+    if len(count) != 1:
+        return
+    for index in range(count.pop()):
+        if not any(one.sources[index].input_rows for one in batches):
+            yield Idle(batches[-1].sources[index].description, batches[0].batch_id, batches[-1].batch_id)
+
+
+class Late(NamedTuple):
+    """The number of dropped rows, of the batches that dropped some, and the first and the last of these."""
+
+    rows: int
+    batches: int
+    first: int
+    last: int
+
+
+def _is_answered(facts: Facts, batch: int) -> bool:
+    """Whether the program that runs now has a longer delay than the one that made a batch."""
+    was, now = _delay_ms(facts, batch), _delay_ms(facts, sys.maxsize)
+    return was is not None and now is not None and was < now
+
+
+def _delay_ms(facts: Facts, batch: int) -> int | None:
+    """The longest delay of the program that made a batch; ``None`` where that is not recorded."""
+    program = parsed_program(facts.snapshot.generation.programs, batch)
+    inputs = (one for operator in program.operators for one in operator.inputs) if program is not None else ()
+    return max((mark.delay_ms for one in inputs for mark in one.watermarks), default=None)
+
+
+@Check(
+    "SW-WM-010",
+    Severity.WARNING,
+    text="{it.rows} rows or more were dropped as late, in {it.batches} of the batches {it.first} to {it.last}",
+    risk="loss",
+    goal="reset",
+    where="batches {it.first} to {it.last}",
+    expected="rows within the delay of the watermark",
+    found="{it.rows} rows or more that were older",
+    at_stake="{it.rows} rows or more are in no result",
+    next=lambda facts, _: reset_command(facts.snapshot),
+    advice="first give the watermark a longer delay in the code; where the rows do not matter, do nothing",
+    needs=("history",),
+)
+def rows_late(facts: Facts) -> Iterator[Late]:
+    """The watermark has dropped rows as late.
+
+    What it finds: recorded batches in which a stateful operator dropped rows that were older than the watermark, up to
+    the first batch of a program with a longer delay.
+    Why it matters: these rows are in no result, and Spark reports no error.
+    How to confirm: `slackwater ledger STREAM --batches 0..` shows the rows that each batch dropped, in the column
+    `late`. Spark counts them as they reach the operator: rows that it has aggregated before count as one.
+    What to do: if the rows matter, give the watermark a longer delay in the code, then `slackwater plan reset STREAM
+    --from earliest` processes everything again in order. If a slow or restarted producer sends them, correct it first.
+    A longer delay alone is for rows to come. Where the rows do not matter, nothing: only the newest 200 batches are
+    looked at.
+    Is the remedy safe: the plan shows what happens to the output, and which rows the sources no longer have. A longer
+    delay alone does not bring the rows back, and windows that the old delay has closed stay closed.
+    References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"; `StateOperatorProgress`
+    (`numRowsDroppedByWatermark`)
+    """
+    late = [one for one in facts.batches if one.late_rows and not _is_answered(facts, one.batch_id)]
+    if late:
+        yield Late(sum(one.late_rows for one in late), len(late), late[0].batch_id, late[-1].batch_id)
+
+
+_STATE_GROWS_BATCHES = 50
+
+
+@Check(
+    "SW-WM-009",
+    Severity.WARNING,
+    text="the state grew from {it.before} to {it.after} rows in the batches {it.first} to {it.last}, and none of them "
+    "left fewer",
+    risk="stuck",
+    certainty="possible",
+    where="batches {it.first} to {it.last}",
+    expected="state that the watermark removes again",
+    found="{it.after} rows",
+    next=lambda facts, _: check_command(facts.snapshot.stream),
+    advice="have withWatermark before the operator and its column in the key; a young stream grows for a while, too",
+    needs=("history",),
+)
+def state_grows(facts: Facts) -> Iterator[Growing]:
+    """State is never removed: no watermark, or its column is not part of the key.
+
+    What it finds: of the newest 50 or more recorded batches with rows none left fewer rows of state than the one
+    before, and the last quarter of them still added some.
+    Why it matters: every key is kept, so that batches become slower and need more memory, until one fails.
+    How to confirm: `slackwater ledger STREAM --batches 0..` shows the rows of state after each batch, in column
+    `state`. A young stream, whose watermark has not yet passed the first of its keys, grows as well, and stops.
+    What to do: have `withWatermark` before the stateful operator, and its column or a window of it in the key; or use
+    `dropDuplicatesWithinWatermark`; of a function with state set a timeout. Then `slackwater check FILE` shows what the
+    change means for the kept state.
+    Is the remedy safe: `check` compares the changed code with the kept state before anything is started.
+    References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"; `StateOperatorProgress`
+    (`numRowsTotal`)
+    """
+    batches = [one for one in facts.batches if one.input_rows]
+    if len(batches) < _STATE_GROWS_BATCHES:
+        return
+    rows = [one.state_rows for one in batches]
+    if never_falls(rows) and rows[-1] > rows[-len(rows) // 4] and rows[-1] > 2 * rows[0]:
+        yield Growing(rows[0], rows[-1], batches[0].batch_id, batches[-1].batch_id)

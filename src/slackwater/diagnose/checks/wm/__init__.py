@@ -1,1 +1,0 @@
-"""Watermarks, as the logs of the checkpoint have them."""
