@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 import re
 import shlex
 from pathlib import Path
@@ -11,9 +12,12 @@ import pytest
 
 from slackwater.cli.main import make_parser
 from slackwater.core.finding import Severity
+from slackwater.diagnose import checks as package
+from slackwater.diagnose import doctor, number_line
+from slackwater.diagnose.checks import code
 from slackwater.diagnose.checks.common.check import CODE, Check
 from slackwater.diagnose.checks.common.rule import HEADINGS
-from slackwater.diagnose.doctor import areas, checks, diagnose
+from slackwater.diagnose.doctor import checks, diagnose, documented
 from slackwater.facts.collect import facts_of_location
 from slackwater.storage.open import open_read_store
 from tests.doctor.cases import Case, all_cases
@@ -54,10 +58,11 @@ def test_its_texts_are_complete(check: Check) -> None:
             make_parser(words).parse_args(words)
 
 
-def test_codes_are_unique_and_in_the_folder_of_their_area() -> None:
-    codes = [check.code for check in checks()]
+def test_codes_are_unique_and_no_file_is_left_out() -> None:
+    codes = [one.code for one in documented()]
     assert len(set(codes)) == len(codes)
-    assert areas()
+    files = {module.name for module in pkgutil.iter_modules(package.__path__) if not module.ispkg}
+    assert {area.__name__.rpartition(".")[2] for area in (*number_line.AREAS, *doctor.AREAS, code)} == files
 
 
 def test_the_repository_has_every_case_that_is_edited() -> None:

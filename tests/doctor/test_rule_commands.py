@@ -6,7 +6,6 @@ That each can be parsed is in ``tests/diagnose/test_number_line.py``.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,7 +85,7 @@ def test_in_a_home_it_is_carried_out(
 
 
 def test_every_command_is_typed() -> None:
-    modules = {rule.code: sys.modules[rule.find.__module__] for rule in RULES}
-    with_command = {code for code, module in modules.items() if "next=" in inspect.getsource(module)}
+    with_command = {rule.code for rule in RULES if "next=" in inspect.getsource(rule.find)}
+    with_command.add("operation-unfinished")  # commands make this finding, too: by ``unfinished``
 
     assert {code for code, *_ in IN_A_HOME} | ELSEWHERE.keys() == with_command

@@ -1,5 +1,5 @@
-"""The checks of ``slackwater doctor``: each is one file with one finding of the catalogue of failures.
+"""The known problems of streams: a file for each area, a function for each problem.
 
-A folder is an area of the catalogue; a module's docstring is what ``slackwater explain`` prints. A check compares
-facts that were gathered before, and does no IO. What decides whether a stream may start is in ``diagnose/rules``.
+The docstring of a function is what ``slackwater explain`` prints. A check compares facts that were gathered before, and
+does no IO. ``number_line.AREAS`` and ``doctor.AREAS`` list the files.
 """
