@@ -89,7 +89,9 @@ def misplaced(place: Literal["moved", "copied"], was: str | None, stream: Stream
     was = was or "another place"
     advice = f"repeat the command with --{place}, if that is so"
     if stream is not None:
-        advice = f"if that is so: {command('plan', 'resume', stream.full_name, f'--{place}')}"
+        name = stream.full_name
+        moved, copied = command("plan", "resume", name, "--moved"), command("plan", "resume", name, "--copied")
+        advice = f"if that is so: {moved if place == 'moved' else copied}"
     rule, text = home_moved, f"the home was moved here from {was}"
     if place == "copied":
         rule, text = home_copied, f"the home is a copy of {was}; what it does would change the original's outputs"
