@@ -45,6 +45,7 @@ from slackwater.core.reference import reference_of
 from slackwater.core.sink import WriteContext
 from slackwater.core.trigger import Trigger
 from slackwater.ledger.home.home import Home
+from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher
@@ -133,17 +134,20 @@ def watcher_only(bench: Bench) -> None:
 
 def whole(bench: Bench) -> None:
     """As ``slackwater run`` runs it."""
+    home = Home(bench.folder / "home")
     with _ledger(bench) as (ledger, record), _recording(bench, ledger) as recorder:
-        services = RunServices(Home(bench.folder / "home"), ledger, recorder, spark_version(), 0, print)
-        run = StreamRun(services, record, bench.built(), HOW.trigger, HOW.context.epoch)
-        run.start()
-        looks = 0
-        while run.outcome is None:
-            looks += 1
-            if looks % ASK_LEDGER_EACH == 0:
-                run.stop_requested()
-            run.poll()
-            time.sleep(POLL_S)
+        built = bench.built()
+        with LeaseKeeper([built.definition], home, ledger, "run", print) as leases:
+            services = RunServices(home, ledger, recorder, spark_version(), 0, print)
+            run = StreamRun(services, record, built, HOW.trigger, leases.fence(record.full_name))
+            run.start()
+            looks = 0
+            while run.outcome is None:
+                looks += 1
+                if looks % ASK_LEDGER_EACH == 0:
+                    run.stop_requested()
+                run.poll()
+                time.sleep(POLL_S)
         if run.outcome.end != "finished":
             sys.exit(f"the stream {run.outcome.end}: {run.outcome.reason}")
 
