@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import shlex
 import shutil
@@ -291,18 +290,6 @@ def test_a_text_without_a_known_error_is_not_healthy(slackwater: Slackwater, tmp
     assert "no known error text" in done.out
 
 
-def test_sarif_has_a_result_for_each_finding(slackwater: Slackwater, tmp_path: Path) -> None:
-    make_home(tmp_path, HomeSpec(written=8))
-
-    document = json.loads(slackwater("doctor", "--format", "sarif").out)
-
-    run = document["runs"][0]
-    assert document["version"] == "2.1.0"
-    assert [result["ruleId"] for result in run["results"]] == ["sink-ahead"]
-    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["sink-ahead"]
-    assert run["results"][0]["level"] == "error"
-
-
 def test_an_output_that_cannot_be_reached_is_not_checked(
     slackwater: Slackwater, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,18 +313,6 @@ def test_a_text_without_a_known_error_is_said_beside_the_findings(slackwater: Sl
     done = slackwater("doctor", str(case / "checkpoint"), "--error", str(tmp_path / "driver.log"))
 
     assert "no known error text of Spark is in it" in done.out
-
-
-def test_a_place_in_sarif_is_a_uri_reference(slackwater: Slackwater, tmp_path: Path) -> None:
-    odd = corpus_case("4.3.0", "file_json_to_parquet_filesink", tmp_path) / "checkpoint"
-    odd = odd.rename(tmp_path / "a b ü#?%[x]")
-    (odd / "offsets" / "6").unlink()
-
-    document = json.loads(slackwater("doctor", str(odd), "--format", "sarif").out)
-
-    [result] = document["runs"][0]["results"]
-    uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
-    assert uri == "<folder>/a%20b%20%C3%BC%23%3F%25%5Bx%5D/offsets/6"
 
 
 @pytest.mark.parametrize(

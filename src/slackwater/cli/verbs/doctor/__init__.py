@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-from slackwater.cli.common.arguments import Parser, add_home, add_spark, one_of, string
+from slackwater.cli.common.arguments import Parser, add_format, add_home, add_spark, string
 from slackwater.cli.common.verb import Verb
-
-
-class ReportFormat(StrEnum):
-    """How the findings are shown on stdout. SARIF 2.1.0 is what code hosts and editors show as results of a check."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
 
 
 def declare(parser: Parser) -> None:
@@ -30,14 +20,7 @@ def declare(parser: Parser) -> None:
     add("--pipeline", metavar="FILE|MODULE", type=string, help=pipeline)
     add_spark(parser)
     add_home(parser)
-    add(
-        "--format",
-        dest="shown_as",
-        type=one_of(ReportFormat),
-        default=ReportFormat.TEXT,
-        metavar="text|json|sarif",
-        help="text for people (default), JSON for programs, SARIF for code hosts",
-    )
+    add_format(parser)
     parser.epilog = (
         "Nothing is changed. It works while the streams run, on checkpoints that Slackwater never ran, and without "
         "Java unless --pipeline is given. Exit code 0: healthy. 1: something was found. 5: not everything could be "

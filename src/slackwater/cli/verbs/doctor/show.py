@@ -1,4 +1,4 @@
-"""Shows the diagnosis as a page, as JSON or as SARIF."""
+"""Shows the diagnosis as a page or as JSON."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from slackwater.cli.common.examine import examine, with_compared_code
 from slackwater.cli.common.examined import Examined, exit_code
 from slackwater.cli.common.failure_text import read_failed, with_errors
 from slackwater.cli.common.words import mark
-from slackwater.cli.verbs.doctor import ReportFormat
 from slackwater.cli.verbs.doctor.document import doctor_document
-from slackwater.cli.verbs.doctor.sarif import sarif_document
 from slackwater.cli.verbs.explain.errors import errors_with
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
@@ -52,7 +50,7 @@ def doctor(
     master: str | None,
     conf: list[str] | None,
     home: str | None,
-    shown_as: ReportFormat,
+    shown_as: Format,
 ) -> int:
     """Examine, and show what was found."""
     if every and target is not None:
@@ -64,7 +62,7 @@ def doctor(
             "--pipeline compares the code with a stream or a checkpoint; --error without one only explains the text",
             hint=command("doctor", "--all", "--error", error or "-", "--pipeline", pipeline),
         )
-    settings = prepare(home, Format.TEXT if shown_as is ReportFormat.TEXT else Format.JSON)
+    settings = prepare(home, shown_as)
     failed = read_failed(error) if error is not None else None
     again = command("doctor", *([target] if target else []))
     examined = (Examined(error or ""),) if alone else examine(settings, target, sink, again, verify=verify)
@@ -73,10 +71,10 @@ def doctor(
     elif master is not None or conf:
         raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
     examined = tuple(with_errors(one, failed) for one in examined)
-    if shown_as is ReportFormat.TEXT:
+    if shown_as is Format.TEXT:
         out().print(doctor_page(examined), soft_wrap=True)
     else:
-        print_json(doctor_document(examined) if shown_as is ReportFormat.JSON else sarif_document(examined))
+        print_json(doctor_document(examined))
     return exit_code(examined)
 
 
