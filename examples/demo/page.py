@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
-from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 from examples.demo.compare import Comparison
@@ -19,7 +16,6 @@ from slackwater.core.marks import Marks
 
 SHOWN_BATCHES = 6
 CELL = 6
-PICTURE_WIDTH = 100
 
 
 def show(result: DemoResult | TablesResult, console: Console) -> None:
@@ -40,16 +36,6 @@ def show(result: DemoResult | TablesResult, console: Console) -> None:
     _rows(result, console)
     _manual_restart(result, console)
     show_end(console, result.input, result.seconds, result.folder)
-
-
-def as_svg(result: DemoResult | TablesResult) -> str:
-    """The page as a picture without references to servers."""
-    from rich._export_format import CONSOLE_SVG_FORMAT  # noqa: PLC0415 - rich has no public name for it
-
-    console = Console(record=True, width=PICTURE_WIDTH, file=io.StringIO(), force_terminal=True, highlight=False)
-    show(result, console)
-    without_fonts = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-    return console.export_svg(title="slackwater demo", theme=MONOKAI, code_format=without_fonts)
 
 
 def number_line(marks: Marks, last: int) -> tuple[str, str]:

@@ -79,7 +79,6 @@ CASES = (
     Case(("connectors", "fetch", ""), 2, "usage"),
     Case(("connectors", "list", "--spark", ""), 2, "usage"),
     Case(("demo", "--folder", ""), 2, "usage"),
-    Case(("demo", "--svg", ""), 2, "usage"),
     # NUL and bytes that are no UTF-8: no file, database or JVM takes them
     Case(("status", "a\0b"), 2, "argument-bytes"),
     Case(("status", "--home", "a\0b"), 2, "argument-bytes"),

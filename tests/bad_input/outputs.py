@@ -42,7 +42,4 @@ CASES = (
     Case(f"{ROWS} --format json", 0, None, STATE, creates=("rows.parquet",)),
     Case(ROWS, 9, "disk-full", STATE, largest_file(100)),
     Case("inspect checkpoint --state 0 --side left --to /dev/full", 9, "disk-full", STATE),
-    Case("demo --svg clicks.py", 2, "out-exists"),
-    Case("demo --svg clicks", 2, "out-unwritable"),
-    Case("demo --svg no/such/page.svg", 2, "out-unwritable"),
 )

@@ -167,9 +167,3 @@ def test_with_tables_a_doubled_row_is_reported_first(tables: TablesResult) -> No
     assert shown(doubled).lstrip().startswith("NOT EQUAL ")
     assert exit_code(doubled) == 8
     assert demo_document(doubled)["equal"] is False
-
-
-def test_the_picture_asks_no_server_for_anything(equal: DemoResult) -> None:
-    picture = page.as_svg(equal)
-    assert picture.startswith("<svg ")
-    assert not re.search(r"@font-face|@import|url\(.?http|href=.?http", picture)

@@ -6,13 +6,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from slackwater.cli.common.arguments import Format, Parser, add_force, add_format, one_of, path, string
+from slackwater.cli.common.arguments import Format, Parser, add_format, one_of, path, string
 from slackwater.cli.common.console import err, out, prepare, print_json
 from slackwater.cli.common.examples import story_module
 from slackwater.cli.common.interrupts import interrupt_on_signals
 from slackwater.cli.common.steps import Steps
 from slackwater.cli.common.verb import Verb
-from slackwater.storage.user_files import NewFile
 
 NOT_EQUAL = 8
 INTERRUPTED = 130
@@ -56,8 +55,6 @@ def declare(parser: Parser) -> None:
     )
     parser.add_argument("--folder", type=path, help="work in this new or empty folder, and keep it")
     parser.add_argument("--keep", action="store_true", help="keep the temporary folder, also if all rows are equal")
-    parser.add_argument("--svg", type=path, metavar="FILE", help="also write the page to this file, as a picture")
-    add_force(parser)
     add_format(parser)
     parser.epilog = (
         "With files as sinks a pipeline is killed, upgraded and rebuilt; with --sink postgres each of its stages is "
@@ -74,15 +71,10 @@ def demo(
     postgres_url: str | None,
     folder: Path | None,
     keep: bool,
-    svg: Path | None,
-    force: bool,
     shown_as: Format,
 ) -> int:
     """Run the demo and show the page."""
     prepare(None, shown_as, logging=True)
-    picture = NewFile(svg, force=force) if svg is not None else None
-    if picture is not None:
-        picture.check()
     steps = Steps(err())
     interrupt_on_signals()
     run = story_module("run")
@@ -93,24 +85,16 @@ def demo(
         return INTERRUPTED
     finally:
         steps.close()
-    _show(result, shown_as, picture)
+    if shown_as is Format.JSON:
+        print_json(story_module("result").demo_document(result))
+    else:
+        story_module("page").show(result, out())
     return exit_code(result)
 
 
 def exit_code(result: Any) -> int:
     """0 where the output equals that of an uninterrupted run, else 8."""
     return 0 if result.equal else NOT_EQUAL
-
-
-def _show(result: Any, shown_as: Format, picture: NewFile | None) -> None:
-    page = story_module("page")
-    if picture is not None:
-        with picture.open() as file:
-            file.write(page.as_svg(result).encode())
-    if shown_as is Format.JSON:
-        print_json(story_module("result").demo_document(result))
-    else:
-        page.show(result, out())
 
 
 VERB = Verb(
