@@ -34,7 +34,6 @@ from slackwater.ledger.located import find_stream
 from slackwater.operations.adopted import adopted_directory, quiet_time_ms
 from slackwater.operations.apply.adopted_directory import AdoptedDirectory
 from slackwater.operations.apply.journal import Journal
-from slackwater.operations.plan.runbook import runbook
 from slackwater.operations.plan.words import ALL_MS
 from slackwater.runtime.before_start import check
 from slackwater.runtime.loader import load
@@ -549,12 +548,3 @@ def test_the_interval_of_a_query() -> None:
 def test_a_plan_that_cuts_says_that_the_program_must_wait(project: AdoptedProject, goal: str, *, cuts: bool) -> None:
     plan = project.plan("batch:4", goal=goal) if cuts else project.plan(goal=goal)
     assert any("must not be started" in risk for risk in plan.risks) == cuts
-
-
-def test_the_runbook_names_the_path(project: AdoptedProject) -> None:
-    plan = project.plan("batch:4", goal="replay")
-    with project.open() as workspace:
-        text = runbook(plan, workspace.home, "plan.json")
-    assert f"export CHECKPOINT='{project.path}'" in text
-    assert 'mv -T "$ASIDE" "$CHECKPOINT"' in text
-    assert "slackwater stop" not in text

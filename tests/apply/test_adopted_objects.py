@@ -23,7 +23,6 @@ from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.verbs.prune.delete import delete_prunable
 from slackwater.core.errors import OutcomeUnknown, SlackwaterError
 from slackwater.core.plan import Plan
-from slackwater.operations.plan.runbook import runbook
 from slackwater.operations.plan.words import ALL_MS
 from slackwater.storage.open import open_read_store, open_write_store
 from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to
@@ -336,15 +335,6 @@ def test_a_copy_that_was_damaged_meanwhile(project: ObjectsProject, lost: str) -
         project.apply(plan, stopped=True)
     project.undo(plan, stopped=True)
     assert project.in_use() == original
-
-
-def test_the_runbook_names_the_location(project: ObjectsProject) -> None:
-    plan = project.plan("batch:4", goal="replay")
-    with project.open() as workspace:
-        text = runbook(plan, workspace.home, "plan.json")
-    assert f"export CHECKPOINT={project.location}" in text
-    assert f"operations/{plan.id}/checkpoint" in text
-    assert "mv -T" not in text
 
 
 def test_the_journal_has_what_to_do_by_hand(project: ObjectsProject) -> None:

@@ -19,7 +19,6 @@ from slackwater.core.records import StreamRecord
 from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.operations.goals.backfill import check_writer
-from slackwater.operations.plan.runbook import runbook
 from slackwater.storage.local import LocalStore
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
 from tests.support.homes import STATELESS, HomeSpec
@@ -96,19 +95,6 @@ def test_aside_nothing_of_the_query_is_changed(project: AdoptedProject) -> None:
     project.undo(plan, stopped=True)
     assert list(side.iterdir()) == []
     assert project.in_use() == before
-
-
-def test_the_runbook_names_each_checkpoint(project: AdoptedProject) -> None:
-    with project.open() as workspace:
-        staging = runbook(
-            project.plan_backfill(old_files(project, COUNT), project.folder / "side"), workspace.home, "p"
-        )
-        text = runbook(project.plan_backfill(old_files(project, COUNT)), workspace.home, "p")
-    assert "export CHECKPOINTS=" in text
-    assert "export ASIDE=" in text
-    assert "Run the query of the stream with `checkpointLocation` `$CHECKPOINTS/0003` into" in text
-    assert 'mv -T "$ASIDE" "$CHECKPOINT"' in text
-    assert "$ASIDE" not in staging
 
 
 def test_prune_deletes_both_checkpoints(project: AdoptedProject) -> None:

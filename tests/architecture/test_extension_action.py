@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 
 from slackwater.cli.main import main
-from slackwater.core.action import ACTIONS, Action, ActionFacts, Inverse, Places, Step
+from slackwater.core.action import ACTIONS, Action, ActionFacts, Inverse
 from slackwater.core.errors import UsageError
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
@@ -37,9 +37,6 @@ class RemoveNote(Inverse):
     def text(self) -> str:
         return f"remove the note about generation {self.number}"
 
-    def step(self, places: Places) -> Step:
-        return Step("Remove the note", (f"- Delete the note about `{places.checkpoint(self.number)}`.",))
-
     def take_back(self, operation: Operation) -> None:
         LocalStore(operation.folder).delete(NOTE)
 
@@ -61,9 +58,6 @@ class LeaveNote(Action):
 
     def text(self) -> str:
         return f"leave a note about generation {self.number}"
-
-    def step(self, places: Places) -> Step:
-        return Step("Leave a note", (f"- Write a note about `{places.checkpoint(self.number)}`.",))
 
     def inverse(self) -> RemoveNote:
         return RemoveNote(self.number)
@@ -93,15 +87,12 @@ def test_it_is_planned_shown_applied_and_undone_by_commands(
     monkeypatch.chdir(project.folder)
     before = project.in_use()
 
-    assert main(["plan", "resume", "per_page", "--out", "plan.json", "--export", "runbook.md"]) == 0
+    assert main(["plan", "resume", "per_page", "--out", "plan.json"]) == 0
     page, document = capsys.readouterr().out, json.loads(Path("plan.json").read_text())
     assert "leave a note about generation 2" in page
     assert "- remove the note about generation 2" in page
     assert {"kind": "leave-note", "number": 2} in document["actions"]
     assert "remove-note" in {one["inverse"]["kind"] for one in document["undo"]}
-    runbook = Path("runbook.md").read_text()
-    assert ". Leave a note\n\n- Write a note about `$CHECKPOINTS/0002`." in runbook
-    assert ". Remove the note\n\n- Delete the note about `$CHECKPOINTS/0002`." in runbook
 
     assert main(["apply", "plan.json", "--yes"]) == 0
     assert _note(project, document["id"]).read_text() == "2"

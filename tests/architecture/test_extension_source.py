@@ -62,8 +62,6 @@ class Book(Source):
     example = '{"page": 3}: the next page to read'
     formats = frozenset({"book"})
     connectors = frozenset({"book"})
-    log_by_hand = "Book I: copy the bookmarks {entries} up to the one of {batch}."
-    empty_base_by_hand = "Book I: close the book."
     harmless_options = frozenset({"pagesadayatmost"})
     end_field = "lastPage"
     transient_errors = re.compile("ShelfClosedException")
@@ -209,14 +207,6 @@ def test_a_rebuild_starts_at_its_empty_base(scene: Scene) -> None:
 def _base(scene: Scene) -> str:
     """The oldest entry of the generation that the rebuild has built."""
     return min((scene.stream / "checkpoints" / "0002" / "offsets").iterdir()).read_text()
-
-
-def test_a_runbook_has_its_steps(scene: Scene) -> None:
-    scene.must("plan rebuild per_page --at batch:5 --out plan.json --export runbook.md")
-    runbook = (scene.folder / "runbook.md").read_text()
-
-    assert "- Book I: copy the bookmarks `$CHECKPOINTS/0001/sources/I/N` up to the one of batch 6" in runbook
-    assert "\n  - Book I: close the book.\n" in runbook
 
 
 def test_a_killed_apply_is_continued_or_undone(scene: Scene) -> None:

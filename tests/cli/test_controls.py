@@ -1,4 +1,4 @@
-"""Control characters and markup in data reach no terminal and no runbook, whichever command shows them."""
+"""Control characters and markup in data reach no terminal, whichever command shows them."""
 
 from __future__ import annotations
 
@@ -97,16 +97,6 @@ def test_markup_in_a_reason_is_shown_as_it_is(project: Path) -> None:
     done = _run(project, "ledger", STREAM)
     assert done.returncode == 0
     assert "[/x][bold]" in done.stdout
-
-
-def test_a_runbook_holds_no_controls_and_no_html(tmp_path: Path) -> None:
-    folder = tmp_path / "<b>`\x1b[2J"
-    make_home(folder)
-    done = _run(folder, "plan", "rebuild", STREAM, "--at", "batch:3", "--export", "runbook.md")
-    assert done.returncode == 0, done.stderr
-    text = (folder / "runbook.md").read_text()
-    assert RAW.search(text) is None
-    assert "$'" in text
 
 
 def test_only_one_place_writes_to_the_terminal() -> None:

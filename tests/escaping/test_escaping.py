@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.core.escaping import code_span, markdown, one_line, printable, printable_bytes, quoted
+from slackwater.core.escaping import one_line, printable, printable_bytes, quoted
 
 CLIPBOARD = "\x1b]52;c;ZWNobw==\x07"
 OBEYED = {"Cc", "Cs"}
@@ -52,14 +52,3 @@ def test_a_quoted_word_is_the_same_word_for_the_shell(word: str) -> None:
     done = subprocess.run(["bash", "-c", f"printf %s {quoted(word)}"], capture_output=True, check=True)
     assert done.stdout.decode() == word
     assert one_line(quoted(word)) == quoted(word)
-
-
-@pytest.mark.parametrize(
-    ("text", "span"), [("plain", "`plain`"), ("a`b", "`` a`b ``"), ("\x1b[2J", "`\\x1b[2J`"), ("a\nb", "`a\\nb`")]
-)
-def test_a_code_span_ends_where_it_should(text: str, span: str) -> None:
-    assert code_span(text) == span
-
-
-def test_markdown_holds_no_html() -> None:
-    assert markdown("<img src=x onerror=y>\n# next") == "&lt;img src=x onerror=y>\\n# next"

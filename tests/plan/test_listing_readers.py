@@ -11,7 +11,6 @@ from rich.console import Console
 from slackwater.cli.common.render_plan import plan_page
 from slackwater.core.plan import Plan
 from slackwater.operations.plan.document import render
-from slackwater.operations.plan.runbook import runbook
 from slackwater.sinks.files.output import FilesOutput
 from tests.support.homes import STATELESS, HomeSpec
 from tests.support.rebuilds import BEGINNING, Project, make_project, old_files, reset_behind
@@ -40,8 +39,6 @@ def test_a_cut_is_seen_in_part(project: Project, goal: str) -> None:
     with console.capture() as page:
         console.print(plan_page(plan))
     assert risk in page.get()
-    with project.open() as workspace:
-        assert LISTING in runbook(plan, workspace.home, "plan.json").partition("## Risks")[2]
 
 
 def test_a_cut_of_one_file_is_one_step(project: Project) -> None:

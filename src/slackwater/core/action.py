@@ -1,6 +1,6 @@
 """What an action of a plan is: its data, its words, what it needs and changes, how it is done and taken back.
 
-Each kind is one module of ``operations/actions``, found by its name. Planner, pages, runbook, document, executor and
+Each kind is one module of ``operations/actions``, found by its name. Planner, pages, document, executor and
 undo use this contract and name no kind. No value of an action is a path outside of what the plan is about, but that of
 a backfill directory: ``apply`` derives checkpoints from the home and the stream, and files from the output's own
 manifest.
@@ -24,46 +24,6 @@ ActionFacts: TypeAlias = Mapping[str, Any]
 Doing: TypeAlias = Any
 """The operation that does an action, ``operations.apply.operation.Operation``: values import nothing of operations."""
 
-Marks: TypeAlias = Mapping[str, int | None]
-"""The batches of *planned*, *committed*, *state* and *written*."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a runbook: its heading, and Markdown below it."""
-
-    title: str
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where checkpoints and recorded entries are: in directories whose variables the runbook sets.
-
-    ``$CHECKPOINTS`` has a folder for each generation. Of a checkpoint that the user's code names, which is ``adopted``,
-    ``$CHECKPOINT`` is this path and ``$ASIDE`` the directory next to it, but for those that are the operation's ``own``
-    and never come to the path. ``built`` are the generations that the plan builds; ``recorded_in`` is the one whose
-    entries are copied, ``None`` where only the ledger has them. ``committed`` is the newest committed batch.
-    """
-
-    adopted: str | None
-    built: frozenset[int]
-    recorded_in: int | None
-    committed: int
-    own: frozenset[int] = frozenset()
-
-    def checkpoint(self, number: int) -> str:
-        """The checkpoint directory of a generation."""
-        if self.adopted is None or number in self.own:
-            return f"$CHECKPOINTS/{number:04d}"
-        return "$ASIDE" if number in self.built else "$CHECKPOINT"
-
-    def entry(self, log: str, batch: int | str) -> str:
-        """Where the recorded entry of a batch is copied from."""
-        if self.recorded_in is None:
-            return f"`{log}/{batch}` of the ledger"
-        return f"`{self.checkpoint(self.recorded_in)}/{log}/{batch}`"
-
 
 @dataclass(frozen=True, slots=True)
 class Switch:
@@ -84,10 +44,6 @@ class PlanStep(ABC):
     @abstractmethod
     def text(self) -> str:
         """What is done, as a sentence."""
-
-    @abstractmethod
-    def step(self, places: Places) -> Step:
-        """The step for somebody who does it by hand."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -159,10 +115,6 @@ class Action(PlanStep):
     def built(self) -> int | None:
         """The generation whose checkpoint it starts."""
         return None
-
-    def marks_after(self, marks: Marks) -> Marks:
-        """The marks of the stream when it is done, from those before."""
-        return marks
 
     def inverse(self) -> Inverse | None:
         """What takes it back, or ``None`` if removing the generation or output that it works on does."""

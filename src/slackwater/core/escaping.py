@@ -6,7 +6,6 @@ A path, an offset, a setting or a lease can hold any character. ``ESC ] 52`` wri
 
 from __future__ import annotations
 
-import re
 import shlex
 
 _C1 = range(0x7F, 0xA0)
@@ -20,7 +19,6 @@ def _escape(code: int) -> str:
 
 _CONTROLS = {code: _escape(code) for code in (*range(0x20), *_C1, *_BIDIRECTIONAL) if chr(code) not in "\n\t"}
 _IN_LINES = _CONTROLS | {ord(character): escape for character, escape in _OF_LINES.items()}
-_BACKTICKS = re.compile(r"`+")
 _OF_OTHERS = {code: escape for code, escape in _CONTROLS.items() if chr(code) != "\r"}
 
 
@@ -45,16 +43,3 @@ def quoted(word: str) -> str:
         return shlex.quote(word)
     escaped = word.replace("\\", "\\\\").replace("'", "\\'")
     return f"$'{one_line(escaped)}'"
-
-
-def code_span(text: str) -> str:
-    """Text as a code span of Markdown, in one line, whatever backticks it has."""
-    shown = one_line(text)
-    longest = max((len(run) for run in _BACKTICKS.findall(shown)), default=0)
-    fence, pad = "`" * (longest + 1), " " if longest else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
-
-
-def markdown(text: str) -> str:
-    """Text as one line of Markdown that holds no HTML."""
-    return one_line(text).replace("&", "&amp;").replace("<", "&lt;")

@@ -235,9 +235,9 @@ def others_of(change: Cut | Swap) -> Others:
     )
 
 
-def cut_step(what: str, after: int) -> str:
-    """The step that leaves an output what it has up to a batch, -1 for nothing."""
-    return f"cut {what} back to batch {after}" if after >= 0 else f"empty {what}"
+def cut_step(after: int) -> str:
+    """The step that leaves the sink what it has up to a batch, -1 for nothing."""
+    return f"cut the sink back to batch {after}" if after >= 0 else "empty the sink"
 
 
 def cut_back(after: int) -> str:

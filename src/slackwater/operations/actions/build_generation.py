@@ -6,11 +6,10 @@ base, whose only work is to have Spark lay out schemas and one empty version of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from slackwater.core.action import ActionFacts, Places, Step
+from slackwater.core.action import ActionFacts
 from slackwater.core.errors import Refused
 from slackwater.core.profile import QueryProfile
 from slackwater.core.state_programs import made_by
@@ -18,15 +17,11 @@ from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_s
 from slackwater.ledger.recording.snapshot import profile_of
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.operations.actions.common.base import (
-    CHANGELOG,
     Base,
-    base_renamed,
-    listed,
     new_folder,
     refuse_lost,
     rename_base,
     run_empty_base,
-    sources_copied,
     write_entries,
     write_positions,
     write_sources,
@@ -39,7 +34,6 @@ from slackwater.operations.plan.basis import bounds_of, check_reproducible
 from slackwater.operations.plan.contributing import first_contributing
 from slackwater.operations.plan.replaced import refuse_replaced
 from slackwater.operations.plan.words import duration, plan_again
-from slackwater.sources import kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +58,6 @@ class BuildGeneration(Base):
 
     def text(self) -> str:
         return f"build generation {self.number} in staging, with the query's id {self.query_id}"
-
-    def step(self, places: Places) -> Step:
-        return self.titled([*sources_copied(self.planned, places), *_base(self, places)], places)
 
     def do(self, operation: Operation) -> ActionFacts:
         """Metadata, source logs and, unless the replay starts at batch 0, an empty state before the first batch."""
@@ -130,23 +121,3 @@ def _check_served(operation: Operation, action: BuildGeneration, replayer: Repla
     refuse_lost(operation, missing)
     replaced = batches.replaced(action.first, action.last, available)
     refuse_replaced(operation.plan.stream, replaced, "nothing in use was changed")
-
-
-def _base(action: BuildGeneration, places: Places) -> Iterator[str]:
-    if action.first > action.last:
-        for batch in range(max(action.last - 1, 0), action.last + 1):
-            yield f"- Copy {places.entry('offsets', batch)} and {places.entry('commits', batch)}."
-        return
-    if action.first == 0:
-        yield "- The replay starts with batch 0, so that no base is needed."
-        return
-    before, first = action.first - 1, action.first
-    entry = places.entry("offsets", before)
-    yield f"- Build an empty base: copy {entry} to `offsets/0`, and make its range empty."
-    for kind in kinds():
-        if kind.empty_base_by_hand:
-            yield from listed(kind.empty_base_by_hand, "  ")
-    yield f"- Run the query once, as in the next step, with `{CHANGELOG}=false`;"
-    yield "  `query.lastProgress.numInputRows` must be 0."
-    yield from base_renamed(before, first)
-    yield f"- Delete `offsets/0`, and copy {entry} to `offsets/{before}`."

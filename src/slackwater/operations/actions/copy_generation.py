@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.checkpoint.writer import copy_state
-from slackwater.core.action import ActionFacts, Places, Step
+from slackwater.core.action import ActionFacts
 from slackwater.core.state_programs import entries_until
 from slackwater.formats.compactible import DEFAULT_INTERVAL
-from slackwater.operations.actions.common.base import Base, new_folder, sources_copied, write_entries, write_sources
+from slackwater.operations.actions.common.base import Base, new_folder, write_entries, write_sources
 from slackwater.operations.actions.common.facts import LAYOUT, PROGRAMS
 from slackwater.operations.apply.operation import Operation
 from slackwater.storage.open import open_read_store
@@ -50,20 +50,6 @@ class CopyGeneration(Base):
         else:
             what = f"with the state up to batch {self.state}"
         return f"copy generation {self.source} to generation {self.number} in staging, {what}"
-
-    def step(self, places: Places) -> Step:
-        lines = sources_copied(self.planned, places)
-        if self.last >= 0:
-            lines.append(
-                f"- Copy {places.entry('offsets', 'N')} and {places.entry('commits', 'N')} up to batch {self.last}."
-            )
-        if self.state is not None:
-            old, state = places.checkpoint(self.source), self.state
-            lines += [
-                f"- Copy `{old}/state`, but no version above {state + 1}, the state after batch {state}: the numbers",
-                "  of `N.delta`, `N.changelog`, `N.snapshot` and `N.zip` are versions.",
-            ]
-        return self.titled(lines, places)
 
     def do(self, operation: Operation) -> ActionFacts:
         """Metadata, source logs, the entries up to the last batch, and the state after it."""

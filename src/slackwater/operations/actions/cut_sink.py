@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.core.action import Action, ActionFacts, Inverse, Marks, Places, Step
-from slackwater.core.escaping import code_span
-from slackwater.core.sink import Cut, cut_step, newest_batch
+from slackwater.core.action import Action, ActionFacts, Inverse
+from slackwater.core.sink import Cut, cut_step
 from slackwater.core.units import batch_range
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.apply.operation import Operation
@@ -24,10 +22,6 @@ class RestoreSink(Inverse):
 
     def text(self) -> str:
         return f"restore {_batches(self.cut)} in the sink"
-
-    def step(self, _places: Places) -> Step:
-        line = f"- Put what was cut ({_batches(self.cut)}) back from the backup, with its entries in the manifest."
-        return Step("Restore the output", (line,))
 
     def check(self, operation: Operation) -> None:
         check_records(operation, operation.index_of(self))
@@ -59,19 +53,8 @@ class CutSink(Action):
     def change(self) -> Cut:
         return self.cut
 
-    def marks_after(self, marks: Marks) -> Marks:
-        return {**marks, "written": self.cut.after}
-
     def text(self) -> str:
-        return f"{cut_step('the sink', self.cut.after)}: {_taken_out(self.cut)}, moved to the backup"
-
-    def step(self, _places: Places) -> Step:
-        lines = [
-            f"- Remove from the output what {_batches(self.cut)} added, and nothing else. Copy it to a backup first:",
-            *_listed(self.cut),
-            f"- Afterwards the output shows {newest_batch(self.cut.after)} as the newest.",
-        ]
-        return Step(cut_step("the output", self.cut.after).capitalize(), tuple(lines))
+        return f"{cut_step(self.cut.after)}: {_taken_out(self.cut)}, moved to the backup"
 
     def inverse(self) -> RestoreSink:
         return RestoreSink(self.cut)
@@ -100,16 +83,3 @@ def _taken_out(cut: Cut) -> str:
     files = f"{len(cut.files)} files, {cut.bytes:,} bytes" if cut.files else ""
     rows = f"{cut.rows:,} rows" if cut.rows is not None else ""
     return ", ".join(filter(None, (rows, files))) or _batches(cut)
-
-
-def _listed(cut: Cut) -> Iterator[str]:
-    for index, member in enumerate(cut.members, start=1):
-        yield f"- Output {index}: {_batches(member) if member.batches else 'nothing'}"
-        yield from (f"  {line}" for line in _listed(member))
-    if cut.rows is not None:
-        yield f"- {cut.rows:,} rows"
-    if cut.version is not None:
-        yield f"- The cut was worked out from version `{cut.version}` of the output."
-    if cut.files:
-        yield f"- {len(cut.files):,} files, {cut.bytes:,} bytes, with their entries in the output's own manifest:"
-        yield from (f"  - {code_span(name)}" for name in cut.files)

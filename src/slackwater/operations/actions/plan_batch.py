@@ -7,7 +7,7 @@ from typing import Literal
 
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.writer import write_log
-from slackwater.core.action import Action, ActionFacts, Places, Step
+from slackwater.core.action import Action, ActionFacts
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.apply.operation import Operation
 
@@ -22,17 +22,6 @@ class PlanBatch(Action):
 
     def text(self) -> str:
         return f"plan batch {self.batch} with its recorded range"
-
-    def step(self, places: Places) -> Step:
-        batch, before = self.batch, self.batch - 1
-        new = f"{places.checkpoint(self.number)}/offsets/{batch}"
-        lines = (
-            f"- Copy {places.entry('offsets', batch)} to `{new}`, unchanged.",
-            "- If no entry of the batch is recorded, it has no rows and only advances the watermark: copy",
-            f"  `offsets/{before}` and set its `batchWatermarkMs` to the `nextBatchWatermarkMs` of `commits/{before}`.",
-            f"- Do not write `commits/{batch}`: the query then runs batch {batch} first, with this range.",
-        )
-        return Step(f"Plan batch {batch}", lines)
 
     def do(self, operation: Operation) -> ActionFacts:
         """Write its entry into ``offsets/``; Spark runs it first when the query starts."""

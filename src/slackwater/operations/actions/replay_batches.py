@@ -9,16 +9,14 @@ from typing import ClassVar, Literal
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import delete_log, write_log
-from slackwater.core.action import Action, ActionFacts, Places, Step
-from slackwater.core.commands import mention
+from slackwater.core.action import Action, ActionFacts
 from slackwater.core.errors import Refused
-from slackwater.core.escaping import code_span
 from slackwater.core.state_programs import made_by, parsed_program
 from slackwater.core.strict import STRICT
 from slackwater.core.units import batch_range
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
 from slackwater.ledger.recording.source_availability import StoreAvailability
-from slackwater.operations.actions.common.base import SIDE_FILE, check_same_code
+from slackwater.operations.actions.common.base import check_same_code
 from slackwater.operations.actions.common.facts import COUNTED, PROGRAMS
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.replayer import Replayer
@@ -26,15 +24,6 @@ from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.words import plan_again
 from slackwater.storage.protocols import WriteStore
 
-NOOP_BATCH = """\
-query = (
-    frame.writeStream.format("noop")
-    .option("checkpointLocation", NEW)
-    .outputMode(OUTPUT_MODE)
-    .trigger(once=True)
-    .start()
-)
-query.awaitTermination()"""
 ONLY_RESET = "only a reset that processes everything again is exact"
 
 
@@ -64,39 +53,6 @@ class ReplayBatches(Action):
 
     def text(self) -> str:
         return f"replay {batch_range(self.first, self.last)} under their own ids, without output"
-
-    def step(self, places: Places) -> Step:
-        last, entry = self.last, places.entry
-        lines = [
-            (
-                f"`{mention('apply')}` does this. "
-                "It runs each of these batches once, in this order, as the code below does:"
-            ),
-            "with its recorded range and its own id, without output.",
-            "",
-            "| batches | SQL settings to set before |",
-            "|---|---|",
-            *(_settings_row(group) for group in self.settings),
-            "",
-            "```python",
-            f'NEW = os.path.expandvars("{places.checkpoint(self.number)}")',
-            f"for batch in range({self.first}, {last + 1}):",
-            '    copy_recorded("offsets", batch, NEW)',
-            *(f"    {line}" for line in NOOP_BATCH.splitlines()),
-            '    assert query.lastProgress["batchId"] == batch',
-            "```",
-            "",
-            "- `frame` is what the function of the stream returns, in a session with the settings of the batch;",
-            "  `OUTPUT_MODE` is that of the stream.",
-            f"- `copy_recorded` copies {entry('offsets', 'N')} unchanged.",
-            "- Never start the query before the entry is copied: it would plan a new batch and discard its rows.",
-            "- `query.lastProgress.numInputRows` of each batch must be the number of rows that is recorded of it.",
-            "  Where an executor is lost, Spark counts rows again: a number that is too high proves nothing.",
-            f"- Afterwards set `nextBatchWatermarkMs` in `commits/{last}` to that of {entry('commits', last)}.",
-            SIDE_FILE,
-        ]
-        title = f"Replay {batch_range(self.first, last)} into generation {self.number}, without output"
-        return Step(title, tuple(lines))
 
     def do(self, operation: Operation) -> ActionFacts:
         """Run the batches that are not committed yet. Raises Refused where Spark reads other rows than before.
@@ -130,14 +86,6 @@ class ReplayBatches(Action):
 
 
 ACTION = ReplayBatches
-
-
-def _settings_row(group: ReplaySettings) -> str:
-    if group.settings is None:
-        shown = "not recorded: those of the session"
-    else:
-        shown = ", ".join(code_span(f"{name}={value}") for name, value in sorted(group.settings.items())) or "none"
-    return f"| {batch_range(group.first, group.last)} | {shown.replace('|', '&#124;')} |"
 
 
 def _settings(action: ReplayBatches, batch: int) -> Mapping[str, str] | None:

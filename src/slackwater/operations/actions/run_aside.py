@@ -8,16 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from slackwater.core.action import ActionFacts, Inverse, Places, Step
+from slackwater.core.action import ActionFacts, Inverse
 from slackwater.core.errors import Refused
-from slackwater.core.escaping import code_span
 from slackwater.core.plan import BEFORE_ALL
 from slackwater.core.records import GenerationRecord
 from slackwater.core.sink import BackfillDirectory
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.operations.actions.common.base import base_of
 from slackwater.operations.actions.common.facts import LAYOUT, NOTHING
-from slackwater.operations.actions.common.one_batch import OneBatch, ends_listed, run_once
+from slackwater.operations.actions.common.one_batch import OneBatch, run_once
 from slackwater.operations.apply.operation import Operation
 from slackwater.sinks.files import backfill_output
 
@@ -31,11 +30,6 @@ class EmptyDirectory(Inverse):
 
     def text(self) -> str:
         return f"remove from {self.output.path} what the operation has written to it"
-
-    def step(self, _places: Places) -> Step:
-        return Step(
-            "Empty the backfill directory", (f"- Delete what the batch wrote to {code_span(self.output.path)}.",)
-        )
 
     def check_unused(self, operation: Operation) -> None:
         """Other streams that have read the backfill directory would keep rows that are nowhere else."""
@@ -81,18 +75,6 @@ class RunIntoDirectory(OneBatch):
     def text(self) -> str:
         where = f"{self.output.path}, as {self.output.format} files"
         return f"run the batch with generation {self.number} into {where}"
-
-    def step(self, places: Places) -> Step:
-        new, last = places.checkpoint(self.number), places.entry("offsets", places.committed)
-        lines = (
-            f"- Copy {last} to `{new}/offsets/0`, and replace its last lines, the offsets, by",
-            f"  {ends_listed(self)}.",
-            f"- Run the query of the stream with `checkpointLocation` `{new}` and `trigger(once=True)` into",
-            f"  {code_span(self.output.path)}, as {self.output.format} files.",
-            "  The directory must be empty. It runs this batch and no other.",
-            f"- Afterwards `{new}/commits/0` is there. Start no query on this checkpoint again.",
-        )
-        return Step("Run the batch into the backfill directory", lines)
 
     def inverse(self) -> EmptyDirectory:
         return EmptyDirectory(self.output)

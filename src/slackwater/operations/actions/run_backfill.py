@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.core.action import ActionFacts, Inverse, Marks, Places, Step
+from slackwater.core.action import ActionFacts, Inverse
 from slackwater.core.commands import apply_command, command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, cut_step, others_of
 from slackwater.ledger.lineage import SINK
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.operations.actions.common.facts import NOTHING
-from slackwater.operations.actions.common.one_batch import OneBatch, ends_listed, run_once
+from slackwater.operations.actions.common.one_batch import OneBatch, run_once
 from slackwater.operations.actions.common.record import record_of
 from slackwater.operations.apply.operation import BACKUP, PLAN_FILE, Operation
 from slackwater.operations.apply.others import refused
@@ -49,11 +49,7 @@ class CutBackfill(Inverse):
     kind: Literal["cut-backfill"] = "cut-backfill"
 
     def text(self) -> str:
-        return cut_step("the sink", self.after)
-
-    def step(self, _places: Places) -> Step:
-        line = f"- Remove from the output what batch {self.after + 1} wrote, and nothing else, if it has the batch."
-        return Step(cut_step("the output", self.after).capitalize(), (line,))
+        return cut_step(self.after)
 
     def check_unused(self, operation: Operation) -> None:
         """The batch may be one that cannot be taken out, or that other streams have read."""
@@ -129,23 +125,8 @@ class RunBackfill(OneBatch):
     def ran(self) -> int:
         return self.batch
 
-    def marks_after(self, marks: Marks) -> Marks:
-        return marks if marks["written"] is None else {**marks, "written": self.batch}
-
     def text(self) -> str:
         return f"run batch {self.batch} with generation {self.number} into the sink, and no other batch"
-
-    def step(self, places: Places) -> Step:
-        new, batch = places.checkpoint(self.number), self.batch
-        query = f"the query of the stream with `checkpointLocation` `{new}` into its output"
-        lines = (
-            f"- Copy `{new}/offsets/{batch - 1}` to `{new}/offsets/{batch}`, and replace its last lines, the offsets,",
-            f"  by {ends_listed(self)}.",
-            f"- Run {query}, under the id of the stream,",
-            "  with `trigger(once=True)`. It runs this batch and no other.",
-            f"- Afterwards `{new}/commits/{batch}` is there. Start no query on this checkpoint again.",
-        )
-        return Step(f"Run batch {batch} into the output", lines)
 
     def inverse(self) -> CutBackfill:
         return CutBackfill(self.batch - 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.action import Action, ActionFacts, Places, Step
+from slackwater.core.action import Action, ActionFacts
 from slackwater.core.state_programs import program_of_batch
 from slackwater.operations.actions.common.base import check_same_code, check_same_query
 from slackwater.operations.actions.common.facts import COMMITTED, PLANNED
@@ -28,11 +28,6 @@ class RunStaged(Action):
 
     def text(self) -> str:
         return f"run the query with generation {self.number} into it, until it has caught up"
-
-    def step(self, places: Places) -> Step:
-        new = places.checkpoint(self.number)
-        line = f"- Run the query with `checkpointLocation` `{new}` into the staged output, until it has caught up."
-        return Step("Fill the staged output", (line,))
 
     def do(self, operation: Operation) -> ActionFacts:
         """Run it. A run that was killed is continued exactly-once. Raises Refused if the query has changed since."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.writer import write_log
-from slackwater.core.action import Action, ActionFacts, Places, Step
+from slackwater.core.action import Action, ActionFacts
 from slackwater.core.plan import Plan
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.apply.operation import Operation
@@ -26,14 +26,6 @@ class SkipBatch(Action):
 
     def text(self) -> str:
         return f"skip batch {self.batch} in it: the query continues with batch {self.batch + 1} from where it is"
-
-    def step(self, places: Places) -> Step:
-        batch, before, new = self.batch, self.batch - 1, places.checkpoint(self.number)
-        lines = (
-            f"- Copy `{new}/offsets/{before}` to `{new}/offsets/{batch}`, unchanged.",
-            f"- Copy `{new}/commits/{before}` to `{new}/commits/{batch}`, unchanged.",
-        )
-        return Step(f"Skip batch {batch} in generation {self.number}", lines)
 
     def do(self, operation: Operation) -> ActionFacts:
         """Write the entries of the batch before it once more, under its id: Spark continues from there."""

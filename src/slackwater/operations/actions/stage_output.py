@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.core.action import Action, ActionFacts, Inverse, Places, Step
+from slackwater.core.action import Action, ActionFacts, Inverse
 from slackwater.core.sink import Owner
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.common.staging import swappable
@@ -22,9 +22,6 @@ class DiscardStaged(Inverse):
 
     def text(self) -> str:
         return "remove the staged output"
-
-    def step(self, _places: Places) -> Step:
-        return Step("Remove the staged output", ("- Delete it; the real output is another place.",))
 
     def take_back(self, operation: Operation) -> None:
         swappable(operation).discard_staged(operation.plan.id)
@@ -44,13 +41,6 @@ class StageOutput(Action):
     def text(self) -> str:
         batches = f"with batches 0..{self.after}" if self.after >= 0 else "without any batch"
         return f"prepare a staged output, {batches}"
-
-    def step(self, _places: Places) -> Step:
-        holds = f"a copy of what batches 0..{self.after} wrote" if self.after >= 0 else "no row of the stream"
-        line = (
-            f"- Create another output next to the real one. It holds {holds}, and the rows of others that are to stay."
-        )
-        return Step("Prepare a staged output", (line,))
 
     def inverse(self) -> DiscardStaged:
         return DiscardStaged()

@@ -8,17 +8,14 @@ from typing import Literal
 
 from slackwater.checkpoint.layout import commit_path, offset_path, source_path
 from slackwater.checkpoint.writer import write_log
-from slackwater.core.action import ActionFacts, Places, Step
+from slackwater.core.action import ActionFacts
 from slackwater.core.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
-from slackwater.core.escaping import code_span, markdown
 from slackwater.core.plan import SourceStart
 from slackwater.core.state_programs import made_by
 from slackwater.formats.offset_log import render_offset_entry
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.operations.actions.common.base import (
-    CHANGELOG,
     Base,
-    base_renamed,
     new_folder,
     refuse_lost,
     rename_base,
@@ -57,20 +54,6 @@ class StartGeneration(Base):
         return (
             f"build generation {self.number} in staging, {before}, with its sources at the positions above and no state"
         )
-
-    def step(self, places: Places) -> Step:
-        setting, lines = f"with `{CHANGELOG}=false`", list[str]()
-        for start in self.starts:
-            lines.append(f"- Source {start.source} starts at {code_span(start.offset)} ({markdown(start.summary)}).")
-            lines += [f"- Write `sources/{start.source}/{name}`, as the plan has it." for name in self.log_of(start)]
-        if self.last >= 0:
-            lines += [
-                f"- Write `offsets/0` with these offsets as the ends, run the query once {setting} and the",
-                "  no-op sink, and check that it read no rows.",
-                *base_renamed(self.last, self.last + 1),
-                f"- Rename `offsets/0` to `offsets/{self.last}`, and copy it to `offsets/{max(self.last - 1, 0)}`.",
-            ]
-        return self.titled(lines, places)
 
     def do(self, operation: Operation) -> ActionFacts:
         """Metadata, source logs and, where the first batch is not 0, an empty batch before it at the positions."""

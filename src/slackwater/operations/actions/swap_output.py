@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.core.action import Action, ActionFacts, Inverse, Places, Step
+from slackwater.core.action import Action, ActionFacts, Inverse
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.records import leader_id
@@ -26,9 +26,6 @@ class SwapBack(Inverse):
 
     def text(self) -> str:
         return "put the old output back in its place"
-
-    def step(self, _places: Places) -> Step:
-        return Step("Put the old output back", ("- Give the old output its place again; keep the new one staged.",))
 
     def check(self, operation: Operation) -> None:
         check_records(operation, operation.index_of(self))
@@ -77,12 +74,6 @@ class SwapOutput(Action):
 
     def text(self) -> str:
         return "put it in the place of the output, in one step for readers of its log or table; the old output stays"
-
-    def step(self, _places: Places) -> Step:
-        line = "- Move the output away, then give the staged one its place. Nobody may read or write either meanwhile."
-        return Step(
-            "Put the new output in the place of the old one", (line, "- Keep the old one until it is verified.")
-        )
 
     def inverse(self) -> SwapBack:
         return SwapBack(self.swap)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.action import Action, ActionFacts, Inverse, Places, Step, Switch
-from slackwater.core.commands import command, mention, undo_command
+from slackwater.core.action import Action, ActionFacts, Inverse, Switch
+from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused, SlackwaterError
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.stream_files import write_stream_file_of
@@ -17,13 +17,10 @@ from slackwater.operations.actions.common.facts import BY_HAND, COMMITTED, KEPT,
 from slackwater.operations.actions.common.record import record_of
 from slackwater.operations.actions.skip_batch import skipped_in
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
-from slackwater.operations.plan.adopted import is_of_objects
 from slackwater.operations.plan.document import parse
 from slackwater.operations.plan.words import at_batch
 from slackwater.storage.open import open_read_store
 from slackwater.storage.protocols import ReadStore
-
-BOTH = f"`{mention('apply')}` and `{mention('undo')}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +44,6 @@ class SwitchGeneration(Action, Inverse):
             # Numbers only grow: this is the inverse, after which the operation's own generation is removed.
             return f"switch back from generation {self.old} to {self.new}"
         return f"switch from generation {self.old} to {self.new}; {self.old} stays"
-
-    def step(self, places: Places) -> Step:
-        if places.adopted is not None:
-            return _replace_files(self) if is_of_objects(places.adopted) else _exchange(self)
-        lines = (
-            f"- If Slackwater runs the stream, do not switch by hand: only {BOTH} record",
-            f"  in the ledger and in `stream.json` that generation {self.new} is in use.",
-            f"- If you run the query yourself, start it with `checkpointLocation` `{places.checkpoint(self.new)}`.",
-            f"- Keep `{places.checkpoint(self.old)}` until the result is verified, and start no query on it.",
-        )
-        return Step(f"Switch from generation {self.old} to {self.new}", lines)
 
     def inverse(self) -> SwitchGeneration:
         return SwitchGeneration(self.new, self.old)
@@ -230,35 +216,6 @@ def _has_switched(operation: Operation, identifier: str) -> bool:
 def _use(operation: Operation, number: int) -> None:
     operation.ledger.set_current_generation(operation.plan.stream, number)
     write_stream_file_of(operation.home, operation.ledger, operation.plan.stream)
-
-
-def _exchange(action: SwitchGeneration) -> Step:
-    lines = (
-        f"- Only {BOTH} record in the ledger which generation is at the path, and",
-        "  they exchange the two directories in one step where the file system can. By hand, in this order:",
-        "",
-        "```sh",
-        'mv -T "$CHECKPOINT" "$ASIDE.held"',
-        'mv -T "$ASIDE" "$CHECKPOINT"',
-        'mv -T "$ASIDE.held" "$ASIDE"',
-        "```",
-        "",
-        "- If the machine fails in between: where `$CHECKPOINT` does not exist, continue with the second command;",
-        "  else, where `$ASIDE.held` exists, with the third.",
-    )
-    return Step(f"Exchange the checkpoints: generation {action.new} for {action.old}", lines)
-
-
-def _replace_files(action: SwitchGeneration) -> Step:
-    lines = (
-        f"- Only {BOTH} record in the ledger which generation is at the path.",
-        "- Copy all files below `$CHECKPOINT` to a folder that stays.",
-        "- Replace `$CHECKPOINT/metadata` by a line that is no JSON: no query can start on it then.",
-        "- Delete the files below `$CHECKPOINT` that `$ASIDE` does not have, and copy those of `$ASIDE` there, without",
-        "  the checksums `.*.crc`, and `metadata` last.",
-        "- Operator metadata below `state/` names schema files by absolute paths: they begin with `$CHECKPOINT` then.",
-    )
-    return Step(f"Replace the checkpoint: generation {action.new} for {action.old}", lines)
 
 
 def _shown(facts: Mapping[str, object]) -> str:

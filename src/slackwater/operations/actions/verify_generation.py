@@ -8,11 +8,10 @@ from typing import Literal
 from slackwater.checkpoint.damage import cheap_damage
 from slackwater.checkpoint.logs import marks, read_logs
 from slackwater.checkpoint.opened import open_checkpoint
-from slackwater.core.action import Action, ActionFacts, Marks, Places, Step
+from slackwater.core.action import Action, ActionFacts
 from slackwater.core.checkpoint_logs import OffsetEntry
-from slackwater.core.commands import command, mention, undo_command
+from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused
-from slackwater.core.units import batch_range
 from slackwater.operations.actions.common.base import base_of
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.skip_batch import skipped_in
@@ -42,31 +41,9 @@ class VerifyGeneration(Action):
         """The newest batch in ``offsets/``."""
         return self.last if self.pending is None else self.pending
 
-    def marks_after(self, marks: Marks) -> Marks:
-        return {**marks, "planned": self.planned, "committed": self.last, "state": self.state}
-
     def text(self) -> str:
         known = f"those recorded up to batch {self.last}" if self.last >= 0 else "as they should be"
         return f"verify that its marks, ranges and watermarks are {known}"
-
-    def step(self, places: Places) -> Step:
-        lines = [
-            "```sh",
-            f'{mention("inspect")} "{places.checkpoint(self.number)}"',
-            "```",
-            "",
-            f"- The newest batch in `offsets/` is {self.planned}, the newest in `commits/` is {self.last}.",
-        ]
-        if self.state is not None:
-            lines.append(
-                f"- The newest state that can be loaded is that after batch {self.state}, if the query has state."
-            )
-        if self.first <= self.last:
-            lines.append(
-                f"- The ranges and watermarks of {batch_range(self.first, self.last)} are those of "
-                f"{places.entry('offsets', 'N')}."
-            )
-        return Step(f"Verify generation {self.number}", tuple(lines))
 
     def check_continued(self, operation: Operation) -> None:
         """Verify the new checkpoint again, unless it was used since."""

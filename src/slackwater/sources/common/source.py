@@ -74,12 +74,6 @@ class Source:
     """Whether entries of the source's own log list files, in one way for all formats of the kind."""
     nothing_read: str | None = None
     """The offset of a source that has read nothing, where that is the same for all sources of the kind."""
-    log_by_hand: str | None = None
-    """The step of a runbook that copies the own log of source ``I``, as far as ``{batch}``, from ``{entries}``.
-
-    ``None``: all of the log is copied."""
-    empty_base_by_hand: str | None = None
-    """The step of a runbook that makes the range of source ``I`` empty in the base of a new checkpoint."""
     may_be_asked = True
     """Whether a second instance can be created to ask for its newest offset: it takes no rows from the query's."""
     serves_again = True

@@ -58,11 +58,6 @@ class Files(Source):
         }
     )
     identity_options = frozenset({"filenameonly"})
-    log_by_hand = (
-        "File source I: copy the entries {entries} up to the `logOffset` of {batch}. Split a `.compact` file that has "
-        "later entries by `batchId`: the query has to find those files again."
-    )
-    empty_base_by_hand = 'File source I: replace the end by `{"logOffset":-1}`.'
     reads_files = True
     nothing_read = NO_FILES
     end_field = "allFilesForTriggerAvailableNow"

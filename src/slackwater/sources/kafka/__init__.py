@@ -64,7 +64,6 @@ class Kafka(Source):
 
     kind = "kafka"
     has_empty_base = True
-    empty_base_by_hand = "Kafka source I: write `sources/I/0`: a zero byte, `v1`, a line break, and the end."
     shows_what_is_free = True
     shows_what_is_served = True
     formats = frozenset({"kafka"})

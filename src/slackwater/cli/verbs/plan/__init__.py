@@ -47,9 +47,6 @@ def _declare(parser: Parser, goal: Goal) -> None:
 
 def _declare_common(parser: Parser) -> None:
     parser.add_argument("--out", dest="file", metavar="PLAN", type=path, help="write the plan to this new file")
-    parser.add_argument(
-        "--export", metavar="RUNBOOK.md", type=path, help="write the steps for doing it by hand to this new file"
-    )
     add_force(parser)
     parser.add_argument(
         "--pipeline",

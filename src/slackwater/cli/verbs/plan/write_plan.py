@@ -18,7 +18,6 @@ from slackwater.operations.backfill_directory import absolute_path
 from slackwater.operations.goals.common.goal import Flag, Value, goal_named
 from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.document import render
-from slackwater.operations.plan.runbook import runbook
 from slackwater.operations.plan.words import ALL, ALL_MS, plan_again, start_command
 from slackwater.runtime.query_runtime import SparkRuntime
 from slackwater.storage.user_files import PRIVATE, NewFile, is_file
@@ -29,7 +28,6 @@ def plan(
     goal: str,
     stream: str,
     file: Path | None,
-    export: Path | None,
     force: bool,
     pipeline: str | None,
     downstream: bool,
@@ -50,17 +48,13 @@ def plan(
     runtime, consent = SparkRuntime(say, spark, master), consent_of(moved=moved, copied=copied)
     # A plan quotes settings and paths: only its owner may read it.
     new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
-    by_hand = NewFile(export, force=force, mode=PRIVATE) if export is not None else None
-    for one in filter(None, (new, by_hand)):
-        one.check()
+    if new is not None:
+        new.check()
     with open_workspace(settings, restore=True) as workspace:
         made = make_plan(workspace, stream, request, runtime, say, consent=consent)
     if new is not None:
         with new.open() as written:
             written.write(render(made).encode())
-    if by_hand is not None:
-        with by_hand.open() as written:
-            written.write(runbook(made, workspace.home, str(file or f"{made.id}.json")).encode())
     if shown_as is Format.JSON:
         sys.stdout.write(render(made))
     else:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from textwrap import wrap
 from typing import Literal, cast
 
 from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file, source_path
 from slackwater.checkpoint.writer import delete_log, rename_log, rename_state_file, write_log
-from slackwater.core.action import Action, Inverse, Places, Step
+from slackwater.core.action import Action, Inverse
 from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused
@@ -25,13 +24,10 @@ from slackwater.operations.apply.preconditions import DIGEST_SHOWN
 from slackwater.operations.apply.replayer import Replayer
 from slackwater.operations.plan.words import plan_again
 from slackwater.sinks.common.backup import check_removable
-from slackwater.sources import kinds
 from slackwater.storage.protocols import WriteStore
 
 LOST_SHOWN = 3
-WIDTH = 110
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-SIDE_FILE = "- Delete the hidden side file `.NAME.crc` of each file that is written, renamed or changed by hand."
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +41,6 @@ class RemoveGeneration(Inverse):
 
     def text(self) -> str:
         return f"remove generation {self.number}, which the operation has built"
-
-    def step(self, places: Places) -> Step:
-        line = f"- Delete the folder `{places.checkpoint(self.number)}`, which the steps above created."
-        return Step(f"Remove generation {self.number}", (line,))
 
     def check(self, operation: Operation) -> None:
         check_removable(operation.store(self.number))
@@ -100,19 +92,6 @@ class Base(Action):
                 hint=f"plan again: {plan_again(operation.plan)}",
             )
 
-    def titled(self, lines: Sequence[str], places: Places) -> Step:
-        """The step of the runbook, with the lines that create the folder before its own."""
-        new = places.checkpoint(self.number)
-        return Step(
-            f"Build the checkpoint of generation {self.number} in staging",
-            (
-                f"- Create the folder `{new}`. It must not exist yet. The names below are files in it.",
-                f'- Write `metadata` with the one line `{{"id":"{self.query_id}"}}`: the query keeps its id.',
-                *lines,
-                SIDE_FILE,
-            ),
-        )
-
 
 def base_of(plan: Plan, number: int) -> tuple[int, Base]:
     """The action that starts the checkpoint of a generation, with its index."""
@@ -141,32 +120,6 @@ def new_folder(operation: Operation, action: Base) -> WriteStore:
     # Sinks such as Delta's record batches under this id: under a new one they would write them a second time.
     write_log(store, METADATA, f'{{"id":"{action.query_id}"}}'.encode())
     return store
-
-
-def sources_copied(newest: int, places: Places) -> list[str]:
-    """The lines of a runbook that copy the own logs of the sources up to a batch."""
-    if newest < 0:
-        return []
-    entries, batch = places.entry("sources/I", "N"), f"batch {newest} (in {places.entry('offsets', newest)})"
-    own = [kind.log_by_hand.format(entries=entries, batch=batch) for kind in kinds() if kind.log_by_hand]
-    return [line for text in (*own, "Other sources: copy `sources/` as it is.") for line in listed(text)]
-
-
-def listed(text: str, indent: str = "") -> list[str]:
-    """An item of a list in Markdown, in lines of some length."""
-    start, rest = f"{indent}- ", f"{indent}  "
-    return wrap(
-        text, WIDTH, initial_indent=start, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
-    )
-
-
-def base_renamed(before: int, first: int) -> list[str]:
-    """The lines of a runbook that make an empty batch 0 the one before ``first``."""
-    return [
-        "- In each `state/OPERATOR/PARTITION/`, and in the folders of stores in it, rename `1.delta` to",
-        f"  `{first}.snapshot`, `1.zip` to `{first}.zip`, or `1_UUID.zip` to `{first}_UUID.zip`.",
-        f"- Rename `commits/0` to `commits/{before}`.",
-    ]
 
 
 def write_sources(

@@ -13,7 +13,6 @@ from slackwater.core.action import Action
 from slackwater.core.checkpoint_logs import SourceOffset
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.core.escaping import code_span
 from slackwater.core.records import GenerationRecord
 from slackwater.formats.offset_log import render_offset_entry
 from slackwater.operations.actions.common.base import base_of, check_same_code
@@ -97,8 +96,3 @@ def _plan(operation: Operation, action: OneBatch, store: WriteStore) -> None:
         ends = tuple(SourceOffset(start.source, action.ends[start.source]) for start in base.starts)
         entry = replace(entry_of(operation, base), offsets=ends)
         write_log(store, offset_path(action.ran), render_offset_entry(entry))
-
-
-def ends_listed(action: OneBatch) -> str:
-    """Where the batch ends, source by source, for the runbook."""
-    return ", ".join(f"{code_span(end)} for source {source}" for source, end in action.ends.items())
