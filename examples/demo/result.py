@@ -8,7 +8,7 @@ from typing import Any, Literal
 from examples.demo.compare import Comparison
 from examples.demo.data import Input
 from slackwater.core.marks import Marks
-from slackwater.core.plan import Plan
+from slackwater.operations.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

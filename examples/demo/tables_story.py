@@ -29,7 +29,7 @@ from examples.demo.topic import positions
 from slackwater.cli.common.examples import read_example, with_change
 from slackwater.core.errors import StreamFailed
 from slackwater.core.marks import Marks
-from slackwater.core.plan import Plan
+from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan import document
 
 PIPELINE = "weather_tables"

@@ -28,12 +28,12 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.main import main
 from slackwater.cli.verbs.prune.delete import delete_prunable
 from slackwater.core.errors import NotFound, Refused, SlackwaterError
-from slackwater.core.plan import Plan
 from slackwater.core.records import BatchRecord
 from slackwater.ledger.located import find_stream
 from slackwater.operations.adopted import adopted_directory, quiet_time_ms
 from slackwater.operations.apply.adopted_directory import AdoptedDirectory
 from slackwater.operations.apply.journal import Journal
+from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import ALL_MS
 from slackwater.runtime.before_start import check
 from slackwater.runtime.loader import load

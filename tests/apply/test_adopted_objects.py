@@ -22,7 +22,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.verbs.prune.delete import delete_prunable
 from slackwater.core.errors import OutcomeUnknown, SlackwaterError
-from slackwater.core.plan import Plan
+from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import ALL_MS
 from slackwater.storage.open import open_read_store, open_write_store
 from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to

@@ -14,7 +14,6 @@ import pytest
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.errors import OutcomeUnknown, Refused, UsageError
-from slackwater.core.plan import Plan, SourceStart
 from slackwater.core.program import InputShape, Program, SourceShape, Traced
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import Cut, Delivery
@@ -26,6 +25,7 @@ from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.operations.actions.run_backfill import RECORD
 from slackwater.operations.apply.replayer import OperationRun
+from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.runtime.verdict import program_json
 from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.registry import SINKS, SinkKind

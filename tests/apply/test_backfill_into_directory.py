@@ -12,13 +12,13 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.verbs.ledger.operations import operations_view
 from slackwater.cli.verbs.prune.delete import delete_prunable
 from slackwater.core.errors import Moved, Refused, StreamFailed
-from slackwater.core.plan import Plan, SourceStart
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import BackfillDirectory
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.recording.executed import executed
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.contributing import Code
+from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.operations.plan.words import plan_again, title
 from slackwater.sinks.files.backfill_output import backfill_output, directory_sink, discard
 from slackwater.sinks.files.sink import FilesSink

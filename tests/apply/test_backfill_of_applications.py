@@ -14,11 +14,11 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.verbs.prune.delete import delete_prunable
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.errors import Refused
-from slackwater.core.plan import Plan, SourceStart
 from slackwater.core.records import StreamRecord
 from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.operations.goals.backfill import check_writer
+from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.storage.local import LocalStore
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
 from tests.support.homes import STATELESS, HomeSpec

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from slackwater.core.errors import Moved, Refused
-from slackwater.core.plan import Plan
 from slackwater.core.program import InputShape, OperatorShape, Program, Traced
 from slackwater.core.state_programs import with_started
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.document import DIGEST, digest_of, render
+from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import plan_again
 from slackwater.runtime.verdict import program_json
 from tests.support.homes import STREAM

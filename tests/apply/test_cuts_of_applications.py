@@ -13,7 +13,7 @@ import pytest
 from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.main import main
 from slackwater.core.errors import Refused
-from slackwater.core.plan import Plan
+from slackwater.operations.plan.plan import Plan
 from slackwater.storage.local import LocalStore
 from tests.apply.native_tables import DELTA, ICEBERG, NEWEST, Format, TableProject, make_table_project
 from tests.support.adopted import ADOPTED

@@ -9,9 +9,9 @@ import pytest
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.checkpoint_logs import SourceFile
 from slackwater.core.errors import OutcomeUnknown
-from slackwater.core.plan import Plan, SourceStart
 from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.storage.local import LocalStore
 from tests.apply.native_tables import DELTA, NEWEST, STAGED, TableProject, make_table_project
 from tests.support.adopted import ADOPTED

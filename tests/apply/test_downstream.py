@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Moved, OutcomeUnknown, Refused, UsageError
-from slackwater.core.plan import OutputTreatment, Plan, Request
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import LogLine, StreamRecord
+from slackwater.core.sink import OutputTreatment
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.plan.basis import check_reproducible
+from slackwater.operations.plan.plan import Plan, Request
 from tests.support.homes import LAYOUT, STREAM, HomeSpec
 from tests.support.rebuilds import Project, Silent, StopBefore, StubReplayer
 from tests.support.stages import DAY, IDLE, MONTH, STAGE, Stages, make_stages, read_next, read_uncopied, three_stages

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from slackwater.core.errors import SlackwaterError
-from slackwater.core.plan import Plan
 from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
+from slackwater.operations.plan.plan import Plan
 from tests.support.rebuilds import Project, make_project
 
 Document = dict[str, Any]

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.plan import Plan
 from slackwater.diagnose.number_line import findings
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink
+from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.registry import open_output
 from tests.support.homes import STATELESS, STREAM, HomeSpec, watermark_ms

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.plan import OutputTreatment, Plan
+from slackwater.core.sink import OutputTreatment
+from slackwater.operations.plan.plan import Plan
 from tests.support.homes import LAYOUT, STATELESS, HomeSpec
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.verbs.prune.delete import delete_prunable
-from slackwater.core.action import Action, Inverse
 from slackwater.core.errors import LeaseHeld
-from slackwater.core.plan import Plan
+from slackwater.operations.action import Action, Inverse
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
+from slackwater.operations.plan.plan import Plan
 from tests.support.rebuilds import Project, Silent, make_project
 
 

@@ -15,10 +15,10 @@ from rich.console import Console
 
 from slackwater.cli.common.render_plan import plan_page
 from slackwater.core.errors import SlackwaterError
-from slackwater.core.plan import Plan
 from slackwater.core.records import BatchRecord, LogLine
 from slackwater.ledger.lineage import SIZES
 from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
+from slackwater.operations.plan.plan import Plan
 from tests.support.homes import ROWS, STATELESS, STREAM, HomeSpec
 from tests.support.rebuilds import BEGINNING, CLEAN, Project, StubReplayer, make_project, old_files, reset_behind
 from tests.support.stages import three_stages

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.plan import Plan, Request
 from slackwater.core.program import OperatorShape, Program, Traced, Window
 from slackwater.core.state_programs import made_by, with_started
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.operations.make_plan import make_plan
+from slackwater.operations.plan.plan import Plan, Request
 from slackwater.runtime.process_environment import environment_of
 from slackwater.runtime.verdict import program_json
 from tests.support.homes import STREAM, HomeSpec

@@ -14,9 +14,9 @@ import pytest
 
 from slackwater.cli.verbs.prune.delete import Prunable, delete_prunable, prunable
 from slackwater.core.errors import LeaseHeld, NotFound, Refused
-from slackwater.core.plan import Plan
 from slackwater.core.records import OperationRecord
 from slackwater.ledger.lease.lease import RUN, Lease
+from slackwater.operations.plan.plan import Plan
 from slackwater.storage.location import Location
 from tests.support.homes import STATELESS, STREAM, HomeSpec
 from tests.support.kill_points import count_commits, kill_points

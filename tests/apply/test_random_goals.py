@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from slackwater.core.errors import DataError, Refused
-from slackwater.core.plan import OutputTreatment, Plan
+from slackwater.core.sink import OutputTreatment
 from slackwater.diagnose.number_line import findings, stops
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.operations.plan.plan import Plan
 from tests.support.homes import LAYOUT, STATELESS, STREAM, HomeSpec
 from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import BEGINNING, Project, StubReplayer, make_project, old_files, reset_behind

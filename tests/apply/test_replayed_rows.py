@@ -11,11 +11,11 @@ import pytest
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.errors import OutcomeUnknown, Refused
-from slackwater.core.plan import Plan
 from slackwater.core.records import LogLine
 from slackwater.operations.actions.common.facts import COUNTED
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.plan.contributing import Code
+from slackwater.operations.plan.plan import Plan
 from slackwater.sources.common.contract import SourceRange
 from slackwater.storage.open import open_read_store
 from tests.support.homes import LAYOUT, ROWS, STREAM, HomeSpec, source_offset

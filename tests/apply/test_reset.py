@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.plan import OutputTreatment, SourceStart
+from slackwater.core.sink import OutputTreatment
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.operations.plan.plan import SourceStart
 from tests.support.homes import STREAM, HomeSpec
 from tests.support.rebuilds import BEGINNING, Project, make_project
 

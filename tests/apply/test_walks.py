@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.action import Action, Inverse
 from slackwater.core.errors import DataError, PipelineError
-from slackwater.core.plan import OutputTreatment, Request
+from slackwater.core.sink import OutputTreatment
+from slackwater.operations.action import Action, Inverse
 from slackwater.operations.gather import gather
 from slackwater.operations.make_plan import make_plan
+from slackwater.operations.plan.plan import Request
 from slackwater.sources.common.contract import EmptyBase, Position
 from slackwater.sources.files import NO_FILES
 from slackwater.storage.local import LocalStore

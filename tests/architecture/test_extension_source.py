@@ -14,7 +14,6 @@ import pytest
 from slackwater.checkpoint.layout import offset_path
 from slackwater.core.checkpoint_logs import OffsetEntry, SourceFile, SourceOffset
 from slackwater.core.checkpoint_shape import CheckpointShape, SourceEvidence
-from slackwater.core.plan import Plan
 from slackwater.core.program import Program, SourceShape
 from slackwater.core.records import BatchSource, LogLine
 from slackwater.core.targets import Earliest, FromFile, Latest, SourceTarget
@@ -23,6 +22,7 @@ from slackwater.diagnose.checkpoint_changes import checkpoint_changes
 from slackwater.diagnose.program_changes import source_changes
 from slackwater.ledger.lineage import AVAILABLE_NOW
 from slackwater.operations.plan.document import parse
+from slackwater.operations.plan.plan import Plan
 from slackwater.runtime.available_now import reached_end
 from slackwater.runtime.failures import classify
 from slackwater.runtime.loader import load

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli.common.verb import listed
+from slackwater.cli.common.verb import VERBS
 from slackwater.cli.main import make_parser
 from slackwater.core.errors import SlackwaterError
 
@@ -19,7 +19,7 @@ BUILDER = "src/slackwater/core/commands.py"
 ANY_WORD = "7"
 """Stands for a word that is known when the program runs: a name, a number, a path."""
 
-_TYPED = re.compile(rf"slackwater (?:{'|'.join(sorted(listed()))})\b")
+_TYPED = re.compile(rf"slackwater (?:{'|'.join(VERBS)})\b")
 
 
 def _docstrings(tree: ast.Module) -> set[ast.expr]:

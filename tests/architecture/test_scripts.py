@@ -83,7 +83,7 @@ def test_figures_are_those_of_the_package() -> None:
         {
             "src/slackwater/a.py": module,
             "src/slackwater/b.py": module,
-            "tests/architecture/test_extension_goal.py": 'class Redo: ...\nGOALS.register("redo", Redo())',
+            "tests/architecture/test_extension_sink.py": 'class Redo: ...\nSINKS.register("redo", Redo())',
             "tests/architecture/test_extension_store.py": "from tests.support.shelf import registered",
             "tests/support/shelf.py": 'from tests.support.kind import STORE\nSTORES.register("shelf", STORE)',
             "tests/support/kind.py": "STORE = 1",
@@ -93,10 +93,10 @@ def test_figures_are_those_of_the_package() -> None:
     assert (found["noqa"], found["comment lines per hundred"]) == ("2", "20.0")
     assert found["function lines: longest"] == "2"
     added = {name: count for name, count in found.items() if name.endswith("(tested)")}
-    assert added == {"files for another goal (tested)": "1", "files for another store (tested)": "1"}
+    assert added == {"files for another sink (tested)": "1", "files for another store (tested)": "1"}
 
 
 def test_another_kind_of_each_family_is_one_file(root: Path) -> None:
     found = figures({str(file.relative_to(root)): file.read_text() for file in root.glob("[st]*/**/*.py")})
     added = {name.split()[3]: count for name, count in found.items() if name.endswith("(tested)")}
-    assert added == dict.fromkeys(["action", "goal", "sink", "source", "store", "verb"], "1")
+    assert added == dict.fromkeys(["sink", "source", "store"], "1")

@@ -25,10 +25,12 @@ def wait(**_):
 """
 COMMAND = """
 import signal, sys, time
+from types import SimpleNamespace
 from slackwater.cli.common.verb import VERBS, Verb
 from slackwater.cli.main import entry
 {verb}
-VERBS.register("wait", Verb("Wait.", lambda parser: parser.set_defaults(verb=wait)))
+VERBS["wait"] = "waiting"
+sys.modules["waiting"] = SimpleNamespace(VERB=Verb("Wait.", lambda parser: parser.set_defaults(verb=wait)))
 sys.argv = ["slackwater", "wait"]
 entry()
 """

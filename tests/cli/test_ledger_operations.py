@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from slackwater.core.plan import Plan
 from slackwater.core.records import UNDOING, OperationRecord
 from slackwater.ledger.lease.lease import RUN, Lease
 from slackwater.ledger.workspace import Workspace
+from slackwater.operations.plan.plan import Plan
 from tests.cli.conftest import Slackwater
 from tests.support.homes import RAN_MS, STREAM
 from tests.support.rebuilds import Project, make_project

@@ -11,8 +11,7 @@ import psycopg
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.plan import OutputTreatment
-from slackwater.core.sink import Owner
+from slackwater.core.sink import OutputTreatment, Owner
 from slackwater.ledger.home.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.operations.plan.document import render

@@ -8,29 +8,23 @@ from pkgutil import resolve_name
 import pytest
 
 from slackwater.cli.common.arguments import Parser
-from slackwater.cli.common.verb import VERBS, Verb
+from slackwater.cli.common.verb import VERBS, verb_named
 from tests.cli.conftest import Slackwater
 
 VERBS_OF_GROUPS: dict[str, list[list[str]]] = {"plan": [["rebuild"]], "connectors": [["list"], ["fetch"]]}
-COMMANDS = [[verb, *second] for verb in VERBS.names() for second in VERBS_OF_GROUPS.get(verb, [[]])]
-
-
-def declared(name: str) -> Verb:
-    verb = VERBS.get(name)
-    assert verb is not None
-    return verb
+COMMANDS = [[verb, *second] for verb in VERBS for second in VERBS_OF_GROUPS.get(verb, [[]])]
 
 
 def test_all_verbs_are_listed(slackwater: Slackwater) -> None:
     expected = slackwater("--help").out
 
-    assert all(f"\n    {name} " in expected for name in VERBS.names()), expected
+    assert all(f"\n    {name} " in expected for name in VERBS), expected
 
 
 @pytest.mark.parametrize("verb", COMMANDS, ids=" ".join)
 def test_a_verb_is_given_what_its_parser_declares(verb: list[str]) -> None:
     parser = Parser("slackwater")
-    declared(verb[0]).declare(parser)
+    verb_named(verb[0]).declare(parser)
 
     others = {"demo": [], "sinks": [], "connectors list": [], "completion": ["bash"], "prune": ["--keep", "1"]}
     others["evidence"] = ["word", "--out", "bundle.zip"]

@@ -10,10 +10,11 @@ from typing import NoReturn
 import pytest
 
 from slackwater.core.errors import SlackwaterError
-from slackwater.core.plan import OutputTreatment, Request
 from slackwater.core.records import StreamRecord
+from slackwater.core.sink import OutputTreatment
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.make_plan import make_plan
+from slackwater.operations.plan.plan import Request
 from tests.support.homes import STATELESS, HomeSpec
 from tests.support.rebuilds import Project, StopBefore, StubReplayer, StubRuntime, make_project
 

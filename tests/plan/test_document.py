@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slackwater.core.action import Action
 from slackwater.core.errors import UsageError
-from slackwater.core.plan import Cost, Facts, Kept, Plan, Request, SourceStart, Work, undo_of
-from slackwater.core.precondition import Precondition
 from slackwater.core.sink import BackfillDirectory, Cut
+from slackwater.operations.action import Action, Precondition
 from slackwater.operations.actions.build_generation import BuildGeneration
 from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink
@@ -27,6 +25,7 @@ from slackwater.operations.actions.switch_generation import SwitchGeneration
 from slackwater.operations.actions.verify_generation import VerifyGeneration
 from slackwater.operations.goals.common.goal import GOALS
 from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
+from slackwater.operations.plan.plan import Cost, Facts, Kept, Plan, Request, SourceStart, Work, undo_of
 
 texts = st.text(max_size=8)
 names = st.from_regex(r"[a-z]{1,5}/[a-z]{1,5}", fullmatch=True)
@@ -80,7 +79,7 @@ def one_plan(draw: st.DrawFn) -> Plan:
         request=draw(
             st.builds(
                 Request,
-                st.sampled_from(GOALS.names()),
+                st.sampled_from(sorted(GOALS)),
                 texts,
                 texts,
                 optional,

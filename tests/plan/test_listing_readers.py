@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from slackwater.cli.common.render_plan import plan_page
-from slackwater.core.plan import Plan
 from slackwater.operations.plan.document import render
+from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.files.output import FilesOutput
 from tests.support.homes import STATELESS, HomeSpec
 from tests.support.rebuilds import BEGINNING, Project, make_project, old_files, reset_behind

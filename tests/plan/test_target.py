@@ -10,7 +10,6 @@ import pytest
 from slackwater.core.errors import Refused
 from slackwater.core.history import History
 from slackwater.core.marks import Marks, written_by_all
-from slackwater.core.plan import BEFORE_ALL, Request
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord
 from slackwater.core.sink import Delivery
@@ -19,6 +18,7 @@ from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.goals.rebuild import GOAL, scope_of_rebuild, target_batch
 from slackwater.operations.plan.basis import Basis, is_cut, state_bounds, written_text
 from slackwater.operations.plan.notes import risks_of
+from slackwater.operations.plan.plan import BEFORE_ALL, Request
 from slackwater.operations.plan.stream_facts import CheckpointFacts, PipelineFacts, StreamFacts
 from tests.support.homes import START_MS, STEP_MS, STREAM, HomeSpec, checkpoint_logs, stream_record
 

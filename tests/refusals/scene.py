@@ -23,10 +23,10 @@ from slackwater.checkpoint.layout import offset_path
 from slackwater.cli.common.arguments import consent_of
 from slackwater.cli.common.console import prepare, report_error, report_interrupt
 from slackwater.cli.main import main, make_parser
-from slackwater.core.action import Action, Inverse
 from slackwater.core.errors import SlackwaterError
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.workspace import open_workspace
+from slackwater.operations.action import Action, Inverse
 from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation

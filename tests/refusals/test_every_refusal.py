@@ -9,9 +9,9 @@ import pytest
 
 from slackwater.cli.verbs.explain.errors import found_codes
 from slackwater.core.finding import Severity
-from slackwater.core.precondition import PRECONDITIONS
 from slackwater.diagnose.doctor import checks
 from slackwater.diagnose.number_line import RULES
+from slackwater.operations.action import PRECONDITIONS
 from tests.refusals import of_operations, of_streams
 from tests.refusals.scene import Scene, Typed
 from tests.refusals.situations import Situation

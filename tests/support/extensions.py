@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from slackwater.core.plan import Plan
+from slackwater.operations.plan.plan import Plan
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.rebuilds import Project
 

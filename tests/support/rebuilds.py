@@ -17,24 +17,24 @@ from typing import ClassVar
 
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.action import Action, Inverse
 from slackwater.core.checkpoint_logs import SourceFile
-from slackwater.core.plan import OutputTreatment, Plan, Request, RowOrder, SourceStart
-from slackwater.core.profile import QueryProfile
+from slackwater.core.profile import QueryProfile, RowOrder
 from slackwater.core.program import Program
 from slackwater.core.records import StreamRecord
 from slackwater.core.settings import Settings
-from slackwater.core.sink import BackfillDirectory
+from slackwater.core.sink import BackfillDirectory, OutputTreatment
 from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.action import Action, Inverse
 from slackwater.operations.apply.apply_plan import ApplyDisplay, ApplyOptions, Outcome, apply_plan
 from slackwater.operations.apply.replayer import OperationRun, Replayed, Replayer
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.downstream import derive_all
 from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.contributing import Code
+from slackwater.operations.plan.plan import Plan, Request, SourceStart
 from slackwater.operations.planner import Planning, QueryReader
 from slackwater.runtime.before_start import claim_output
 from slackwater.runtime.loader import digest, environment_read

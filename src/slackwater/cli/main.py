@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from slackwater.cli.common.arguments import Parser, add_verbs, check_bytes
 from slackwater.cli.common.console import report_error, report_interrupt, show_errors_for
-from slackwater.cli.common.verb import VERBS, listed
+from slackwater.cli.common.verb import VERBS, verb_named
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError, unreachable
 from slackwater.core.reference import reference_of
 from slackwater.storage.open import is_uri
@@ -55,11 +55,12 @@ def make_parser(arguments: Sequence[str]) -> Parser:
     )
     add_verb = add_verbs(parser)
     meant = next((argument for argument in arguments if not argument.startswith("-")), "")
-    verb = VERBS.get(meant)
-    if verb is not None and arguments[0] == meant:
+    if meant in VERBS and arguments[0] == meant:
+        verb = verb_named(meant)
         verb.declare(add_verb(meant, verb.summary))
         return parser
-    for name, one in listed().items():
+    for name in VERBS:
+        one = verb_named(name)
         declared = add_verb(name, one.summary)
         if name == meant:
             one.declare(declared)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from slackwater.core.records import RunRecord
+
+Ranges = Literal["recorded", "new"]
+"""Whether the first batch that is processed again keeps its recorded range, or takes what its sources have by then:
+a later stage, whose source is the output that an earlier one writes again."""
+
 
 NEWEST_BATCHES = 200
 """Batches of the ledger that are read: more show no more of the present, and a stream can have a million."""

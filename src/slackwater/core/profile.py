@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from slackwater.core.plan import RowOrder
+RowOrder = Literal["any"]
 
 
 @dataclass(frozen=True, slots=True)

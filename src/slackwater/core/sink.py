@@ -13,6 +13,12 @@ Guarantee = Literal["exactly-once", "at-least-once", "none"]
 """``none``: the sink keeps no rows, or not over a restart."""
 
 
+OutputTreatment = Literal["cut", "keep", "clear", "swap", "aside"]
+"""What becomes of what the sink has: batches that are processed again are cut from it, nothing is, or everything is; or
+new output is staged and put in its place when it has caught up; or rows go to a backfill directory, and it is not
+touched."""
+
+
 def sink_text(identity: Mapping[str, str]) -> str:
     """The identity of a sink as messages show it: ``kind=files path=/out``."""
     return " ".join(f"{key}={value}" for key, value in sorted(identity.items()))

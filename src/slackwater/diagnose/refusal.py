@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, Refused, SlackwaterError
 from slackwater.core.finding import Finding
-from slackwater.core.plan import OutputTreatment
-from slackwater.core.sink import Traits
+from slackwater.core.sink import OutputTreatment, Traits
 from slackwater.core.stream_verdict import OtherSetting, StreamVerdict
 from slackwater.core.verdict import Change, ChangeGoal, Effect, Verdict
 

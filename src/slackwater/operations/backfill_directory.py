@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from slackwater.core.errors import Refused
-from slackwater.core.plan import Request
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import BackfillDirectory
 from slackwater.ledger.recording.places import checkpoints, home_place, inputs, outputs, overlap
 from slackwater.ledger.workspace import Workspace
+from slackwater.operations.plan.plan import Request
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.files.backfill_output import backfill_output, found_in, open_backfill_output
 

@@ -8,9 +8,8 @@ from graphlib import CycleError, TopologicalSorter
 
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.history import History
-from slackwater.core.plan import BATCH, BEFORE_ALL, EARLIEST, OutputTreatment, Plan, Request
 from slackwater.core.records import StreamRecord, member_id
-from slackwater.core.sink import Cut, Swap
+from slackwater.core.sink import Cut, OutputTreatment, Swap
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.history import history_of, output_of, read_of, readers_of
@@ -18,6 +17,7 @@ from slackwater.operations.actions.common.base import query_in
 from slackwater.operations.gather import update_ledger
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.document import HOW_TO_PLAN
+from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, Plan, Request
 from slackwater.operations.plan.stream_facts import StreamFacts
 from slackwater.operations.plan.words import at_batch, plan_command
 from slackwater.operations.planner import PlannedStream, Planning, derive

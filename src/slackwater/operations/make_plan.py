@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from slackwater.core.errors import EnvironmentMissing, UsageError
-from slackwater.core.plan import Plan, Request
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import StreamRecord
 from slackwater.ledger.lease.lease import JVM_WAIT_S, wait_until_free
@@ -24,6 +23,7 @@ from slackwater.operations.backfill_directory import backfill_directory
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.operations.downstream import derive_all
 from slackwater.operations.goals.common.goal import goal_named
+from slackwater.operations.plan.plan import Plan, Request
 from slackwater.operations.plan.stream_facts import StreamFacts
 from slackwater.operations.planner import Planning, QueryReader, refuse_without_session
 from slackwater.storage.user_files import read_text

@@ -10,7 +10,6 @@ from slackwater.core.commands import code_words, command, mention, output_comman
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.escaping import quoted
 from slackwater.core.owners import check_owner
-from slackwater.core.plan import Plan, Request
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import StreamRecord
 from slackwater.core.reference import split_reference
@@ -33,6 +32,7 @@ from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
 from slackwater.operations.plan.basis import Basis, Scope, is_cut, query_id
 from slackwater.operations.plan.contributing import minor_release
 from slackwater.operations.plan.document import HOW_TO_PLAN
+from slackwater.operations.plan.plan import Plan, Request
 from slackwater.operations.plan.replaced import refuse_replaced
 from slackwater.operations.plan.stream_facts import StreamFacts, known
 from slackwater.operations.plan.words import plan_command

@@ -70,6 +70,4 @@ if not TYPE_CHECKING:
         return value
 
     def __dir__() -> list[str]:
-        from slackwater.sinks.common.registry import public_names  # noqa: PLC0415
-
-        return sorted({*globals(), *public_names()})
+        return sorted({*globals(), *__getattr__("__all__")})

@@ -9,8 +9,8 @@ from typing import Self
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from slackwater.cli.common.console import err
-from slackwater.core.action import Action, Inverse
-from slackwater.core.plan import Plan
+from slackwater.operations.action import Action, Inverse
+from slackwater.operations.plan.plan import Plan
 
 
 class ApplyDisplay:

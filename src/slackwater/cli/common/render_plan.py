@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater.core.commands import command
-from slackwater.core.plan import Facts, Plan
 from slackwater.core.units import utc_text
 from slackwater.operations.plan.cost import cost_lines, total_lines
+from slackwater.operations.plan.plan import Facts, Plan
 from slackwater.operations.plan.words import title
 
 if TYPE_CHECKING:

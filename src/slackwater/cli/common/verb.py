@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 
 from slackwater.cli.common.arguments import Parser
-from slackwater.core.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb. ``summary`` is its line in the list of verbs, and ``order`` its position there.
+    """A verb. ``summary`` is its line in the list of verbs.
 
     ``declare`` adds its arguments, and as the default of ``verb`` what is called with them and returns the exit code: a
     function, or ``module:function``. ``--help`` and completion import all verbs, so a verb that imports much has its
@@ -20,13 +20,37 @@ class Verb:
 
     summary: str
     declare: Callable[[Parser], None]
-    order: int = 1000
 
 
-VERBS: Registry[Verb] = Registry("slackwater.cli.verbs", "VERB", "slackwater.verbs")
+VERBS: Mapping[str, str] = {
+    "init": "slackwater.cli.verbs.init",
+    "run": "slackwater.cli.verbs.run",
+    "check": "slackwater.cli.verbs.check",
+    "adopt": "slackwater.cli.verbs.adopt",
+    "release": "slackwater.cli.verbs.release",
+    "stop": "slackwater.cli.verbs.stop",
+    "status": "slackwater.cli.verbs.status",
+    "doctor": "slackwater.cli.verbs.doctor",
+    "watch": "slackwater.cli.verbs.watch",
+    "evidence": "slackwater.cli.verbs.evidence",
+    "inspect": "slackwater.cli.verbs.inspect",
+    "plan": "slackwater.cli.verbs.plan",
+    "apply": "slackwater.cli.verbs.apply",
+    "undo": "slackwater.cli.verbs.undo",
+    "prune": "slackwater.cli.verbs.prune",
+    "offsets": "slackwater.cli.verbs.offsets",
+    "ledger": "slackwater.cli.verbs.ledger",
+    "explain": "slackwater.cli.verbs.explain",
+    "sinks": "slackwater.cli.verbs.sinks",
+    "audit": "slackwater.cli.verbs.audit",
+    "connectors": "slackwater.cli.verbs.connectors",
+    "completion": "slackwater.cli.verbs.completion",
+    "demo": "slackwater.cli.verbs.demo",
+}
+"""The module of each verb, in the order of ``--help``. Only the verb that is used is imported."""
 
 
-def listed() -> dict[str, Verb]:
-    """All verbs by name, in the order of the list."""
-    found = {name: verb for name in VERBS.names() if (verb := VERBS.get(name)) is not None}
-    return dict(sorted(found.items(), key=lambda item: item[1].order))
+def verb_named(name: str) -> Verb:
+    """The verb of this name in ``VERBS``."""
+    verb: Verb = import_module(VERBS[name]).VERB
+    return verb

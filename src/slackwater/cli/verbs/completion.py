@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from slackwater.cli.common.arguments import Option, Parser, one_of
-from slackwater.cli.common.verb import Verb, listed
+from slackwater.cli.common.verb import VERBS, Verb, verb_named
 from slackwater.core.commands import command
 
 
@@ -59,7 +59,7 @@ def commands() -> list[Command]:
     """All commands, those with more words first; the last one is ``slackwater`` itself, without words."""
 
     found: list[Command] = []
-    verbs = listed()
+    verbs = {name: verb_named(name) for name in VERBS}
     for name, verb in verbs.items():
         parser = Parser(f"slackwater {name}", description=verb.summary)
         verb.declare(parser)
@@ -175,4 +175,4 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-VERB = Verb("Print a script that completes verbs and options in a shell.", order=160, declare=declare)
+VERB = Verb("Print a script that completes verbs and options in a shell.", declare=declare)

@@ -100,6 +100,5 @@ def exit_code(result: Any) -> int:
 VERB = Verb(
     "Kill, upgrade and restart a pipeline over a real year of weather, and compare every row. "
     "About 3 minutes, with tables 5.",
-    order=170,
     declare=declare,
 )

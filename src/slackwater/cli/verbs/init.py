@@ -168,4 +168,4 @@ def init(*, folder: Path, shown_as: Format) -> int:
     return 0
 
 
-VERB = Verb("Lay out an example project with input data in a new folder.", order=10, declare=declare)
+VERB = Verb("Lay out an example project with input data in a new folder.", declare=declare)

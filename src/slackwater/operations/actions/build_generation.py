@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from slackwater.core.action import ActionFacts
 from slackwater.core.errors import Refused
 from slackwater.core.profile import QueryProfile
 from slackwater.core.state_programs import made_by
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.snapshot import profile_of
 from slackwater.ledger.recording.source_availability import StoreAvailability
+from slackwater.operations.action import ActionFacts
 from slackwater.operations.actions.common.base import (
     Base,
     new_folder,
@@ -78,9 +78,6 @@ class BuildGeneration(Base):
             rename_base(store, self.first)
             write_positions(store, batches, self.first - 1, alone=self.first > self.last)
         return {LAYOUT: profile.as_json(), CODE: replayer.code().digest, PROGRAMS: made_by(replayer.program())}
-
-
-ACTION = BuildGeneration
 
 
 def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer, profile: QueryProfile) -> None:

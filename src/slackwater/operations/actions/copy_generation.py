@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.checkpoint.writer import copy_state
-from slackwater.core.action import ActionFacts
 from slackwater.core.state_programs import entries_until
 from slackwater.formats.compactible import DEFAULT_INTERVAL
+from slackwater.operations.action import ActionFacts
 from slackwater.operations.actions.common.base import Base, new_folder, write_entries, write_sources
 from slackwater.operations.actions.common.facts import LAYOUT, PROGRAMS
 from slackwater.operations.apply.operation import Operation
@@ -62,9 +62,6 @@ class CopyGeneration(Base):
             # Where the ledger has it: a pipeline can have adopted a checkpoint, so that it is in no home.
             copy_state(open_read_store(generation.location), store, self.state)
         return {LAYOUT: dict(generation.layout or {}), PROGRAMS: entries_until(generation.programs, self.last)}
-
-
-ACTION = CopyGeneration
 
 
 def _oldest_needed(operation: Operation, action: CopyGeneration) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.core.action import Action, ActionFacts, Inverse
 from slackwater.core.sink import Cut, cut_step
 from slackwater.core.units import batch_range
+from slackwater.operations.action import Action, ActionFacts, Inverse
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.witness import backup_for, changed_nothing, check_records, check_started
@@ -67,9 +67,6 @@ class CutSink(Action):
         operation.output.cut(self.cut, operation.history.written, backup_for(operation, self))
         operation.ledger.record_sink_mark(operation.plan.stream, self.cut.after)
         return NOTHING
-
-
-ACTION = CutSink
 
 
 def _batches(cut: Cut) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.writer import write_log
-from slackwater.core.action import Action, ActionFacts
+from slackwater.operations.action import Action, ActionFacts
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.apply.operation import Operation
 
@@ -28,6 +28,3 @@ class PlanBatch(Action):
         entry = operation.history.offsets[self.batch].encode("utf-8", "surrogateescape")
         write_log(operation.store(self.number), offset_path(self.batch), entry)
         return NOTHING
-
-
-ACTION = PlanBatch

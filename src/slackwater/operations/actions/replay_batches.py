@@ -9,13 +9,13 @@ from typing import ClassVar, Literal
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import delete_log, write_log
-from slackwater.core.action import Action, ActionFacts
 from slackwater.core.errors import Refused
 from slackwater.core.state_programs import made_by, parsed_program
 from slackwater.core.strict import STRICT
 from slackwater.core.units import batch_range
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
 from slackwater.ledger.recording.source_availability import StoreAvailability
+from slackwater.operations.action import Action, ActionFacts
 from slackwater.operations.actions.common.base import check_same_code
 from slackwater.operations.actions.common.facts import COUNTED, PROGRAMS
 from slackwater.operations.apply.operation import Operation
@@ -83,9 +83,6 @@ class ReplayBatches(Action):
         # Analysed under the settings of the newest batch, as its state is: the time zone, for example, is in the plan.
         programs: ActionFacts = {PROGRAMS: made_by(replayer.program(_settings(self, self.last)))}
         return {**programs, COUNTED: counted} if counted else programs
-
-
-ACTION = ReplayBatches
 
 
 def _settings(action: ReplayBatches, batch: int) -> Mapping[str, str] | None:

@@ -8,16 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from slackwater.core.action import ActionFacts, Inverse
 from slackwater.core.errors import Refused
-from slackwater.core.plan import BEFORE_ALL
 from slackwater.core.records import GenerationRecord
 from slackwater.core.sink import BackfillDirectory
 from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.operations.action import ActionFacts, Inverse
 from slackwater.operations.actions.common.base import base_of
 from slackwater.operations.actions.common.facts import LAYOUT, NOTHING
 from slackwater.operations.actions.common.one_batch import OneBatch, run_once
 from slackwater.operations.apply.operation import Operation
+from slackwater.operations.plan.plan import BEFORE_ALL
 from slackwater.sinks.files import backfill_output
 
 
@@ -88,9 +88,6 @@ class RunIntoDirectory(OneBatch):
         # The ledger keeps the range that was read, also once ``prune`` has deleted the checkpoint.
         copy_new(operation.ledger, plan.stream, self.number, operation.store(self.number))
         return NOTHING
-
-
-ACTION = RunIntoDirectory
 
 
 def _record(operation: Operation, number: int) -> GenerationRecord:

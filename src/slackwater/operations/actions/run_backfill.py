@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.core.action import ActionFacts, Inverse
 from slackwater.core.commands import apply_command, command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, cut_step, others_of
 from slackwater.ledger.lineage import SINK
 from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.operations.action import ActionFacts, Inverse
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.common.one_batch import OneBatch, run_once
 from slackwater.operations.actions.common.record import record_of
@@ -141,9 +141,6 @@ class RunBackfill(OneBatch):
         if written is not None:
             operation.ledger.record_sink_mark(operation.plan.stream, written)
         return NOTHING
-
-
-ACTION = RunBackfill
 
 
 def _cut(operation: Operation, taken: _TakenOut) -> None:

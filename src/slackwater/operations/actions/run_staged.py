@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.action import Action, ActionFacts
 from slackwater.core.state_programs import program_of_batch
+from slackwater.operations.action import Action, ActionFacts
 from slackwater.operations.actions.common.base import check_same_code, check_same_query
 from slackwater.operations.actions.common.facts import COMMITTED, PLANNED
 from slackwater.operations.actions.common.record import record_of
@@ -43,9 +43,6 @@ class RunStaged(Action):
         replayer.run_staged(run)
         logs = read_logs(operation.store(self.number))
         return {PLANNED: logs.planned, COMMITTED: logs.committed}
-
-
-ACTION = RunStaged
 
 
 def _check_run_before(operation: Operation, number: int, replayer: Replayer) -> None:

@@ -7,10 +7,10 @@ from typing import Literal
 
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.writer import write_log
-from slackwater.core.action import Action, ActionFacts
-from slackwater.core.plan import Plan
+from slackwater.operations.action import Action, ActionFacts
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.apply.operation import Operation
+from slackwater.operations.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,6 @@ class SkipBatch(Action):
         write_log(store, offset_path(self.batch), store.read(offset_path(before)))
         write_log(store, commit_path(self.batch), store.read(commit_path(before)))
         return NOTHING
-
-
-ACTION = SkipBatch
 
 
 def skipped_in(plan: Plan, number: int) -> int | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.core.action import Action, ActionFacts, Inverse
 from slackwater.core.sink import Owner
+from slackwater.operations.action import Action, ActionFacts, Inverse
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.common.staging import swappable
 from slackwater.operations.apply.operation import Operation
@@ -57,6 +57,3 @@ class StageOutput(Action):
         output.stage(identifier, self.after, operation.history.written)
         output.staged(identifier).claim(owner)
         return NOTHING
-
-
-ACTION = StageOutput

@@ -8,12 +8,11 @@ from typing import Literal
 
 from slackwater.checkpoint.layout import commit_path, offset_path, source_path
 from slackwater.checkpoint.writer import write_log
-from slackwater.core.action import ActionFacts
 from slackwater.core.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
-from slackwater.core.plan import SourceStart
 from slackwater.core.state_programs import made_by
 from slackwater.formats.offset_log import render_offset_entry
 from slackwater.ledger.recording.source_availability import StoreAvailability
+from slackwater.operations.action import ActionFacts
 from slackwater.operations.actions.common.base import (
     Base,
     new_folder,
@@ -25,6 +24,7 @@ from slackwater.operations.actions.common.facts import CODE, LAYOUT, PROGRAMS
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.replayer import Replayer
 from slackwater.operations.goals.backfill import ranges_of
+from slackwater.operations.plan.plan import SourceStart
 from slackwater.operations.plan.words import plan_again
 from slackwater.sources.common.source import encoded
 from slackwater.storage.protocols import WriteStore
@@ -76,9 +76,6 @@ class StartGeneration(Base):
         for start in self.starts:
             _write_log_of(store, start, self.log_of(start))
         return {LAYOUT: profile.as_json(), CODE: replayer.code().digest, PROGRAMS: made_by(replayer.program())}
-
-
-ACTION = StartGeneration
 
 
 def _check_served(operation: Operation, replayer: Replayer) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.core.action import Action, ActionFacts, Inverse
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.records import leader_id
 from slackwater.core.sink import Swap
+from slackwater.operations.action import Action, ActionFacts, Inverse
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.common.staging import swappable
 from slackwater.operations.apply.operation import Operation
@@ -93,6 +93,3 @@ def _is_undone_with(operation: Operation, reader: str) -> bool:
     """Whether a later stage was changed by the same operation, and goes back to what it had read before with it."""
     whole = leader_id(operation.plan.id)
     return any(leader_id(one.id) == whole for one in operation.ledger.operations(reader))
-
-
-ACTION = SwapOutput

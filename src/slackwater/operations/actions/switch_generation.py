@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.action import Action, ActionFacts, Inverse, Switch
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused, SlackwaterError
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.operations.action import Action, ActionFacts, Inverse, Switch
 from slackwater.operations.actions.common.base import base_of
 from slackwater.operations.actions.common.facts import BY_HAND, COMMITTED, KEPT, NOTHING, PLANNED
 from slackwater.operations.actions.common.record import record_of
@@ -123,9 +123,6 @@ class SwitchGeneration(Action, Inverse):
             adopted.swap_back()
             adopted.record_back()
         _use(operation, self.new)
-
-
-ACTION = SwitchGeneration
 
 
 def _record_kept(operation: Operation, action: SwitchGeneration) -> None:

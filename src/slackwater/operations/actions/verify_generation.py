@@ -8,10 +8,10 @@ from typing import Literal
 from slackwater.checkpoint.damage import cheap_damage
 from slackwater.checkpoint.logs import marks, read_logs
 from slackwater.checkpoint.opened import open_checkpoint
-from slackwater.core.action import Action, ActionFacts
 from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused
+from slackwater.operations.action import Action, ActionFacts
 from slackwater.operations.actions.common.base import base_of
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.skip_batch import skipped_in
@@ -88,9 +88,6 @@ class VerifyGeneration(Action):
         if skipped is not None:
             _check_entry(logs.offset(skipped), operation.batches.offset(skipped - 1), skipped, operation)
         return NOTHING
-
-
-ACTION = VerifyGeneration
 
 
 def _check_files(operation: Operation, store: ReadStore) -> None:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from slackwater.core.action import Switch
-from slackwater.core.plan import Plan
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger.ledger import Ledger
+from slackwater.operations.action import Switch
+from slackwater.operations.plan.plan import Plan
 from slackwater.storage.location import Location
 from slackwater.storage.protocols import ReadStore
 

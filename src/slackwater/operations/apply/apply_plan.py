@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from slackwater.core.action import Action, Inverse
 from slackwater.core.commands import apply_command, command, undo_command
 from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
-from slackwater.core.plan import Plan
-from slackwater.core.precondition import Precondition
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import UNDOING, OperationFiles, OperationRecord, StreamRecord, leader_id
 from slackwater.ledger.home.identity import ensure_identity
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.workspace import Workspace
+from slackwater.operations.action import Action, Inverse, Precondition
 from slackwater.operations.actions.common.base import pipeline_edited
 from slackwater.operations.adopted import check_stopped
 from slackwater.operations.apply.before import check_continued, plan_changed
@@ -32,6 +30,7 @@ from slackwater.operations.check_home import Consent, check_home, check_own
 from slackwater.operations.downstream import derive_all
 from slackwater.operations.gather import reconcile
 from slackwater.operations.plan.document import has_plan, render
+from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import plan_again
 from slackwater.operations.planner import Planning, QueryReader
 from slackwater.storage.location import Location

@@ -6,13 +6,13 @@ staged is removed, nothing in use was changed), unknown (nothing more is changed
 
 from __future__ import annotations
 
-from slackwater.core.action import Action
 from slackwater.core.commands import apply_command, undo_command
 from slackwater.core.errors import LeaseHeld, OutcomeUnknown, SlackwaterError
-from slackwater.core.plan import Plan, Undo
+from slackwater.operations.action import Action
 from slackwater.operations.apply import preconditions
 from slackwater.operations.apply.journal import End
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
+from slackwater.operations.plan.plan import Plan, Undo
 from slackwater.operations.plan.words import where_to
 
 

@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import cache
 
 from slackwater.core.errors import EnvironmentMissing
-from slackwater.core.plan import Plan
-from slackwater.core.precondition import PreconditionName
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Cut, Swap
 from slackwater.core.snapshot import Snapshot
@@ -18,6 +16,7 @@ from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot, stream_id
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
+from slackwater.operations.action import PreconditionName
 from slackwater.operations.actions.common.base import query_in
 from slackwater.operations.adopted import modified_ms, written_since
 from slackwater.operations.apply.journal import Journal
@@ -26,6 +25,7 @@ from slackwater.operations.apply.replayer import PipelineReader, Replayer
 from slackwater.operations.gather import readers_now
 from slackwater.operations.plan.assembly import listed
 from slackwater.operations.plan.basis import batches_used, written_text
+from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import Swappable, of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.files.backfill_output import backfill_output, found_in

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from slackwater.core.errors import Refused
-from slackwater.core.plan import Plan
 from slackwater.core.sink import Others, others_of
+from slackwater.operations.plan.plan import Plan
 
 
 def check_consent(plan: Plan, command: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from slackwater.core.errors import Moved
-from slackwater.core.plan import Plan
-from slackwater.core.precondition import PRECONDITIONS, Precondition, PreconditionName
+from slackwater.operations.action import PRECONDITIONS, Precondition, PreconditionName
+from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import plan_again
 
 DIGEST_SHOWN = 12

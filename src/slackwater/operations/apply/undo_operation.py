@@ -8,7 +8,6 @@ from functools import partial
 
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, FormatError, NotFound, Refused, UsageError
-from slackwater.core.plan import Plan
 from slackwater.core.records import UNDOING, OperationRecord, leader_id
 from slackwater.core.settings import Settings
 from slackwater.ledger.home.home import Home
@@ -25,6 +24,7 @@ from slackwater.operations.apply.operations import operations_of
 from slackwater.operations.check_home import Consent, check_home, check_own
 from slackwater.operations.gather import reconcile
 from slackwater.operations.plan.document import IDENTIFIER, parse
+from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import at_batch
 from slackwater.storage.location import AnyLocation, Location
 from slackwater.storage.open import open_read_store

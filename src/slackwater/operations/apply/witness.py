@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 
-from slackwater.core.action import Action
 from slackwater.core.sink import Cut
+from slackwater.operations.action import Action
 from slackwater.operations.apply.operation import BACKUP, Operation
 from slackwater.sinks.common.backup import damaged
 from slackwater.storage.below import Below

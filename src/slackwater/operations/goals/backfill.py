@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.commands import APPLICATION, command, run_command
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.plan import EARLIEST, Request, SourceStart
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import sink_text
 from slackwater.core.snapshot import Snapshot
@@ -25,6 +24,7 @@ from slackwater.operations.plan.basis import Basis, Scope
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.notes import summaries_of
+from slackwater.operations.plan.plan import EARLIEST, Request, SourceStart
 from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target, target_text
 from slackwater.sources import kind_of, kinds
 from slackwater.sources.common.contract import Claims, Position, SourceRange
@@ -282,7 +282,6 @@ class Backfill(Goal):
 
     name = "backfill"
     summary = "Process an older range that was never read, without changing the stream's position."
-    order = 40
     outputs = ("keep", "aside")
     unnamed_output = "keep"
     flags = (

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.core.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN
 from slackwater.operations.goals.common.goal import RETENTION, ROW_ORDER, Flag, Goal, WithQuery
 from slackwater.operations.plan.basis import Basis, Scope, check_reproducible, check_since_start, state_bounds
 from slackwater.operations.plan.contributing import StateBounds, first_contributing
 from slackwater.operations.plan.cut_check import check_cut
+from slackwater.operations.plan.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN
 from slackwater.operations.plan.words import ALL, plan_command
 from slackwater.sources import kinds
 
@@ -124,7 +124,6 @@ class Rebuild(Goal):
 
     name = "rebuild"
     summary = "Continue after the last written batch, with state recomputed."
-    order = 20
     flags = (
         Flag(
             "--at",

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request
 from slackwater.core.targets import AtTime, ByDuration, FromFile, PositionTarget, Shift
 from slackwater.core.units import iso_text
 from slackwater.formats.text_log import shown
@@ -17,6 +16,7 @@ from slackwater.operations.goals.rebuild import check_shown, recomputed, scope_a
 from slackwater.operations.goals.resume import kept_scope
 from slackwater.operations.plan.basis import Basis, Scope, check_since_start
 from slackwater.operations.plan.cut_check import check_cut
+from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request
 from slackwater.operations.plan.targets import parse_target, position_target, target_text
 from slackwater.sources.common.contract import SourceRange
 from slackwater.sources.common.source import Source
@@ -95,7 +95,6 @@ class Replay(Goal):
 
     name = "replay"
     summary = "Process the batches from a given one on again."
-    order = 30
     outputs = ("cut", "swap", "keep")
     flags = (
         Flag(

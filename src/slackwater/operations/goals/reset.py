@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.core.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request, SourceStart
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.operations.goals.common.goal import Flag, Goal, Lookups, WithQuery
 from slackwater.operations.plan.basis import Basis, Scope
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.cut_check import check_cut
+from slackwater.operations.plan.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request, SourceStart
 from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target
 from slackwater.sources import kind_of
 
@@ -105,7 +105,6 @@ class Reset(Goal):
 
     name = "reset"
     summary = "Start again at a position of the sources, with empty state."
-    order = 50
     outputs = ("swap", "clear", "keep")
     emptying_output = "clear"
     flags = (

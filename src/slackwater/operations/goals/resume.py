@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.core.plan import BEFORE_ALL
 from slackwater.diagnose.number_line import stops
 from slackwater.diagnose.refusal import refusal
 from slackwater.operations.goals.common.goal import Goal, WithQuery
@@ -14,6 +13,7 @@ from slackwater.operations.goals.rebuild import check_shown
 from slackwater.operations.plan.basis import Basis, Scope
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.cut_check import check_cut
+from slackwater.operations.plan.plan import BEFORE_ALL
 
 _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 _NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "sink-foreign"})
@@ -113,7 +113,6 @@ class Resume(Goal):
 
     name = "resume"
     summary = "Make the stream startable from the state it has; the least change that does."
-    order = 10
 
     def scope(self, basis: Basis, _with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
         """What has to be changed before the stream can be started. Raises as ``scope_of_resume``."""

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from slackwater.core.action import ACTIONS, Action
-from slackwater.core.plan import BEFORE_ALL, Facts, Plan, SourceStart, undo_of
-from slackwater.core.precondition import Precondition, PreconditionName
 from slackwater.core.sink import BackfillDirectory, Cut, Swap
 from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.operations.action import Action, Precondition, PreconditionName
 from slackwater.operations.actions.build_generation import BuildGeneration
 from slackwater.operations.actions.common.base import Base
 from slackwater.operations.actions.copy_generation import CopyGeneration
@@ -43,15 +41,13 @@ from slackwater.operations.plan.notes import (
     risks_of_others,
     risks_of_unmarked,
 )
+from slackwater.operations.plan.plan import BEFORE_ALL, Facts, Plan, SourceStart, undo_of
 from slackwater.operations.plan.words import at_batch
 
 
 def plan_of(basis: Basis, scope: Scope, change: Cut | Swap, identifier: str, made_at: str) -> Plan:
     """The plan. ``change`` is what the sink loses after the target batch, or what replaces it."""
-    actions: Sequence[Action] = _actions(basis, scope, change)
-    for kind in ACTIONS.all():
-        actions = kind.added_to(actions)
-    plan = _plan(basis, scope, tuple(actions), (identifier, made_at))
+    plan = _plan(basis, scope, tuple(_actions(basis, scope, change)), (identifier, made_at))
     risks = risks_of_unmarked(basis.snapshot) if plan.facts.keeps_unmarked else risks_of_others(basis.snapshot, change)
     return replace(plan, risks=(*plan.risks, *risks))
 

@@ -10,7 +10,6 @@ from typing import Protocol
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.history import History
-from slackwater.core.plan import BEFORE_ALL, Request, SourceStart
 from slackwater.core.profile import ARBITRARY, QueryProfile, not_reproducible
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import BackfillDirectory, Cut
@@ -18,6 +17,7 @@ from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.operations.goals.common.goal import goal_named
 from slackwater.operations.plan.contributing import Code, StateBounds
+from slackwater.operations.plan.plan import BEFORE_ALL, Request, SourceStart
 from slackwater.operations.plan.stream_facts import StreamFacts
 from slackwater.operations.plan.words import plan_command
 

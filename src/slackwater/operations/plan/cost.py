@@ -11,15 +11,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 
-from slackwater.core.action import Action
 from slackwater.core.errors import FormatError
 from slackwater.core.history import History
-from slackwater.core.plan import Cost, Kept, Plan, Work
 from slackwater.core.sink import Cut, Swap
 from slackwater.core.units import duration_text, size_text
 from slackwater.ledger.recording.batch_history import offsets_by_source
+from slackwater.operations.action import Action
 from slackwater.operations.goals.backfill import ranges_of
 from slackwater.operations.plan.basis import Basis, Scope
+from slackwater.operations.plan.plan import Cost, Kept, Plan, Work
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
 from slackwater.sources.common.source import Source

@@ -10,19 +10,19 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slackwater.core.action import ACTIONS, Action
 from slackwater.core.commands import command, mention
 from slackwater.core.errors import UsageError
-from slackwater.core.plan import PLAN_SCHEMA, Plan
 from slackwater.operations.goals.common.goal import GOALS
 from slackwater.operations.plan.notes import NOTHING_REPLAYED
+from slackwater.operations.plan.plan import PLAN_SCHEMA, Plan
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    from pydantic import TypeAdapter, ValidationError
 
 DIGEST = "digest"
 HOW_TO_PLAN = command("plan", "rebuild", "STREAM", "--out", "plan.json")
@@ -36,8 +36,6 @@ ON_TOP = frozenset({"goal", "pipeline_file"})
 """Fields of a request that the document has next to it."""
 
 LARGEST = 2**63 - 1
-_parsers: dict[tuple[type[Action], ...], TypeAdapter[Plan]] = {}
-"""By the kinds of actions that they know. One takes longer to build than a plan to parse."""
 
 
 def render(plan: Plan) -> str:
@@ -72,8 +70,8 @@ def parse(text: str, where: str | Path) -> Plan:
     for one in plan.members:
         if IDENTIFIER.fullmatch(one.id) is None:
             raise _damaged(where, "its id is not one that plan gives", "such as 20260105T093000-1a2b3c", one.id[:60])
-        if one.goal not in GOALS.names():
-            raise _damaged(where, "its goal is unknown", ", ".join(GOALS.names()), one.goal[:60])
+        if one.goal not in GOALS:
+            raise _damaged(where, "its goal is unknown", ", ".join(GOALS), one.goal[:60])
         if one.stream.count("/") != 1:
             raise _damaged(where, "its stream is not named pipeline/stream", "pipeline/stream", one.stream[:60])
     return plan
@@ -106,20 +104,24 @@ def _content(text: str, where: str | Path) -> dict[str, Any]:
     return content
 
 
-def _validated(content: dict[str, Any], where: str | Path) -> Plan:
+@cache
+def _parser() -> tuple[TypeAdapter[Plan], type[ValidationError]]:
+    """What parses plans, and what it raises. Cached: it takes longer to build than a plan to parse."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy; only apply and undo pay for it
 
+    return TypeAdapter(Plan), ValidationError
+
+
+def _validated(content: dict[str, Any], where: str | Path) -> Plan:
     outside = _integer_outside(content)
     if outside is not None:
         raise _damaged(where, "a number is out of range", f"at most {LARGEST}", outside[:40])
+    parser, invalid = _parser()
     try:
-        known = ACTIONS.all()
-        if known not in _parsers:
-            _parsers[known] = TypeAdapter(Plan)
         # From JSON and not from Python values: in strict mode pydantic takes a list for a tuple only there.
-        return _parsers[known].validate_json(json.dumps(_with_goal_in_request(content)))
-    except (ValidationError, RecursionError) as error:
-        first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "nested too deeply"}
+        return parser.validate_json(json.dumps(_with_goal_in_request(content)))
+    except (invalid, RecursionError) as error:
+        first = error.errors()[0] if isinstance(error, invalid) else {"loc": (), "msg": "nested too deeply"}
         place = ".".join(str(part) for part in first["loc"])
         raise _damaged(where, f"{place}: {first['msg']}", f"a plan as {mention('plan')} writes it", None) from error
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.core.checkpoint_logs import SourceFile
-from slackwater.core.plan import BEFORE_ALL
 from slackwater.core.units import batch_range, utc_text
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.operations.plan.plan import BEFORE_ALL
 from slackwater.sources import kind_named
 from slackwater.sources.common.contract import SourceRange
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from slackwater.core.commands import command, with_pipeline
 from slackwater.core.escaping import quoted
-from slackwater.core.plan import BATCH, EARLIEST, LAST_WRITTEN, Plan, Request
 from slackwater.operations.goals.common.goal import goal_named
+from slackwater.operations.plan.plan import BATCH, EARLIEST, LAST_WRITTEN, Plan, Request
 
 MS_IN_S = 1000
 ALL = "all"

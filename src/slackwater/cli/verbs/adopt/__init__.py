@@ -43,4 +43,4 @@ def declare(parser: Parser) -> None:
     parser.set_defaults(verb="slackwater.cli.verbs.adopt.take_in:adopt")
 
 
-VERB = Verb("Record a checkpoint of a program that starts its own queries.", order=32, declare=declare)
+VERB = Verb("Record a checkpoint of a program that starts its own queries.", declare=declare)

@@ -46,4 +46,4 @@ def declare(parser: Parser) -> None:
     parser.set_defaults(verb="slackwater.cli.verbs.apply.confirmed:apply")
 
 
-VERB = Verb("Apply a plan; refuses if anything changed since it was made.", order=80, declare=declare)
+VERB = Verb("Apply a plan; refuses if anything changed since it was made.", declare=declare)

@@ -25,8 +25,8 @@ from slackwater.storage.location import Location
 from slackwater.storage.user_files import read_text
 
 if TYPE_CHECKING:
-    from slackwater.core.plan import Plan
     from slackwater.core.settings import Settings
+    from slackwater.operations.plan.plan import Plan
 
 
 SCHEMA = "slackwater.apply/1"

@@ -39,6 +39,5 @@ def declare(parser: Parser) -> None:
 
 VERB = Verb(
     "Run crash drills on the sinks of a pipeline file, and show which rows doubled or vanished.",
-    order=140,
     declare=declare,
 )

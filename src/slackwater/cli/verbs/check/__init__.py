@@ -23,6 +23,5 @@ def declare(parser: Parser) -> None:
 
 VERB = Verb(
     "Compare changed code with the state that the streams have; nothing is started or written.",
-    order=30,
     declare=declare,
 )

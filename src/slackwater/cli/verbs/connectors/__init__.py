@@ -40,4 +40,4 @@ def _spark_version(text: str) -> str:
     return text
 
 
-VERB = Verb("Show and fetch connector jars, from a locked list.", order=150, declare=declare)
+VERB = Verb("Show and fetch connector jars, from a locked list.", declare=declare)

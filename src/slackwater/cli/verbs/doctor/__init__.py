@@ -31,6 +31,5 @@ def declare(parser: Parser) -> None:
 
 VERB = Verb(
     "Diagnose streams and checkpoints: what is wrong, what is at stake, and which remedy is safe.",
-    order=55,
     declare=declare,
 )

@@ -34,6 +34,5 @@ def declare(parser: Parser) -> None:
 
 VERB = Verb(
     "Pack what is known of a stream into one file for a colleague: a page and JSON, no rows, no secrets.",
-    order=57,
     declare=declare,
 )

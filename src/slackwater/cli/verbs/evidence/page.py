@@ -14,7 +14,7 @@ from slackwater.cli.verbs.evidence.markup import Html, element, join, pairs, pro
 from slackwater.cli.verbs.evidence.model import Evidence, Head
 from slackwater.cli.verbs.evidence.number_line import MEANINGS, next_words, number_line, shown
 from slackwater.core.units import counted, utc_text
-from slackwater.operations.goals.common.goal import GOALS
+from slackwater.operations.goals.common.goal import GOALS, goal_named
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The page loads nothing, whatever is in it."""
@@ -97,8 +97,10 @@ def _stake(made: Evidence, head: Head) -> str | None:
 
 def _goal(goal: str | None) -> str | None:
     """A goal with what its plan does, for those who read its name for the first time."""
-    known = GOALS.get(goal) if goal is not None else None
-    return goal if known is None else f"{goal}: {known.summary[:1].lower()}{known.summary[1:]}"
+    if goal is None or goal not in GOALS:
+        return goal
+    summary = goal_named(goal).summary
+    return f"{goal}: {summary[:1].lower()}{summary[1:]}"
 
 
 def _next(head: Head) -> Iterator[Html]:

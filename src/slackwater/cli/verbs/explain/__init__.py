@@ -18,6 +18,5 @@ def declare(parser: Parser) -> None:
 
 VERB = Verb(
     "Explain a code of a finding or an error: what it means, how it is recognised, and what to do.",
-    order=125,
     declare=declare,
 )

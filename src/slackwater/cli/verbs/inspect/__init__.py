@@ -34,6 +34,5 @@ def declare(parser: Parser) -> None:
 
 VERB = Verb(
     "Show what is in a checkpoint, without a JVM and without writing anything.",
-    order=60,
     declare=declare,
 )

@@ -34,6 +34,5 @@ def declare(parser: Parser) -> None:
 
 VERB = Verb(
     "Show what the ledger records of streams, runs, operations and batches.",
-    order=120,
     declare=declare,
 )

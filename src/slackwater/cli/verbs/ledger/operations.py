@@ -17,7 +17,6 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, prepare, print_json
 from slackwater.cli.common.words import timestamp
 from slackwater.cli.verbs.ledger.tables import WIDE, operation_fields, table_of
-from slackwater.core.action import Action, Inverse
 from slackwater.core.commands import undo_command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.records import UNDOING, OperationRecord
@@ -25,6 +24,7 @@ from slackwater.diagnose.checks.stream import unfinished
 from slackwater.ledger.lease.view import view_of
 from slackwater.ledger.located import find_stream
 from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.action import Action, Inverse
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, check_undoable
 
 

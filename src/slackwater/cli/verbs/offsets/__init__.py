@@ -23,6 +23,5 @@ def declare(parser: Parser) -> None:
 
 VERB = Verb(
     "Print where a new query would start reading, as Kafka's startingOffsets.",
-    order=110,
     declare=declare,
 )

@@ -18,7 +18,6 @@ from slackwater.cli.common.words import offset_value
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.history import History
-from slackwater.core.plan import BATCH, LAST_WRITTEN, Request
 from slackwater.core.profile import QueryProfile, not_reproducible
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.lease.lease import JVM_WAIT_S, wait_until_free
@@ -31,6 +30,7 @@ from slackwater.operations.goals.rebuild import target_batch
 from slackwater.operations.plan.basis import Basis, bounds_of
 from slackwater.operations.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.operations.plan.manual_restart import Effect, RestartFacts, SourcePosition, effects_of, position_after
+from slackwater.operations.plan.plan import BATCH, LAST_WRITTEN, Request
 from slackwater.sources import kind_named
 
 

@@ -17,13 +17,13 @@ from slackwater.cli.common.arguments import (
 )
 from slackwater.cli.common.verb import Verb
 from slackwater.core.commands import mention
-from slackwater.operations.goals.common.goal import GOALS, Goal
+from slackwater.operations.goals.common.goal import GOALS, Goal, goal_named
 
 
 def declare(parser: Parser) -> None:
     """Declare the verbs: one for each goal."""
     add_verb = add_verbs(parser)
-    for goal in sorted(GOALS.all(), key=lambda one: one.order):
+    for goal in map(goal_named, GOALS):
         _declare(add_verb(goal.name, goal.summary), goal)
 
 
@@ -66,4 +66,4 @@ def _declare_common(parser: Parser) -> None:
     parser.epilog = f"Nothing is changed. The plan is for {mention('apply')}."
 
 
-VERB = Verb("Show what a remedy would do and cost, and write it to a plan file.", order=70, declare=declare)
+VERB = Verb("Show what a remedy would do and cost, and write it to a plan file.", declare=declare)

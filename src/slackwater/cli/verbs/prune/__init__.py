@@ -29,6 +29,5 @@ def declare(parser: Parser) -> None:
 
 VERB = Verb(
     "Delete old generations of checkpoints, and the backups of operations that then cannot be undone.",
-    order=100,
     declare=declare,
 )

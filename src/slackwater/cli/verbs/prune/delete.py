@@ -20,7 +20,6 @@ from slackwater.cli.common.arguments import (
 from slackwater.cli.common.confirm import confirm
 from slackwater.cli.common.console import err, out, prepare, print_json
 from slackwater.core.errors import NotFound
-from slackwater.core.plan import Plan
 from slackwater.core.records import OperationRecord, StreamRecord
 from slackwater.core.staging_names import staging_path
 from slackwater.diagnose.checks.stream import in_progress, unfinished
@@ -40,6 +39,7 @@ from slackwater.operations.apply.operation import BACKUP
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, plan_of_operation
 from slackwater.operations.check_home import Consent, check_home, is_own
 from slackwater.operations.plan.adopted import KEPT
+from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import Swappable, of_any_query
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.location import Location

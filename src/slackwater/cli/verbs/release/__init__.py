@@ -21,4 +21,4 @@ def declare(parser: Parser) -> None:
     parser.set_defaults(verb="slackwater.cli.verbs.release.forget:release")
 
 
-VERB = Verb("Forget a stream of a program that starts its own queries.", order=33, declare=declare)
+VERB = Verb("Forget a stream of a program that starts its own queries.", declare=declare)

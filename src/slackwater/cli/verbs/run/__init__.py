@@ -67,4 +67,4 @@ def declare(parser: Parser) -> None:
     parser.set_defaults(verb="slackwater.cli.verbs.run.run_streams:run")
 
 
-VERB = Verb("Run the streams of a pipeline file or module.", order=20, declare=declare)
+VERB = Verb("Run the streams of a pipeline file or module.", declare=declare)

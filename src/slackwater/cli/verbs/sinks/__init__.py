@@ -15,6 +15,5 @@ def declare(parser: Parser) -> None:
 
 VERB = Verb(
     "List the sinks: what each guarantees and why, its output modes, and what a rebuild can do with it.",
-    order=130,
     declare=declare,
 )

@@ -28,4 +28,4 @@ def declare(parser: Parser) -> None:
     parser.set_defaults(verb="slackwater.cli.verbs.status.read_status:status")
 
 
-VERB = Verb("Show the state of the streams, who runs them, and the next command.", order=50, declare=declare)
+VERB = Verb("Show the state of the streams, who runs them, and the next command.", declare=declare)

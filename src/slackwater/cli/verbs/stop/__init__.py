@@ -19,4 +19,4 @@ def declare(parser: Parser) -> None:
     parser.set_defaults(verb="slackwater.cli.verbs.stop.stop_run:stop")
 
 
-VERB = Verb("Let a running stream finish its batch and end.", order=40, declare=declare)
+VERB = Verb("Let a running stream finish its batch and end.", declare=declare)

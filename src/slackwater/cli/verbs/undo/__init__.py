@@ -25,4 +25,4 @@ def declare(parser: Parser) -> None:
     parser.set_defaults(verb="slackwater.cli.verbs.undo.confirmed_undo:undo")
 
 
-VERB = Verb("Undo an operation, also a partially applied one.", order=90, declare=declare)
+VERB = Verb("Undo an operation, also a partially applied one.", declare=declare)

@@ -30,4 +30,4 @@ def declare(parser: Parser) -> None:
     parser.set_defaults(verb="slackwater.cli.verbs.watch.look:watch")
 
 
-VERB = Verb("Show the marks and the lag of any checkpoint while its query runs.", order=55, declare=declare)
+VERB = Verb("Show the marks and the lag of any checkpoint while its query runs.", declare=declare)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.core.action import ActionFacts
+from slackwater.operations.action import ActionFacts
 
 NOTHING: ActionFacts = {}
 LAYOUT = "layout"

@@ -9,12 +9,12 @@ from dataclasses import replace
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import write_log
-from slackwater.core.action import Action
 from slackwater.core.checkpoint_logs import SourceOffset
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.records import GenerationRecord
 from slackwater.formats.offset_log import render_offset_entry
+from slackwater.operations.action import Action
 from slackwater.operations.actions.common.base import base_of, check_same_code
 from slackwater.operations.actions.start_generation import StartGeneration, entry_of
 from slackwater.operations.apply.operation import Operation

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slackwater.checkpoint.state.operators import state_stores
-from slackwater.core.action import Action
-from slackwater.core.plan import BEFORE_ALL, Plan
 from slackwater.core.records import GenerationRecord
+from slackwater.operations.action import Action
 from slackwater.operations.actions.common.base import Base, base_of
 from slackwater.operations.actions.common.facts import LAYOUT, PROGRAMS
 from slackwater.operations.actions.common.one_batch import OneBatch
@@ -15,6 +14,7 @@ from slackwater.operations.actions.skip_batch import skipped_in
 from slackwater.operations.actions.start_generation import StartGeneration
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.basis import ends_after
+from slackwater.operations.plan.plan import BEFORE_ALL, Plan
 
 
 def record_of(operation: Operation, number: int) -> GenerationRecord:

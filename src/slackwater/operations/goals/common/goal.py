@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, cast
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.errors import UsageError
-from slackwater.core.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, OutputTreatment, Request, RowOrder
-from slackwater.core.registry import Registry
-from slackwater.core.sink import cut_back
+from slackwater.core.profile import RowOrder
+from slackwater.core.sink import OutputTreatment, cut_back
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
+from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request
 
 if TYPE_CHECKING:
     from slackwater.operations.apply.replayer import Replayer
@@ -95,7 +96,7 @@ class Lookups(Protocol):
 
 
 class Goal:
-    """A goal: its name is that of its module, or the one it was registered by.
+    """A goal: its name is the name of its module.
 
     ``outputs`` are the ways to treat existing output, the default first, and ``unnamed_output`` is the one that a
     printed command leaves out; ``emptying_output`` takes rows from the output in place of a swap. ``runs_spark``: the
@@ -104,7 +105,6 @@ class Goal:
 
     name: ClassVar[str]
     summary: ClassVar[str]
-    order: ClassVar[int] = 1000
     flags: ClassVar[tuple[Flag, ...]] = ()
     outputs: ClassVar[tuple[OutputTreatment, ...]] = ("cut",)
     unnamed_output: ClassVar[OutputTreatment] = "cut"
@@ -239,19 +239,25 @@ def _is_batch(number: str) -> bool:
     return number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX and int(number) <= LARGEST_BATCH
 
 
-GOALS: Registry[Goal] = Registry("slackwater.operations.goals", "GOAL", "slackwater.goals")
+GOALS: Mapping[str, str] = {
+    "resume": "slackwater.operations.goals.resume",
+    "rebuild": "slackwater.operations.goals.rebuild",
+    "replay": "slackwater.operations.goals.replay",
+    "backfill": "slackwater.operations.goals.backfill",
+    "reset": "slackwater.operations.goals.reset",
+}
+"""The module of each goal. A plan names its goal, and goals import the modules of plans."""
 
 
 def goal_named(name: str) -> Goal:
     """The goal of this name. Raises UsageError (``plan-damaged``) where there is none."""
-    goal = GOALS.get(name)
-    if goal is None:
+    if name not in GOALS:
         raise UsageError(
             "plan-damaged",
             "The plan was changed or damaged: its goal is unknown",
-            expected=", ".join(GOALS.names()),
+            expected=", ".join(GOALS),
             found=name[:60],
-            hint="nothing was changed; install the package that has the goal, or plan again: "
-            f"{command('plan', '--help')}",
+            hint=f"nothing was changed; plan again: {command('plan', '--help')}",
         )
+    goal: Goal = import_module(GOALS[name]).GOAL
     return goal

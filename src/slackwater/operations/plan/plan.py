@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from slackwater.core.action import Action, Inverse
-from slackwater.core.precondition import Precondition
+from slackwater.core.history import Ranges
+from slackwater.core.profile import RowOrder
+from slackwater.core.sink import OutputTreatment
 from slackwater.core.strict import STRICT
+from slackwater.operations.action import Action, Inverse, Precondition
 
 LAST_WRITTEN = "last-written"
 EARLIEST = "earliest"
@@ -38,17 +40,6 @@ def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:
     """The way back from a list of actions, the last action first."""
     inverses = [(index, action.inverse()) for index, action in enumerate(actions)]
     return tuple(Undo(index, inverse) for index, inverse in reversed(inverses) if inverse is not None)
-
-
-RowOrder = Literal["any"]
-Ranges = Literal["recorded", "new"]
-"""Whether the first batch that is processed again keeps its recorded range, or takes what its sources have by then:
-a later stage, whose source is the output that an earlier one writes again."""
-
-OutputTreatment = Literal["cut", "keep", "clear", "swap", "aside"]
-"""What becomes of what the sink has: batches that are processed again are cut from it, nothing is, or everything is; or
-new output is staged and put in its place when it has caught up; or rows go to a backfill directory, and it is not
-touched."""
 
 
 @dataclass(frozen=True, slots=True)

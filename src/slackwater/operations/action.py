@@ -9,20 +9,56 @@ manifest.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from slackwater.core.precondition import PreconditionName
-from slackwater.core.registry import Registry
 from slackwater.core.sink import Cut, Swap
 from slackwater.core.strict import STRICT
+
+if TYPE_CHECKING:
+    from slackwater.operations.apply.operation import Operation
 
 ActionFacts: TypeAlias = Mapping[str, Any]
 """What an action records in the journal for those after it."""
 
-Doing: TypeAlias = Any
-"""The operation that does an action, ``operations.apply.operation.Operation``: values import nothing of operations."""
+PreconditionName = Literal[
+    "generation",
+    "planned",
+    "committed",
+    "written",
+    "history",
+    "pipeline",
+    "source-files",
+    "readers",
+    "writer",
+    "side-output",
+    "others",
+]
+PRECONDITIONS: Mapping[PreconditionName, str] = {
+    "generation": "the generation in use",
+    "planned": "the newest batch in offsets/",
+    "committed": "the newest batch in commits/",
+    "written": "the newest batch the sink shows",
+    "history": "the recorded ranges of the batches to be replayed",
+    "pipeline": "the pipeline file",
+    "source-files": "source files that no longer exist",
+    "readers": "streams that have read what is to be cut",
+    "writer": "files of the checkpoint that the query has written since the operation was started",
+    "side-output": "what is in the backfill directory",
+    "others": "what is in the output",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Precondition:
+    """A fact that one action relies on, as a string. It is checked just before that action starts, not after."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    action: int
+    name: PreconditionName
+    expected: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +86,9 @@ class PlanStep(ABC):
         """Pydantic parses an object of a document as the kind that it names."""
         if cls not in (Action, Inverse):
             return handler(source)
-        kinds = _actions() if cls is Action else _inverses()
+        from slackwater.operations.actions.kinds import ACTIONS, INVERSES  # noqa: PLC0415 - they are built on this class
+
+        kinds = ACTIONS if cls is Action else INVERSES
         choices = {kind_of(one): handler.generate_schema(one) for one in kinds}
         return {"type": "tagged-union", "choices": choices, "discriminator": "kind"}
 
@@ -63,14 +101,14 @@ class Inverse(PlanStep):
     removes_generation: ClassVar[bool] = False
     """Whether it also undoes the actions without an inverse, which worked on what it removes."""
 
-    def check(self, operation: Doing) -> None:
+    def check(self, operation: Operation) -> None:
         """Raises Refused, before an undo changes anything, where something that this step needs is not there."""
 
-    def check_unused(self, operation: Doing) -> None:
+    def check_unused(self, operation: Operation) -> None:
         """Raises Refused where the stream, or another one, has used what would be taken back."""
 
     @abstractmethod
-    def take_back(self, operation: Doing) -> None:
+    def take_back(self, operation: Operation) -> None:
         """Take back what the action has done, also if it was interrupted."""
 
 
@@ -96,11 +134,6 @@ class Action(PlanStep):
     undone_by: ClassVar[type[Inverse] | None] = None
     """The kind of its inverse, unless that is an action, too."""
 
-    @classmethod
-    def added_to(cls, actions: Sequence[Action]) -> Sequence[Action]:
-        """The actions of a plan, whatever its goal, with those of this kind that the goal does not know."""
-        return actions
-
     @property
     def change(self) -> Cut | Swap | None:
         """What leaves the output, or what replaces it."""
@@ -120,29 +153,17 @@ class Action(PlanStep):
         """What takes it back, or ``None`` if removing the generation or output that it works on does."""
         return None
 
-    def check_start(self, operation: Doing) -> None:
+    def check_start(self, operation: Operation) -> None:
         """Raises Refused where it cannot be started, in addition to its preconditions."""
 
-    def check_continued(self, operation: Doing) -> None:
+    def check_continued(self, operation: Operation) -> None:
         """Raises Refused where an apply is continued and what this has done is no longer as it left it."""
 
     @abstractmethod
-    def do(self, operation: Doing) -> ActionFacts:
+    def do(self, operation: Operation) -> ActionFacts:
         """Do it, or what is left of it to do."""
-
-
-ACTIONS: Registry[type[Action]] = Registry("slackwater.operations.actions", "ACTION", "slackwater.actions")
 
 
 def kind_of(step: type[PlanStep]) -> str:
     """The kind that a class of actions or inverses has in a document."""
     return str(vars(step)["__dataclass_fields__"]["kind"].default)
-
-
-def _actions() -> list[type[PlanStep]]:
-    return list(ACTIONS.all())
-
-
-def _inverses() -> list[type[PlanStep]]:
-    undone_by = {one.undone_by for one in ACTIONS.all() if one.undone_by is not None}
-    return [*undone_by, *(one for one in ACTIONS.all() if issubclass(one, Inverse))]
