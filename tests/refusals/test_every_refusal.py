@@ -113,7 +113,7 @@ def test_every_refusal_has_its_situation() -> None:
     refusals = {error.code for error in found_codes() if error.exit_code == REFUSED} - {MOVED}
     refusals |= {f"moved-{name}" for name in PRECONDITIONS}
     stops = {rule.code for rule in RULES if rule.severity is Severity.STOP}
-    stops |= {check.code for check in checks() if check.refuses_start}
+    stops |= {check.code for check in checks() if check.at_start and check.severity is Severity.STOP}
 
     assert {situation.code for situation in SITUATIONS} | ELSEWHERE.keys() == refusals | stops
     for code, file in ELSEWHERE.items():

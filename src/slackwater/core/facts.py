@@ -95,11 +95,13 @@ class CheckpointSeen:
 
 
 class ChangedFile(NamedTuple):
-    """A file of a source whose modification time is later than the source's log says, in epoch milliseconds."""
+    """A file of a source that is not as it was read: its times in epoch milliseconds, and bytes where they differ."""
 
     path: str
     read_ms: int
     found_ms: int
+    read_bytes: int | None = None
+    found_bytes: int | None = None
 
 
 class Unserved(NamedTuple):
@@ -130,10 +132,10 @@ class SourceFacts:
     They bound the planned next batch; where none is planned both are the end of the newest batch. ``entries`` are the
     numbers in its own log, ``compacted`` those of them that are compacted. ``missing_files`` are the files of the
     planned next batch that are gone. ``changed_files`` are those of the newest listed files that were written later
-    than listed, ``removed_files`` those that were read and do not exist any more. ``too_old_files`` are next to listed
-    ones, unread, and older than the source reads. ``outputs`` are the outputs of file sinks that have the newest
-    listed files. ``unserved`` is what the source does not have of its position. ``shape`` is the source in the recorded
-    program of the query.
+    than listed, or have other bytes, ``removed_files`` those that were read and do not exist any more.
+    ``too_old_files`` are next to listed ones, unread, and older than the source reads. ``outputs`` are the outputs of
+    file sinks that have the newest listed files. ``unserved`` is what the source does not have of its position.
+    ``shape`` is the source in the recorded program of the query.
     """
 
     name: str

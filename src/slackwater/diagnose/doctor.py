@@ -160,21 +160,20 @@ def _unread_state(facts: Facts) -> NotChecked | None:
     return NotChecked(rule.code, rule.meaning, reason, f"run: {command('doctor', facts.name, '--verify')}")
 
 
-def start_stops(facts: Facts) -> Iterator[Diagnosed]:
-    """Findings, besides the stops of the number line, that refuse a start: rows would be wrong after it, silently."""
+def start_findings(facts: Facts) -> Iterator[Diagnosed]:
+    """Findings, besides those of the number line, of which rows would be wrong after a start, silently."""
     for check in checks():
-        if check.refuses_start and check.missing(facts) is None:
+        if check.at_start and check.missing(facts) is None:
             yield from check.diagnose(facts)
 
 
 def found_at_start(facts: Facts) -> tuple[Finding, ...]:
-    """The findings of the number line, with those that refuse a start before them."""
-    stops = list(start_stops(facts))
-    explained = _explained(stops, facts)
-    return (
-        *(one.finding for one in stops),
-        *(one for one in findings(facts.snapshot) if one.code not in explained),
-    )
+    """The findings of the number line, with those that a start looks for, the gravest first."""
+    at_start = list(start_findings(facts))
+    explained = _explained(at_start, facts)
+    line = (one for one in findings(facts.snapshot) if one.code not in explained)
+    found = (*(one.finding for one in at_start), *line)
+    return tuple(sorted(found, key=lambda one: _SEVERITIES.index(one.severity)))
 
 
 def _explained(found: Sequence[Diagnosed], facts: Facts) -> frozenset[str]:

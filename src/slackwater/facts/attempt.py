@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, wait
+from threading import Thread
 from typing import TypeVar
 
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import Fact, Unknown
 
 _T = TypeVar("_T")
+ANSWER_S_MAX = 2.0
+"""For so long a start, ``status`` and ``doctor`` wait for the answer of a source."""
 
 
 def tried(look: Callable[[], Fact[_T]], reason: str) -> Fact[_T]:
@@ -19,3 +23,19 @@ def tried(look: Callable[[], Fact[_T]], reason: str) -> Fact[_T]:
         return Unknown(f"{reason}: {error.message}", error.hint)
     except OSError as error:
         return Unknown(f"{reason}: {error}")
+
+
+def tried_in_time(look: Callable[[], Fact[_T]], reason: str) -> Fact[_T]:
+    """As ``tried``, for ``ANSWER_S_MAX`` at most. A store that does not answer then keeps its thread, and no caller."""
+    found: Future[Fact[_T]] = Future()
+
+    def answer() -> None:
+        try:
+            found.set_result(tried(look, reason))
+        except Exception as error:  # noqa: BLE001 - raised again by the caller
+            found.set_exception(error)
+
+    Thread(target=answer, daemon=True).start()
+    if not wait([found], ANSWER_S_MAX).done:
+        return Unknown(f"{reason}: no answer within {ANSWER_S_MAX:g} s")
+    return found.result()

@@ -24,8 +24,15 @@ from slackwater.core.read_options import ReadOptions
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.facts.attempt import tried
-from slackwater.facts.served import Ids, offset_before, planned_ms, recorded_ids, shape_at, shapes_of, unserved
-from slackwater.facts.source_files import changed_files, missing_files, read_outputs, removed_files, too_old_files
+from slackwater.facts.served import offset_before, planned_ms, recorded_ids, shape_at, shapes_of, unserved
+from slackwater.facts.source_files import (
+    changed_files,
+    missing_files,
+    read_outputs,
+    recorded_sizes,
+    removed_files,
+    too_old_files,
+)
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
@@ -67,7 +74,7 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
             checkpoint,
             shapes_of(snapshot),
             snapshot,
-            recorded_ids(ledger, snapshot.generation, snapshot.marks.planned),
+            ledger,
         ),
         sink=sink,
         history=tried(
@@ -150,7 +157,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
         checkpoint=checkpoint,
         snapshot=snapshot,
         recorded=False,
-        sources=_sources(checkpoint, (), snapshot, {}),
+        sources=_sources(checkpoint, (), snapshot, None),
         sink=seen,
         history=Unknown(
             "Slackwater has recorded no run of this query",
@@ -236,9 +243,10 @@ def _sources(
     checkpoint: CheckpointSeen,
     shapes: Sequence[SourceShape],
     snapshot: Snapshot,
-    ids: Ids,
+    ledger: Ledger | None,
 ) -> tuple[SourceFacts, ...]:
-    marks, logs = checkpoint.marks, snapshot.source_logs
+    marks, logs, stream = checkpoint.marks, snapshot.source_logs, snapshot.stream.full_name
+    ids = recorded_ids(ledger, snapshot.generation, marks.planned) if ledger is not None else {}
     newest, before = checkpoint.newest_offset, checkpoint.offset_before
     made_ms = planned_ms(snapshot, newest, before)
     ends = {offset.source: offset.text for offset in newest.offsets} if newest is not None else {}
@@ -249,7 +257,10 @@ def _sources(
         end = ends.get(line.name)
         # Without a planned batch the next one starts where the newest one ends.
         start = starts.get(line.name) if marks.next_is_planned else end
-        files = checkpoint.folders.get(f"sources/{logs.get(line.name, line.name)}", ())
+        log = logs.get(line.name, line.name)
+        files = checkpoint.folders.get(f"sources/{log}", ())
+        listed = line.log.entries if line.log is not None else ()
+        sizes = recorded_sizes(ledger, stream, log, listed) if ledger is not None else {}
         parsed = [entry for file in files if (entry := parse_entry_name(file)) is not None]
         shape = shape_at(shapes, line.index)
         asked = Asked(start, end if marks.next_is_planned else None, made_ms, ids.get(str(line.index), {}))
@@ -263,7 +274,7 @@ def _sources(
                 tuple(sorted({entry for entry, _ in parsed})),
                 tuple(sorted(entry for entry, compacted in parsed if compacted)),
                 missing_files(line, start, end) if marks.next_is_planned else (),
-                changed_files(line),
+                changed_files(listed, sizes),
                 removed_files(line, start if marks.next_is_planned else end),
                 too_old_files(line, shape),
                 read_outputs(line),

@@ -12,12 +12,13 @@ from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.commands import mention
 from slackwater.core.errors import FormatError
-from slackwater.core.facts import Fact, SourceFacts, Unknown, Unserved
+from slackwater.core.facts import ChangedFile, Fact, SourceFacts, Unknown, Unserved
 from slackwater.core.program import SourceShape
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.state_programs import parsed_program
-from slackwater.facts.attempt import tried
+from slackwater.facts.attempt import tried, tried_in_time
+from slackwater.facts.source_files import changed_files, newest_files, recorded_sizes
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SOURCE_IDS
 from slackwater.ledger.tables import unreadable
@@ -48,9 +49,9 @@ def offset_before(opened: OpenedCheckpoint) -> OffsetEntry | None:
 
 
 def asked_sources(ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint) -> tuple[SourceFacts, ...]:
-    """The recorded sources that can be asked before a start, without what is in their own logs: that takes reads."""
+    """The sources that can be asked before a start; of files, those that the newest entries of its log list."""
     newest = opened.logs.newest_offset
-    if newest is None or not any(kind_of(one.text, {}).shows_what_is_served for one in newest.offsets):
+    if newest is None:
         return ()
     before = offset_before(opened) if snapshot.marks.next_is_planned else None
     marks, shapes, ids = (
@@ -63,6 +64,9 @@ def asked_sources(ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint) 
     found = []
     for index, offset in enumerate(newest.offsets):
         shape, kind = shape_at(shapes, index), kind_of(offset.text, {})
+        if (last := kind.cut_entry(offset.text)) is not None:
+            changed = _changed(ledger, snapshot, offset.source, last)
+            found.append(SourceFacts(offset.source, kind.kind, None, offset.text, changed_files=changed, shape=shape))
         if shape is None or not kind.shows_what_is_served:
             continue
         start = starts.get(offset.source) if marks.next_is_planned else offset.text
@@ -72,9 +76,16 @@ def asked_sources(ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint) 
     return tuple(found)
 
 
+def _changed(ledger: Ledger, snapshot: Snapshot, source: str, last: int) -> Fact[tuple[ChangedFile, ...]]:
+    stream, log = snapshot.stream.full_name, snapshot.source_logs.get(source, source)
+    files = newest_files(ledger, stream, log, last)
+    sizes = recorded_sizes(ledger, stream, log, files)
+    return tried_in_time(lambda: changed_files(files, sizes), f"the files of source {source} cannot be looked up")
+
+
 def not_compared(sources: Iterable[SourceFacts]) -> tuple[str, ...]:
     """The sources that did not answer, each with the reason, for people."""
-    facts = (source.unserved for source in sources)
+    facts = (fact for source in sources for fact in (source.unserved, source.changed_files))
     return tuple(f"not compared: {fact.reason}" for fact in facts if isinstance(fact, Unknown))
 
 
@@ -88,7 +99,7 @@ def unserved(source: str, shape: SourceShape | None, asked: Asked) -> Fact[tuple
             f"what source {source} reads is recorded by a run only",
             f"start its program by `{mention('run')}`, or have it recorded by slackwater.watch",
         )
-    return tried(
+    return tried_in_time(
         lambda: tuple(kind.live().unserved(shape, asked)), f"source {source} cannot be asked for its positions"
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slackwater.core.checkpoint import SourceLine
@@ -11,6 +12,9 @@ from slackwater.core.facts import ChangedFile, Fact, ReadOutput, Unknown
 from slackwater.core.marks import NONE_YET
 from slackwater.core.program import SourceShape
 from slackwater.facts.attempt import tried
+from slackwater.formats.compactible import parse_file_source_log
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import SIZES, SOURCES
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.sinks.common.contract import ListsFiles
 from slackwater.sinks.common.registry import identity_at, open_output
@@ -20,6 +24,8 @@ from slackwater.storage.open import local_file_of
 
 _MOST_FILES = 500
 """Of so many files the time is looked up: a few milliseconds on a local disk. On a remote store each is a request."""
+_MOST_ENTRIES = 10
+"""Of so many entries a start reads the files: Spark compacts after as many."""
 _DAY_MS = 24 * 60 * 60 * 1000
 _MAX_AGE_MS = 7 * _DAY_MS
 """The default of ``maxFileAge``."""
@@ -38,14 +44,30 @@ def missing_files(line: SourceLine, start: str | None, end: str | None) -> Fact[
     return tried(lambda: _gone(paths), f"the files of source {line.name} cannot be looked up")
 
 
-def changed_files(line: SourceLine) -> Fact[tuple[ChangedFile, ...]]:
-    """Of the newest listed files on local disks those that were written after they had been listed."""
-    found = (replaced_file(file, None, StoreAvailability()) for file in _newest_local(line))
+def changed_files(files: Sequence[SourceFile], sizes: Mapping[str, int]) -> tuple[ChangedFile, ...]:
+    """Of the newest of these on local disks those that were written after they had been listed, or have other bytes.
+
+    ``sizes`` has the bytes by path, as far as they are recorded.
+    """
+    found = (replaced_file(file, sizes.get(file.path), StoreAvailability()) for file in _newest_local(files))
     return tuple(
-        ChangedFile(one.path, one.read_ms, one.found_ms)
+        ChangedFile(one.path, one.read_ms, one.found_ms, one.read_bytes, one.found_bytes)
         for one in found
-        if one is not None and one.found_ms > one.read_ms
+        if one is not None and (one.found_ms > one.read_ms or one.read_bytes != one.found_bytes)
     )
+
+
+def newest_files(ledger: Ledger, stream: str, log: str, last: int) -> Sequence[SourceFile]:
+    """The files that the newest recorded entries, up to ``last``, of the own log of a source list."""
+    lines = ledger.lines(stream, SOURCES + log, max(last - _MOST_ENTRIES, NONE_YET) + 1, last)
+    return [file for text in lines.values() for file in parse_file_source_log(text.encode("utf-8", "surrogateescape"))]
+
+
+def recorded_sizes(ledger: Ledger, stream: str, log: str, files: Sequence[SourceFile]) -> dict[str, int]:
+    """The bytes that the newest of these files had when they were read, as far as they are recorded."""
+    entries = [file.log_offset for file in files[-_MOST_FILES:]]
+    lines = ledger.lines(stream, SIZES + log, min(entries), max(entries)) if entries else {}
+    return {path: size for line in lines.values() for path, size in json.loads(line).items()}
 
 
 def removed_files(line: SourceLine, end: str | None) -> Fact[tuple[str, ...]]:
@@ -56,7 +78,7 @@ def removed_files(line: SourceLine, end: str | None) -> Fact[tuple[str, ...]]:
     last = kind_of(end, {}).cut_entry(end)
     if last is None:
         return ()
-    paths = [Path(local_file_of(file.path) or "") for file in _newest_local(line) if file.log_offset <= last]
+    paths = [Path(local_file_of(file.path) or "") for file in _newest_local(_files(line)) if file.log_offset <= last]
     return tried(lambda: _not_in_their_folder(paths), f"the files of source {line.name} cannot be looked up")
 
 
@@ -76,7 +98,7 @@ def _is_there(path: Path) -> bool:
 
 def read_outputs(line: SourceLine) -> Fact[tuple[ReadOutput, ...]]:
     """The outputs of Spark's file sink that have the newest listed files on local disks."""
-    folders = {_without_partitions(Path(local_file_of(file.path) or "").parent) for file in _newest_local(line)}
+    folders = {_without_partitions(Path(local_file_of(file.path) or "").parent) for file in _newest_local(_files(line))}
     return tried(
         lambda: tuple(found for folder in sorted(folders) if (found := _output_at(folder)) is not None),
         f"the folders of source {line.name} cannot be read",
@@ -100,20 +122,23 @@ def _output_at(folder: Path) -> ReadOutput | None:
 
 def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str, ...]]:
     """Unlisted files next to listed ones on local disks, with the same suffix, that the source takes for too old."""
-    files = line.log.entries if line.log is not None else ()
+    files = _files(line)
     if not files or (shape is not None and _AGE_OPTIONS & shape.options.keys()):
         return ()
     # ``FileStreamSource`` counts the age from the newest time in its log, and not from the present.
     limit_ms = max(file.timestamp_ms for file in files) - _MAX_AGE_MS
     listed = {local_file_of(file.path) for file in files}
     return tried(
-        lambda: tuple(sorted(_unlisted_before(limit_ms, _newest_local(line), listed))),
+        lambda: tuple(sorted(_unlisted_before(limit_ms, _newest_local(files), listed))),
         f"the folders of source {line.name} cannot be listed",
     )
 
 
-def _newest_local(line: SourceLine) -> Sequence[SourceFile]:
-    files = line.log.entries if line.log is not None else ()
+def _files(line: SourceLine) -> Sequence[SourceFile]:
+    return line.log.entries if line.log is not None else ()
+
+
+def _newest_local(files: Sequence[SourceFile]) -> Sequence[SourceFile]:
     return [file for file in files[-_MOST_FILES:] if local_file_of(file.path) is not None]
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from slackwater.core.commands import command, with_pipeline
 from slackwater.core.errors import LeaseHeld, NotFound, Refused, SlackwaterError, StreamFailed
 from slackwater.core.escaping import one_line
-from slackwater.core.finding import Finding
+from slackwater.core.finding import Finding, Severity
 from slackwater.core.marks import Marks
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.sink import Owner, sink_text
 from slackwater.core.snapshot import Snapshot
-from slackwater.diagnose.doctor import start_stops
+from slackwater.diagnose.doctor import start_findings
 from slackwater.diagnose.number_line import RULES, findings_about, stops, warnings
 from slackwater.diagnose.refusal import refusal
 from slackwater.facts.collect import facts_of_start
@@ -123,7 +123,8 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool =
         for finding in stops(snapshot):
             raise refusal(_with_file(finding, stream, ledger), stream.name)
         sources = asked_sources(ledger, snapshot, opened)
-        for one in start_stops(facts_of_start(ledger, snapshot, opened, sources)):
+        at_start = list(start_findings(facts_of_start(ledger, snapshot, opened, sources)))
+        for one in (found for found in at_start if found.finding.severity is Severity.STOP):
             raise refusal(_with_file(one.finding, stream, ledger), stream.name, one.at_stake)
         output = open_output(stream.sink)
         copier = LogCopier(ledger, stream.full_name, generation.number, open_read_store(generation.location), output)
@@ -140,7 +141,8 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool =
         # Recorded before the query starts: the sink will skip a batch that it has and that is not committed.
         # Of several outputs the newest: what one of them has keeps its recorded range.
         ledger.record_sink_mark(stream.full_name, max(snapshot.shown), marks.committed)
-    read_first = (*(finding.text for finding in warnings(snapshot)), *not_compared(sources))
+    found = (*warnings(snapshot), *(one.finding for one in at_start))
+    read_first = (*(finding.text for finding in found), *not_compared(sources))
     return ReadyToStart(copier, marks.committed, marks.planned, snapshot.completed_batch, read_first)
 
 

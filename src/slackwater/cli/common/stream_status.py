@@ -125,7 +125,8 @@ def _compared(
         # A running query moves its positions meanwhile; and a start is refused for the other stop first.
         return found, ()
     sources = served.asked_sources(ledger, snapshot, opened)
-    if any(source.unserved and not isinstance(source.unserved, Unknown) for source in sources):
+    known = (fact for source in sources for fact in (source.unserved, source.changed_files))
+    if any(fact and not isinstance(fact, Unknown) for fact in known):
         # All checks are loaded with it, which takes longer than the rest of the status.
         doctor: Any = import_module("slackwater.diagnose.doctor")
         found = doctor.found_at_start(facts_of_start(ledger, snapshot, opened, sources))

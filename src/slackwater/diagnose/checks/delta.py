@@ -60,7 +60,7 @@ def log_cleaned(facts: Facts) -> Iterator[Lacking]:
     advice="restore the old table; otherwise the new one is processed whole, and replaces the output: if it has new "
     "rows only, add --output keep to the reset",
     needs=("positions",),
-    refuses_start=True,
+    at_start=True,
 )
 def table_replaced(facts: Facts) -> Iterator[Lacking]:
     """The source table was created again.

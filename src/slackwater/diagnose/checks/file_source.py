@@ -13,7 +13,7 @@ from slackwater.diagnose.checks.common.check import Check
 
 
 class Changed(NamedTuple):
-    """A source, the first changed file, how many there are, the recorded time, and the time that it has now."""
+    """A source, the first changed file, how many there are, and what was recorded of it and is found now."""
 
     source: str
     file: str
@@ -39,11 +39,13 @@ class Changed(NamedTuple):
     found="one last written at {it.now}",
     at_stake="the new rows of {it.counted}",
     advice="write the new rows to files with new names; the next batch reads them",
+    at_start=True,
 )
 def file_changed(facts: Facts) -> Iterator[Changed]:
     """A source file was changed after it had been read, or planned.
 
-    What it finds: files that the log of a source lists have another modification time than the log recorded.
+    What it finds: files that the log of a source lists were written after the time that the log has of them, or have
+    another size than they had when they were read. A start compares those of the newest ten entries, and says it.
     Why it matters: Spark knows a file by its path only. What is added to a file that was read is never read; a planned
     batch reads the new content, which may differ from what an interrupted attempt has written.
     How to confirm: compare the times that the finding names; `slackwater inspect STREAM` shows the newest entry of the
@@ -59,7 +61,11 @@ def file_changed(facts: Facts) -> Iterator[Changed]:
         if isinstance(changed, Unknown) or not changed:
             continue
         first = changed[0]
-        yield Changed(source.name, first.path, len(changed), utc_text(first.read_ms), utc_text(first.found_ms))
+        sizes = ("", "")
+        if first.read_bytes != first.found_bytes:
+            sizes = (f", {first.read_bytes} bytes", f", {first.found_bytes} bytes")
+        recorded, now = utc_text(first.read_ms) + sizes[0], utc_text(first.found_ms) + sizes[1]
+        yield Changed(source.name, first.path, len(changed), recorded, now)
 
 
 class TooOld(NamedTuple):

@@ -142,7 +142,7 @@ class Behind(NamedTuple):
     advice="{it.ways}",
     needs=("positions",),
     also=("KAFKA-14",),
-    refuses_start=True,
+    at_start=True,
 )
 def behind_position(facts: Facts) -> Iterator[Behind]:
     """A partition ends before the position of the stream.
@@ -179,7 +179,7 @@ def behind_position(facts: Facts) -> Iterator[Behind]:
     found="{it.found}",
     next=lambda facts, _: reset_command(facts.snapshot, "--output", "keep", start="shift:0"),
     needs=("positions",),
-    refuses_start=True,
+    at_start=True,
 )
 def log_cut(facts: Facts) -> Iterator[Lacking]:
     """The log of a topic was cut at its end.
@@ -318,7 +318,7 @@ def records_expired(facts: Facts) -> Iterator[Expired]:
     next=lambda facts, _: reset_command(facts.snapshot, "--output", "keep"),
     needs=("positions",),
     also=("KAFKA-02",),
-    refuses_start=True,
+    at_start=True,
 )
 def topic_recreated(facts: Facts) -> Iterator[Lacking]:
     """A topic was created again.

@@ -174,7 +174,7 @@ class Skipped(NamedTuple):
     advice="do not start the query before the output was compared with {it.named}: if it has their rows, a start is "
     "safe; if not, process their ranges, which the entries of offsets/ bound, in a batch job first",
     explains=("sink-behind",),
-    refuses_start=True,
+    at_start=True,
 )
 def commits_missing(facts: Facts) -> Iterator[Skipped]:
     """More than one planned batch is not committed: a start runs only the newest of them.

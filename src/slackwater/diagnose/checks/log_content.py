@@ -147,7 +147,7 @@ def _difference(batch: int, recorded: OffsetEntry, now: OffsetEntry) -> Edited |
     "the checksum .{it.batch}.crc next to it, where there is one",
     needs=("history",),
     next=rebuild,
-    refuses_start=True,
+    at_start=True,
 )
 def offsets_entry_edited(facts: Facts) -> Iterator[Edited]:
     """An entry of offsets/ differs from what Spark wrote there.

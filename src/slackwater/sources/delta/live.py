@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.facts import Unserved
@@ -67,10 +66,11 @@ class DeltaLive(LiveSource):
                 where=location,
                 hint="compare the table's id and its oldest version in the catalog",
             )
-        names = [entry.name for entry in open_read_store(location).list(_LOG)]
+        log = open_read_store(f"{location}/{_LOG}")
+        names = [entry.name for entry in log.list()]
         versions = sorted(int(match[1]) for name in names if (match := _COMMIT.fullmatch(name)))
         read, oldest = str(value["reservoirId"]), value["reservoirVersion"]
-        table = _table_id(location) if names else None
+        table = import_module("slackwater.sources.delta.table").table_id(log, names) if names else None
         if table != read:
             found = f"table {table}" if names else "no Delta table"
             return (Unserved("table-replaced", location, f"table {read}", found),)
@@ -88,16 +88,6 @@ def _newest(source: SparkSource) -> tuple[str, int]:
     table = source.jvm.io.delta.tables.DeltaTable.forPath(path)
     detail, newest = table.detail().first(), table.history(1).first()
     return str(detail.getAs("id")), int(newest.getAs("version"))
-
-
-def _table_id(location: str) -> str:
-    if find_spec("deltalake") is None:
-        raise EnvironmentMissing(
-            "extra-missing", "Reading a Delta table needs deltalake", where=location,
-            hint="pip install deltalake",
-        )  # fmt: skip
-    found: str = import_module("slackwater.sources.delta.table").table_id(location)
-    return found
 
 
 LIVE = DeltaLive(DELTA)

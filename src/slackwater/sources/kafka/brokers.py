@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.sources.kafka import Partition
 
-ANSWER_S_MAX = 2.0
-"""For all questions about one source together."""
+ANSWER_S_MAX = 1.8
+"""For all questions about one source together: less than a start waits, so that the brokers' own reason is shown."""
 SILENT_S = 5.0
 """For so long brokers that did not answer are not asked again: other sources would wait for them, too."""
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"

@@ -55,8 +55,8 @@ class Check:
     the facts as ``facts``. ``next`` is the command to type, built in ``core/commands``. ``needs`` are the facts without
     which nothing can be said. ``also`` are further codes of the catalogue that it finds, and ``explains`` the codes of
     the number line's findings that it says more exactly. ``damage`` gives the paths of the checkpoint's damage that a
-    case is: where all damage is said so, ``checkpoint-damaged`` is left out. ``refuses_start``: a run is refused for
-    it; ``find`` then needs nothing that ``facts_of_start`` does not gather.
+    case is: where all damage is said so, ``checkpoint-damaged`` is left out. ``at_start``: a start looks for
+    it, and is refused if it is a stop; ``find`` then needs nothing that ``facts_of_start`` does not gather.
     """
 
     code: str
@@ -75,7 +75,7 @@ class Check:
     also: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
     damage: Callable[[Any], Iterable[str]] | None = None
-    refuses_start: bool = False
+    at_start: bool = False
     find: Callable[[Facts], Iterator[Any]] = lambda _: iter(())
 
     def __call__(self, find: Callable[[Facts], Iterator[Any]]) -> Check:
