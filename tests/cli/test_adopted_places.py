@@ -43,6 +43,22 @@ def test_a_checkpoint_that_was_moved_is_the_same_stream_and_a_copy_is_not(
     assert after == {"generations": [(1, str(moved), QUERY_ID)], "logs": before}
 
 
+def test_status_shows_where_a_checkpoint_may_have_been_moved(slackwater: Slackwater, project: AdoptedProject) -> None:
+    assert slackwater(*adopting(project)).code == 0
+    moved = project.path.with_name("moved")
+    project.path.rename(moved)
+
+    lost = slackwater("status", *HOME, "--format", "json").document["streams"][0]
+    shown = " ".join(slackwater("status", *HOME).out.split())
+
+    assert (lost["verdict"]["code"], lost["moved_to"]) == ("checkpoint-lost", "<folder>/state/moved")
+    assert "if it was moved: slackwater adopt <folder>/state/moved" in shown
+    assert slackwater("adopt", str(moved), *HOME).code == 0
+    found = slackwater("status", *HOME, "--format", "json").document["streams"][0]
+    assert (found["checkpoint"], found["moved_to"]) == ("<folder>/state/moved", None)
+    assert found["verdict"]["code"] != "checkpoint-lost"
+
+
 def test_one_checkpoint_that_is_adopted_at_once_under_many_names_is_one_stream(project: AdoptedProject) -> None:
     with Ledger.open(project.folder / "home.db", create=True) as ledger:
 

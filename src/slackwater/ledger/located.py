@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from slackwater.core.commands import command
 from slackwater.core.errors import FormatError, NotFound, Refused
@@ -15,8 +16,10 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import METADATA
 from slackwater.ledger.workspace import open_workspace
 from slackwater.storage.local import exists
-from slackwater.storage.open import is_uri, open_read_store, resolved
+from slackwater.storage.open import is_uri, local_path_of, open_read_store, resolved
 from slackwater.storage.protocols import ReadStore
+
+_MOST_BESIDE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,24 @@ def stream_moved_to(ledger: Ledger, location: str) -> StreamRecord | None:
         if stream.is_watched and current.query_id == query_id and ledger.open_operation(stream.full_name) is None:
             return None if open_read_store(current.location).exists("") else stream
     return None
+
+
+def moved_beside(ledger: Ledger, stream: StreamRecord) -> str | None:
+    """Where the checkpoint of a watched stream may have been moved: the only folder beside its place with its query.
+
+    ``None`` where it is at its place. It may be a backup too, so that only a start with this location records it.
+    """
+    current = ledger.generation(stream.full_name, stream.current_generation)
+    recorded = local_path_of(current.location)
+    if not stream.is_watched or recorded is None or current.query_id is None or exists(recorded):
+        return None
+    if ledger.open_operation(stream.full_name) is not None:
+        return None
+    parent = Path(recorded).parent
+    names = [one.name for one in open_read_store(str(parent)).list() if one.is_dir and not one.name.startswith(".")]
+    beside = [str(parent / name) for name in names[:_MOST_BESIDE]]
+    found = [place for place in beside if _query_id(open_read_store(place)) == current.query_id]
+    return found[0] if len(found) == 1 else None
 
 
 def record_move(ledger: Ledger, stream: StreamRecord, location: str) -> None:

@@ -24,6 +24,7 @@ from slackwater.facts.collect import facts_of_start
 from slackwater.ledger.home.identity import Place, place_of
 from slackwater.ledger.lease.view import LeaseView, end_of, view_of
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.located import moved_beside
 from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
 from slackwater.ledger.workspace import Workspace
 
@@ -38,7 +39,7 @@ class StreamStatus:
     ``lag`` is what the sources hold beyond that batch, ``watermark_ms``
     that of the next batch. ``late_rows`` are those that the newest batches of the generation in use have dropped.
     ``findings`` are what the number line finds, and before it what sources no longer have; the most urgent first, never
-    empty. ``not_compared`` says which sources did not answer.
+    empty. ``not_compared`` says which sources did not answer, ``moved_to`` where a lost checkpoint may be.
     """
 
     snapshot: Snapshot
@@ -49,6 +50,7 @@ class StreamStatus:
     lease: LeaseView
     run_end: str | None
     not_compared: tuple[str, ...] = ()
+    moved_to: str | None = None
     late_rows: int = 0
 
     @property
@@ -110,6 +112,7 @@ def stream_status(
         lease=lease,
         run_end=end_of(snapshot.last_run, lease) if snapshot.last_run else None,
         not_compared=not_compared,
+        moved_to=moved_beside(ledger, stream),
         late_rows=ledger.late_rows(
             stream.full_name, stream.current_generation, max(snapshot.marks.planned - NEWEST_BATCHES, 0)
         ),

@@ -135,6 +135,7 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "delivery": _delivery(status),
         "generation": stream.current_generation,
         "checkpoint": status.snapshot.generation.location,
+        "moved_to": status.moved_to,
         "marks": marks_document(marks, "written", "pending_no_data"),
         "outputs": [asdict(output) for output in status.snapshot.output.members],
         "sink_error": _unreadable(status),
@@ -262,6 +263,10 @@ def _block(status: StreamStatus) -> list[Text]:
         _line("last run", _run_text(status)),
     ]
     lines += [_line("sources", text) for text in status.not_compared]
+    if status.moved_to is not None:
+        lines.append(
+            _line("moved", f"{status.moved_to} has this query; if it was moved: {command('adopt', status.moved_to)}")
+        )
     lines += [_line("also", finding.text) for finding in status.findings[1:]]
     lines += [_line("found", text) for text in _details(first)]
     if status.operation is not None:
