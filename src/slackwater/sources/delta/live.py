@@ -1,14 +1,17 @@
 """Asks a Delta table where it begins and ends, whether it is the one that was read, and what its log still has.
 
 Positions of a query are asked through its session: it reaches what the query reaches. Whether a table still has the
-next version is read without a JVM.
+next version is read without a JVM, and without a library: that would load the list of all its files.
 """
 
 from __future__ import annotations
 
+import io
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
+from typing import Any
 
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.facts import Unserved
@@ -20,8 +23,12 @@ from slackwater.sources.common.source import LiveSource
 from slackwater.sources.common.targets import BY_BATCH, ENDS, unsupported
 from slackwater.sources.delta import SOURCE as DELTA
 from slackwater.storage.open import is_uri, open_read_store
+from slackwater.storage.protocols import ReadStore
 
 _LOG = "_delta_log"
+_ENTRY = re.compile(r"(\d{20})\.(?:json|(checkpoint)\..*(?:parquet|json))")
+"""A commit, or a part of a checkpoint of the log (Delta Lake's PROTOCOL.md, "Delta Log Entries")."""
+_ACTION = b'{"metaData"'
 _COMMIT = re.compile(r"(\d{20})\.json")
 
 
@@ -70,7 +77,7 @@ class DeltaLive(LiveSource):
         names = [entry.name for entry in log.list()]
         versions = sorted(int(match[1]) for name in names if (match := _COMMIT.fullmatch(name)))
         read, oldest = str(value["reservoirId"]), value["reservoirVersion"]
-        table = import_module("slackwater.sources.delta.table").table_id(log, names) if names else None
+        table = _table_id(log, names) if names else None
         if table != read:
             found = f"table {table}" if names else "no Delta table"
             return (Unserved("table-replaced", location, f"table {read}", found),)
@@ -88,6 +95,42 @@ def _newest(source: SparkSource) -> tuple[str, int]:
     table = source.jvm.io.delta.tables.DeltaTable.forPath(path)
     detail, newest = table.detail().first(), table.history(1).first()
     return str(detail.getAs("id")), int(newest.getAs("version"))
+
+
+def _table_id(store: ReadStore, names: Iterable[str]) -> str:
+    """The id in the newest metadata; ``names`` are the files of the log, whose folder ``store`` is.
+
+    Raises EnvironmentMissing (``store-unreachable``).
+    """
+    entries = [(match[1], match[2] or "", name) for name in names if (match := _ENTRY.fullmatch(name))]
+    checkpoint = max((version for version, kind, _ in entries if kind), default="")
+    # After all commits that it does not have: each part of the newest checkpoint, one of which has the metadata.
+    read = [one for one in entries if (one[0] == checkpoint if one[1] else one[0] > checkpoint)]
+    try:
+        for _, _, name in sorted(read, reverse=True):
+            for action in reversed(_metadata(store, name)):
+                return str(action["id"])
+    except (ValueError, LookupError, TypeError, RuntimeError) as error:
+        raise _unreadable(store, str(error)) from error
+    raise _unreadable(store, "its log has no metadata")
+
+
+def _metadata(store: ReadStore, name: str) -> Sequence[Any]:
+    if not name.endswith(".parquet"):
+        return [json.loads(line)["metaData"] for line in store.read(name).splitlines() if line.startswith(_ACTION)]
+    parquet = import_module("pyarrow.parquet")
+    with parquet.ParquetFile(store.local_path(name) or io.BytesIO(store.read(name))) as file:
+        rows = file.read(columns=["metaData.id"])
+    return [row for row in rows["metaData"].to_pylist() if row is not None and row["id"] is not None]
+
+
+def _unreadable(store: ReadStore, reason: str) -> EnvironmentMissing:
+    return EnvironmentMissing(
+        "store-unreachable",
+        f"The Delta table cannot be read: {reason}",
+        where=store.location,
+        hint="read it with Spark to see whether it is damaged",
+    )
 
 
 LIVE = DeltaLive(DELTA)
