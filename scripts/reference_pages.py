@@ -44,9 +44,9 @@ What `slackwater check`, `slackwater run` and `slackwater doctor --pipeline` rep
 by the code of the change. `slackwater explain CODE` prints the same text. The effect is the gravest that the change can
 have: *not-restorable*: not even a rebuild makes the output right; *needs-rebuild*: the kept state means something else
 to the new code; *changes-rows*: Spark's guide allows it, and rows in the kept state come from the old code;
-*compatible*: the stream starts. Accepted: Spark can run the query on the kept state, at least in some cases, and
-`slackwater run FILE --accept CODE` starts it. [recovery.md](recovery.md) has what Spark does after each change, and
-which rows tests have compared. This page is made from the source; a test compares them. To update it:
+*compatible*: the stream starts; *same*: a note. Accepted: Spark can run the query on the kept state, at least in some
+cases, and `slackwater run FILE --accept CODE` starts it. [recovery.md](recovery.md) has what Spark does after each
+change, and which rows tests have compared. This page is made from the source; a test compares them. To update it:
 `python -m scripts.reference_pages changes > docs/reference/changes.md`.
 
 | change | effect | goal | accepted | meaning |

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from slackwater.cli.common.checked import CheckedPipeline, CheckedStream
 from slackwater.cli.verbs.check.compare import check_document, check_page
 from slackwater.core.stream_verdict import StreamVerdict
+from slackwater.core.verdict import Change, Effect, Verdict
 
 UNREADABLE = CheckedStream("clicks/per_page", StreamVerdict("clicks/per_page", 6, "unreadable"))
 NEW = CheckedStream("clicks/views", StreamVerdict("clicks/views", -1, "nothing"))
@@ -27,6 +30,15 @@ def test_the_effect_of_all_is_that_of_the_streams_that_were_compared() -> None:
 
     assert check_document(checked)["effect"] == "same"
     assert "nothing: no batch was run yet" in str(check_page(checked).renderables[-1])
+
+
+def test_what_cannot_be_compared_is_a_note_and_no_change() -> None:
+    note = Change("function-not-repeatable", Effect.SAME, "function clean depends on chance", said=True)
+    stream = replace(NEW, verdict=StreamVerdict("clicks/views", -1, "nothing", Verdict((note,))))
+
+    page = [str(line) for line in check_page(CheckedPipeline("clicks.py", (stream,))).renderables]
+
+    assert page[-1] == "  note      function-not-repeatable (same): function clean depends on chance"
 
 
 def test_what_no_run_has_recorded_is_not_called_the_same_without_a_word() -> None:

@@ -14,13 +14,19 @@ import pytest
 
 from slackwater.cli.main import make_parser
 from slackwater.core.verdict import Effect
-from slackwater.diagnose import checkpoint_changes, environment_changes, operator_changes, program_changes
+from slackwater.diagnose import (
+    checkpoint_changes,
+    environment_changes,
+    function_changes,
+    operator_changes,
+    program_changes,
+)
 from slackwater.diagnose.checks.common.change import ChangeText
 from slackwater.diagnose.checks.common.rule import HEADINGS
 from slackwater.diagnose.doctor import change_texts
 
-MODULES = (checkpoint_changes, environment_changes, operator_changes, program_changes)
-CODE = re.compile(r"[a-z]+(-[a-z]+)*-(changed|added|removed|swapped|reordered|ignored)")
+MODULES = (checkpoint_changes, environment_changes, function_changes, operator_changes, program_changes)
+CODE = re.compile(r"[a-z]+(-[a-z]+)*-(changed|added|removed|swapped|reordered|ignored|repeatable)")
 COMMAND = re.compile(r"`(slackwater [^`]+)`")
 EDITS = Path(__file__).parents[1] / "verdict" / "edits.toml"
 EACH = pytest.mark.parametrize("text", change_texts(), ids=lambda text: text.code)

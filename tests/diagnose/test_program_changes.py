@@ -102,6 +102,16 @@ def test_a_function_with_other_code_has_other_variables() -> None:
     assert changes(kept, now)[0].text.startswith("function clean has changed; rows")
 
 
+def test_what_cannot_be_compared_is_said_once_of_each_function() -> None:
+    now = replace(PROGRAM, outside={"clean": ("chance", "the clock"), "known": ("files",)})
+    (note,) = changes(replace(PROGRAM, outside={"clean": ("chance",), "known": ("files",)}), now)
+    assert (note.code, note.effect, note.said) == ("function-not-repeatable", Effect.SAME, True)
+    assert note.text.startswith("function clean depends on the clock: ")
+    assert [one.place for one in changes(PROGRAM, now)] == ["function clean", "function known"]
+    assert changes(now, now) == changes(now, PROGRAM) == ()
+    assert Program.from_json(json.loads(json.dumps(now.as_json()))) == now
+
+
 KEPT = {"TZ": "Asia/Tokyo", "FACTOR": "d1", "UNSET": "", "spark.executorEnv.RATE": "d3"}
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
+from tests.runtime import data_source_ways
+
 RATE = 'int(os.environ["RATE"])'
 HEAD = """import os
 import logging
@@ -83,6 +85,13 @@ WAYS: dict[str, tuple[str, str]] = {
             "def column(spark): return F.udf(outer(RATE)(1), 'long')('value')"
         ),
         "k",
+    ),
+    "file of the project": (
+        (
+            "FILE = Path(__file__).with_name('rate.txt')\nFILE.write_text(str(RATE))\n"
+            "def scaled(x): return x * int(FILE.read_text())\ndef column(spark): return F.udf(scaled, 'long')('value')"
+        ),
+        "file rate.txt",
     ),
     "default": ("def scaled(x, k=RATE): return x * k\ndef column(spark): return F.udf(scaled, 'long')('value')", "k"),
     "default of a keyword": (
@@ -327,6 +336,7 @@ WAYS: dict[str, tuple[str, str]] = {
 }
 if not version("pyspark").startswith("3."):
     WAYS |= {
+        **data_source_ways.WAYS,
         "processor of states": (
             "from pyspark.sql.streaming import StatefulProcessor\n"
             "class Kept(StatefulProcessor):\n    def __init__(self, k): self.k = k\n    def init(self, handle): ...\n"
@@ -449,6 +459,9 @@ HARMLESS: dict[str, tuple[str, str]] = {
             "    return F.udf(scaled, 'long')('value')"
         ),
     ),
+    "time that a function asks for": _twice(
+        "def scaled(x): return x * time.time()\ndef column(spark): return F.udf(scaled, 'double')('value')"
+    ),
     "time of the start": _twice(_closure("time.time()")),
     "time of the start as text": _twice(_closure("f'run {time.time()}'")),
     "time of the import": _twice(
@@ -510,6 +523,9 @@ HARMLESS: dict[str, tuple[str, str]] = {
         "    return F.udf(one, 'long')('value')"
     ),
 }
+
+if not version("pyspark").startswith("3."):
+    HARMLESS |= data_source_ways.HARMLESS
 
 UNCOMPARED: dict[str, str] = {
     # With another value.

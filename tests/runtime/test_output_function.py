@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,7 +14,9 @@ from slackwater import sinks
 from slackwater.core.program import InputShape, Program
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import changes
-from slackwater.runtime.output_function import with_output_function
+from slackwater.runtime.code_reach import Reach
+from slackwater.runtime.output_function import with_output_functions
+from slackwater.sinks.common.contract import Sink
 
 PROGRAM = Program(rows=(InputShape("source 0"),), functions={"clean": "d1"})
 
@@ -43,9 +45,12 @@ class Rows:
         row.update(rate=self.rate)
 
 
+def _with(sink: Sink) -> Program:
+    return with_output_functions(PROGRAM, sink, Reach("", {}), cast("Any", None))
+
+
 def _program(function: Any) -> Program:
-    sink = sinks.foreach(function) if isinstance(function, Rows) else sinks.foreach_batch(function)
-    return with_output_function(PROGRAM, sink)
+    return _with(sinks.foreach(function) if isinstance(function, Rows) else sinks.foreach_batch(function))
 
 
 @pytest.mark.parametrize(
@@ -84,4 +89,20 @@ def test_a_program_of_an_earlier_version_has_no_such_function() -> None:
 
 
 def test_other_sinks_have_none() -> None:
-    assert with_output_function(PROGRAM, sinks.console()) is PROGRAM
+    assert _with(sinks.console()) is PROGRAM
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_each_function_of_several_outputs_is_compared(place: int) -> None:
+    def program(*rates: int) -> Program:
+        functions = [_writer(rate) for rate in rates]
+        return _with(sinks.all_of(*(sinks.foreach_batch(one, name=f"to {one}") for one in functions)))
+
+    rates = [2, 2]
+    rates[place] = 3
+    (change,) = changes(program(2, 2), program(*rates))
+    assert (change.code, change.text) == (
+        "output-changed",
+        "function write has changed: it has another value of rate",
+    )
+    assert changes(program(2, 3), program(2, 3)) == ()

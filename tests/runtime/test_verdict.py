@@ -123,6 +123,22 @@ def test_a_start_says_that_a_longer_delay_brings_back_no_closed_window(project: 
     assert len(said) == 1
 
 
+def test_what_a_function_depends_on_is_said_once(project: Project, tmp_path: Path) -> None:
+    clock = replace(OLD, outside={"clean": ("the clock",)})
+    with project.open() as workspace:
+        first = judge(_built(project, clock), replace(_generation(workspace), location=str(tmp_path / "absent")))
+        adopted = judge(_built(project, clock), replace(_generation(workspace), programs=None))
+    assert [one.verdict.changes[-1].code for one in (first, adopted)] == ["function-not-repeatable"] * 2
+
+    said: list[str] = []
+    _start(project, clock, said=said)
+    _commit(project, 7)
+    _start(project, clock, said=said)
+    assert [text.partition(": what")[0] for text in said] == [
+        f"{STREAM}: function-not-repeatable: function clean depends on the clock"
+    ]
+
+
 def test_each_change_needs_its_own_acceptance(project: Project) -> None:
     both = replace(UPPER, operators=(replace(UPPER.operators[0], inputs=FILTERED.operators[0].inputs),))
     with pytest.raises(Refused) as caught:

@@ -192,7 +192,8 @@ class Program:
 
     ``rows`` is what follows the last stateful operator, or the whole of a stateless query. ``functions`` has the
     digest of each Python function that the plan names, ``code`` the digest of all that the stream's function reaches
-    (``None``: not known). ``values`` has digests of what each function takes with it, by the names of variables.
+    (``None``: not known). ``values`` has digests of what each function takes with it, by the names of variables, and
+    ``outside`` what else it depends on, which cannot be compared.
     ``settings`` are session settings that change what the same plan computes.
 
     ``environment`` is what the functions of operators get from their process: the name of its time zone, and of each
@@ -212,6 +213,7 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    outside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     code: str | None = None
     form: int = 1
     needs_form: int = 1
@@ -240,6 +242,7 @@ class Program:
             environment=dict(value.get("environment") or {}),
             versions=dict(value.get("versions") or {}),
             values={name: dict(one) for name, one in (value.get("values") or {}).items()},
+            outside={name: _texts(one) for name, one in (value.get("outside") or {}).items()},
             code=value.get("code"),
             form=int(value.get("form", 1)),
             needs_form=int(value.get("needs_form", 1)),

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from slackwater.core.program import Program
+from slackwater.core.verdict import Change, Effect
 
 _MOST_NAMED = 5
 
@@ -23,6 +24,24 @@ def changed_function(name: str, kept: Program, now: Program) -> str | None:
         more = f" and {len(values) - _MOST_NAMED} more" if len(values) > _MOST_NAMED else ""
         return f"function {name} has changed: it has another value of {', '.join(values[:_MOST_NAMED])}{more}"
     return f"function {name} has changed" if code_changed else None
+
+
+def not_repeatable(kept: Program | None, now: Program) -> tuple[Change, ...]:
+    """What functions depend on that cannot be compared, as notes, each once: ``kept`` has those that were said."""
+    known = kept.outside if kept is not None else {}
+    new = {name: sorted({*each} - {*known.get(name, ())}) for name, each in now.outside.items()}
+    return tuple(
+        Change(
+            "function-not-repeatable",
+            Effect.SAME,
+            f"function {name} depends on {' and '.join(each)}: what it gets from there is not compared, and a batch "
+            "that is run again may get other rows",
+            place=f"function {name}",
+            said=True,
+        )
+        for name, each in new.items()
+        if each
+    )
 
 
 def _other_values(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:

@@ -69,6 +69,8 @@ class Meanings:
         self.modules = modules
         self.cells: dict[Scope, Cells] = {}
         self.registered: dict[str, set[Scope]] = {}
+        self.written: dict[Piece, tuple[tuple[Token, ...], frozenset[str]]] = {}
+        """The text of each piece that was written, and the names that it uses: to write one takes time."""
 
     def of_function(self, file: str, name: str, line: int) -> list[Token] | None:
         """The definition of a function that was made in this line of a file; None for a library's."""

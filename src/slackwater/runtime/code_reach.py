@@ -4,7 +4,7 @@ Followed: functions, lambdas and classes of the project, closures, default argum
 ``functools.partial``, imports at the top of a module and inside a function, ``from x import *``, and ``getattr`` with a
 constant name; a module that is used in any other way counts as a whole. Plain values of a module's variables are
 compared as values, so that one read from the environment or from a data file counts, too. Not visible: what a function
-reads from a file or service while it runs, names that are computed, and the code of libraries.
+gets from a service while it runs, names that are computed, and the code of libraries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slackwater.runtime.code_meaning import Callers, Definition, Meanings, Piece
 from slackwater.runtime.code_scopes import FUNCTIONS, Modules, Scope, vars_of
 from slackwater.runtime.code_text import write
 from slackwater.runtime.code_values import value_text
-from slackwater.runtime.function_values import FunctionValues
+from slackwater.runtime.function_values import FunctionValues, Taken
 from slackwater.runtime.variables_read import variables_read
 
 
@@ -50,8 +50,8 @@ class Reach:
     functions: Mapping[str, str]
     uses: Callable[[Iterable[str]], Uses] = field(default=lambda _: Uses(), compare=False, repr=False)
     """What the functions with these names use."""
-    values: Callable[[object], Mapping[str, str]] = field(default=lambda _: {}, compare=False, repr=False)
-    """Digests of the values that a function of the query's plan takes with it, by the names of their variables."""
+    taken: Callable[[object], Taken] = field(default=lambda _: Taken(), compare=False, repr=False)
+    """What a function or class that Spark has pickled takes with it."""
 
 
 def reach_of(function: Callable[..., Any]) -> Reach:
@@ -134,7 +134,6 @@ class _Graph:
 
     def __init__(self, meanings: Meanings, root: list[Token]) -> None:
         self._meanings = meanings
-        self._texts: dict[Piece, tuple[Token, ...]] = {}
         self._reached = self._reachable(root)
         self._users: dict[Scope, list[Piece]] = {}
         for piece in self._reached:
@@ -218,9 +217,7 @@ class _Graph:
     def _text(self, piece: Piece, *, with_callers: bool = False) -> tuple[Token, ...]:
         if isinstance(piece, Callers):
             return self._callers(piece.scope) if with_callers else ()
-        if piece not in self._texts:
-            self._texts[piece] = write(piece, self._meanings)
-        return self._texts[piece]
+        return write(piece, self._meanings)
 
     def _callers(self, scope: Scope) -> tuple[Token, ...]:
         outer = scope.parent

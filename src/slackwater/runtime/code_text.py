@@ -51,6 +51,17 @@ KEPT_ANNOTATIONS = ("ClassVar", "InitVar", "KW_ONLY")
 
 def write(piece: Piece, meanings: Meanings) -> tuple[Token, ...]:
     """The text of a piece: strings, and the other pieces it refers to."""
+    return _written(piece, meanings)[0]
+
+
+def names_used(scope: Scope, meanings: Meanings) -> frozenset[str]:
+    """The names that a function uses, but not those that are only in log lines."""
+    return _written(Definition(scope), meanings)[1]
+
+
+def _written(piece: Piece, meanings: Meanings) -> tuple[tuple[Token, ...], frozenset[str]]:
+    if piece in meanings.written:
+        return meanings.written[piece]
     writer = _Writer(meanings)
     if isinstance(piece, Definition):
         writer.definition(piece.scope)
@@ -58,14 +69,8 @@ def write(piece: Piece, meanings: Meanings) -> tuple[Token, ...]:
         writer.variable(piece.scope, piece.name)
     elif isinstance(piece, Whole):
         writer.statements(piece.module.tree.body, piece.module.scope)
-    return tuple(writer.tokens)
-
-
-def names_used(scope: Scope, meanings: Meanings) -> frozenset[str]:
-    """The names that a function uses, but not those that are only in log lines."""
-    writer = _Writer(meanings)
-    writer.definition(scope)
-    return frozenset(writer.names)
+    meanings.written[piece] = (tuple(writer.tokens), frozenset(writer.names))
+    return meanings.written[piece]
 
 
 class _Writer:

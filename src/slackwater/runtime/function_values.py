@@ -7,6 +7,7 @@ too: a new password changes no rows.
 from __future__ import annotations
 
 import ast
+import os
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,10 +19,11 @@ from typing import Any
 from slackwater.core.masking import is_secret_name
 from slackwater.runtime.code_constants import DIFFERS_EACH_TIME, differs, is_changed
 from slackwater.runtime.code_meaning import Definition, Meanings, Token, Variable
+from slackwater.runtime.code_outside import FILES, files_read, kinds_of
 from slackwater.runtime.code_scopes import Module, Scope, vars_of
 from slackwater.runtime.code_text import names_used, write
 from slackwater.runtime.code_values import ATOMS, ValueWriter
-from slackwater.runtime.pickled import BROADCAST, NOT_READ, Made, Named, as_pickled
+from slackwater.runtime.pickled import BROADCAST, MOST_BYTES, NOT_READ, Made, Named, as_pickled
 
 Digest = Callable[[Iterable[Token]], str]
 Part = tuple[str, list[Token]]
@@ -46,6 +48,19 @@ _PLACE = "<folder of the project>"
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """What a function takes with it: the digest of each value by the name of its variable, and of each file of the
+    project that it reads.
+
+    ``outside`` is what else it depends on, which cannot be compared. ``code`` is the digest of a class alone.
+    """
+
+    values: Mapping[str, str] = field(default_factory=dict)
+    outside: frozenset[str] = frozenset()
+    code: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionValues:
     """Digests of the values of functions. ``folder`` is the project's, whose place does not matter."""
 
@@ -53,13 +68,26 @@ class FunctionValues:
     digest: Digest
     folder: Path
 
-    def of(self, function: object) -> Mapping[str, str]:
-        """The digest of each value by the name of its variable. Raises one of ``NOT_READ`` where one cannot be read."""
+    def of(self, function: object) -> Taken:
+        """What a function, or a class, takes with it. Raises one of ``NOT_READ`` where a value cannot be read."""
         found: dict[str, list[list[Token]]] = {}
-        for name, tokens in _Walk(self.meanings, str(self.folder)).all_parts(function):
-            if name:
-                found.setdefault(name, []).append([*tokens, ";"])
-        return {name: self.digest(_in_order(found[name]))[:_DIGEST_LENGTH] for name in sorted(found)}
+        walk = _Walk(self.meanings, str(self.folder))
+        for name, tokens in walk.all_parts(function):
+            found.setdefault(name, []).append([*tokens, ";"])
+        own = _in_order(found.pop("", []))
+        for file in walk.files:
+            found[f"file {os.path.relpath(file, self.folder)}"] = [[_content(file)]]
+        return Taken(
+            {name: self.digest(_in_order(found[name]))[:_DIGEST_LENGTH] for name in sorted(found)},
+            frozenset(walk.outside),
+            self.digest(own) if isinstance(function, type) else "",
+        )
+
+
+def _content(file: Path) -> str:
+    if file.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{file} is too large to be compared")
+    return sha256(file.read_bytes()).hexdigest()
 
 
 @dataclass(slots=True)
@@ -74,6 +102,8 @@ class _Walk:
     left: int = 100_000
     around: set[int] = field(default_factory=set)
     called: dict[object, tuple[str, Any]] = field(default_factory=dict)
+    outside: set[str] = field(default_factory=set)
+    files: set[Path] = field(default_factory=set)
 
     def all_parts(self, function: object) -> Iterator[Part]:
         """The values of a function, and of all that it calls."""
@@ -145,7 +175,15 @@ class _Walk:
         for each, value in vars(function).items():
             if each != "__wrapped__" and not is_secret_name(each):
                 yield from self.parts(each, value)
+        self._outside(function, scopes)
         yield from self._globals(function, scopes)
+
+    def _outside(self, function: types.FunctionType, scopes: list[Scope]) -> None:
+        for one in scopes:
+            self.outside |= kinds_of(write(Definition(one), self.meanings))
+            for files in files_read(one, self.meanings, dict(_given(function)), Path(self.folder)):
+                self.files |= files
+                self.outside |= set() if files else {FILES}
 
     def _scopes_of(self, code: types.CodeType) -> list[Scope]:
         module = self.meanings.modules.parsed(Path(code.co_filename))

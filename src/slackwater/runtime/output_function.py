@@ -1,16 +1,24 @@
-"""Adds to a program the function of the user's that writes its rows: of a batch, or of each row."""
+"""Adds to a program the functions of the user's that write its rows: of a batch, of each row, or of a data source."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import structlog
 
 from slackwater.core.program import Program
-from slackwater.runtime.code_reach import reach_of
+from slackwater.runtime.code_reach import Reach, reach_of
+from slackwater.runtime.function_values import Taken
 from slackwater.runtime.pickled import NOT_READ
+from slackwater.runtime.plan_functions import data_source, name_of, together
+from slackwater.sinks.common.registry import SINKS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from slackwater.sinks.common.contract import Sink
 
 log = structlog.get_logger(__name__)
 
@@ -24,23 +32,48 @@ class CallsFunction(Protocol):
         """The function, or the object with ``process``."""
 
 
-def with_output_function(program: Program, sink: object) -> Program:
-    """The program with the sink's function among those behind the last operator with state."""
-    function = sink.function if isinstance(sink, CallsFunction) else None
-    name = str(getattr(function, "__name__", type(function).__name__))
-    if function is None or name in program.functions or not program.rows:
-        return program
-    called: Callable[..., Any] = getattr(function, "process", cast("Callable[..., Any]", function))
-    try:
-        reach = reach_of(called)
-        values = {name: reach.values(function)}
-    except NOT_READ as error:
-        log.debug("the function of a sink cannot be compared", function=name, error=str(error))
+@runtime_checkable
+class Combines(Protocol):
+    """A sink that writes into several others."""
+
+    @property
+    def members(self) -> Sequence[Sink]:
+        """The others."""
+
+
+def with_output_functions(program: Program, sink: Sink, reach: Reach, spark: SparkSession) -> Program:
+    """The program with the functions of the sink, or of the sinks in it, among those behind the last operator."""
+    found: dict[str, list[tuple[str, Taken]]] = {}
+    for place, function in enumerate(_functions(sink, spark)):
+        name = name_of(function)
+        if name not in program.functions and program.rows:
+            try:
+                found.setdefault(name, []).append((str(place), _taken(function, reach)))
+            except NOT_READ as error:
+                log.debug("the function of a sink cannot be compared", function=name, error=str(error))
+    if not found:
         return program
     last = program.rows[0]
     return replace(
         program,
-        rows=(replace(last, functions=(*last.functions, name)), *program.rows[1:]),
-        functions={**program.functions, name: reach.code},
-        values={**program.values, **values},
+        rows=(replace(last, functions=(*last.functions, *found)), *program.rows[1:]),
+        functions={**program.functions, **{name: together(each).code for name, each in found.items()}},
+        values={**program.values, **{name: together(each).values for name, each in found.items()}},
     )
+
+
+def _functions(sink: Sink, spark: SparkSession) -> Iterator[object]:
+    if isinstance(sink, Combines):
+        yield from (each for member in sink.members for each in _functions(member, spark))
+    elif isinstance(sink, CallsFunction) and sink.function is not None:
+        yield sink.function
+    elif sink.kind not in SINKS.names() and (made := data_source(sink.kind, spark)) is not None:
+        yield made
+
+
+def _taken(function: object, reach: Reach) -> Taken:
+    if isinstance(function, type):
+        return reach.taken(function)
+    called: Callable[..., Any] = getattr(function, "process", cast("Callable[..., Any]", function))
+    own = reach_of(called)
+    return replace(own.taken(function), code=own.code)

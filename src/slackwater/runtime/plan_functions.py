@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from slackwater.formats.plan_json import PYTHON_FUNCTIONS, TreeNode, plan_in
+from slackwater.runtime.function_values import Taken
 from slackwater.runtime.logical_plan import elements, nodes_of
-from slackwater.runtime.pickled import BROADCAST, MOST_BYTES, NOT_READ, Made, broadcast_with, read_pickled
+from slackwater.runtime.pickled import BROADCAST, MOST_BYTES, NOT_READ, Made, Named, broadcast_with, read_pickled
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 log = structlog.get_logger(__name__)
 
@@ -76,14 +80,12 @@ class _Expressions:
                 yield from self._below(child, children.apply(place))
 
 
-def values_of_functions(
-    nodes: Nodes, jvm: Any, values: Callable[[object], Mapping[str, str]]
-) -> dict[str, dict[str, str]]:
-    """The digests of the values of each function by its name; none of a function that cannot be read.
+def taken_by_functions(nodes: Nodes, jvm: Any, taken: Callable[[object], Taken]) -> dict[str, Taken]:
+    """What each function takes with it by its name; nothing of a function that cannot be read.
 
     Functions that share a name, as lambdas do, share the digests: of what each is called with, and its own.
     """
-    found: dict[str, list[tuple[str, Mapping[str, str]]]] = {}
+    found: dict[str, list[tuple[str, Taken]]] = {}
     unread = set()
     try:
         calls = list(expressions_of(nodes, lambda one: one.name in PYTHON_FUNCTIONS, of_subqueries=True))
@@ -96,11 +98,25 @@ def values_of_functions(
             function = _command(expression.func(), jvm)
             processor = _processor(function)
             name = name if processor is None else processor.of.name
-            found.setdefault(name, []).append((str(expression.sql()), values(processor or function)))
+            found.setdefault(name, []).append((str(expression.sql()), taken(processor or function)))
         except NOT_READ as error:
             log.debug("the values of a function cannot be compared", function=name, error=str(error))
             unread.add(name)
-    return {name: _together(each) for name, each in found.items() if name not in unread}
+    return {name: together(each) for name, each in found.items() if name not in unread}
+
+
+def data_source(format_name: str, spark: SparkSession) -> Any:
+    """The class of a data source in Python, as it was pickled; ``None`` where the session has none of this name.
+
+    Raises one of ``NOT_READ``.
+    """
+    if str(spark.version).startswith("3."):
+        return None
+    session: Any = spark
+    known = session._jsparkSession.sessionState().dataSourceManager()
+    if not known.dataSourceExists(format_name):
+        return None
+    return _command(known.lookupDataSource(format_name).dataSourceCls(), session._jvm)
 
 
 def _processor(function: object) -> Made | None:
@@ -111,12 +127,24 @@ def _processor(function: object) -> Made | None:
     return processor if isinstance(processor, Made) else None
 
 
-def _together(calls: Iterable[tuple[str, Mapping[str, str]]]) -> dict[str, str]:
+def name_of(function: Any) -> str:
+    """The name by which a function or a class, as it was pickled or in this process, is compared."""
+    of = getattr(function, "of", None)
+    name = of.name if isinstance(of, Named) else getattr(function, "__name__", type(function).__name__)
+    return str(name).rpartition(".")[2]
+
+
+def together(calls: Sequence[tuple[str, Taken]]) -> Taken:
+    """What functions of one name take, each with what tells it from the others."""
     digests: dict[str, set[tuple[str, str]]] = {}
-    for call, values in calls:
-        for name, digest in values.items():
+    for call, taken in calls:
+        for name, digest in taken.values.items():
             digests.setdefault(name, set()).add((call, digest))
-    return {name: _one_digest(sorted(digests[name])) for name in sorted(digests)}
+    return Taken(
+        {name: _one_digest(sorted(digests[name])) for name in sorted(digests)},
+        frozenset[str]().union(*(taken.outside for _, taken in calls)),
+        _one_digest(sorted((call, taken.code) for call, taken in calls)),
+    )
 
 
 def _one_digest(digests: Sequence[tuple[str, str]]) -> str:

@@ -35,7 +35,10 @@ Side = Literal["", "left", "right"]
 
 @dataclass
 class Branch:
-    """Rows on their way through the plan. ``operator`` is the one they come from, ``-1`` for a source."""
+    """Rows on their way through the plan. ``operator`` is the one they come from, ``-1`` for a source.
+
+    ``functions`` are the classes in Python that read the source.
+    """
 
     base: str
     columns: dict[int, Value]
@@ -44,6 +47,7 @@ class Branch:
     steps: tuple[Value, ...] = ()
     filters: dict[str, Value] = field(default_factory=dict)
     watermarks: tuple[Watermark, ...] = ()
+    functions: frozenset[str] = frozenset()
 
     def with_columns(self, columns: dict[int, Value], *steps: Value) -> Branch:
         """The rows with other columns, or with further steps applied."""

@@ -37,11 +37,15 @@ UNCHANGED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What the JSON does not show of a leaf: how an expression of it is written, and whether it is a stream."""
+    """What the JSON does not show of a leaf: how an expression of it is written, and whether it is a stream.
+
+    ``functions`` are the classes in Python that read it.
+    """
 
     base: str
     prefix: str
     streaming: bool
+    functions: tuple[str, ...] = ()
 
 
 class Shapes:
@@ -106,7 +110,8 @@ class Shapes:
     def leaf(self, node: TreeNode) -> Branch:
         """A source, or a relation that is read as a batch."""
         known = self.leaves.get(self.places[id(node)], Leaf(f"relation {node.name}", "", streaming=False))
-        return Branch(known.base, dict(_columns(node.expressions("output"), known.prefix)), known.streaming)
+        columns = dict(_columns(node.expressions("output"), known.prefix))
+        return Branch(known.base, columns, known.streaming, functions=frozenset(known.functions))
 
     def project(self, node: TreeNode, branch: Branch) -> Branch:
         """Other columns of the same rows."""
@@ -257,7 +262,7 @@ class Shapes:
         }
         read = list(columns)
         filters = [value for text, value in branch.filters.items() if text not in without]
-        functions = frozenset[str]().union(*(value.functions for value in [*read, *filters, *branch.steps]))
+        functions = branch.functions.union(*(value.functions for value in [*read, *filters, *branch.steps]))
         return InputShape(
             branch.base,
             tuple(step.text for step in branch.steps),

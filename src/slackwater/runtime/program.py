@@ -13,12 +13,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import structlog
 from pyspark.sql import streaming
 
 from slackwater.core.masking import mask_setting
 from slackwater.core.program import FORM, InputShape, OperatorShape, Program, SourceShape
 from slackwater.formats.plan_json import TreeNode, parse_plan
 from slackwater.runtime.code_reach import Reach, reach_of
+from slackwater.runtime.function_values import Taken
 from slackwater.runtime.logical_plan import (
     WATERMARK,
     analysed_plan,
@@ -27,14 +29,17 @@ from slackwater.runtime.logical_plan import (
     elements,
     source_options,
 )
+from slackwater.runtime.pickled import NOT_READ
 from slackwater.runtime.plan_expressions import LEFT_OUT, type_name
-from slackwater.runtime.plan_functions import Nodes, expressions_of, values_of_functions
+from slackwater.runtime.plan_functions import Nodes, data_source, expressions_of, name_of, taken_by_functions
 from slackwater.runtime.plan_shapes import Leaf, Shapes
 from slackwater.sources.common.scala import scala_map
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+
+log = structlog.get_logger(__name__)
 
 ZONE = "spark.sql.session.timeZone"
 ANSI = "spark.sql.ansi.enabled"
@@ -44,6 +49,7 @@ ONLY_IN_FORM_2 = re.compile(r'\.(?:WithCTE|LambdaFunction)"|"value": ?"\[B@')
 """In the JSON of a plan, what was not recorded in form 1, or with names that are other ones in each process."""
 DEEP = 6_000
 """Python frames for a plan of many nodes below each other: each ``withColumn`` adds one."""
+_READ_IN_PYTHON = "PythonTable"
 _MAP_FIELD = "options"
 """The field of all expressions that have a map: of JSON, CSV, XML, Avro and Protobuf."""
 _BYTES_ADDRESS = "[B@"
@@ -69,13 +75,19 @@ def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -
     LookupError for a plan that cannot be read.
     """
     facts, nodes = _read(frame)
+    read_by = _data_sources(facts, nodes, frame, reach) if reach is not None else {}
+    facts = replace(facts, leaves={**facts.leaves, **{place: leaf for place, (leaf, _) in read_by.items()}})
     operators, rows = shapes_of(facts, output_mode)
     digests = dict(reach.functions if reach is not None else {})
+    taken = _taken(nodes, frame, reach) if reach is not None else {}
     code = reach.code if reach is not None else None
     operators = tuple(_with_processors(operator, digests) for operator in operators)
     if code is not None:
         # Of a name that the code does not show, such as that of a partial: whatever the stream's function reaches.
         digests = dict.fromkeys(_named(operators, rows), code) | digests
+    for leaf, of_class in read_by.values():
+        # The code that registers a class is none of it.
+        digests |= dict.fromkeys(leaf.functions, of_class.code)
     conf = frame.sparkSession.conf
     return Program(
         spark_version=str(frame.sparkSession.version),
@@ -85,7 +97,9 @@ def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -
         rows=rows,
         output_schema=_columns(frame.schema.jsonValue()),
         functions={name: digests[name] for name in sorted(_named(operators, rows) & digests.keys())},
-        values=_values(nodes, frame, reach) if reach is not None else {},
+        values={name: one.values for name, one in taken.items()}
+        | {name: one.values for leaf, one in read_by.values() for name in leaf.functions},
+        outside={name: tuple(sorted(one.outside)) for name, one in taken.items() if one.outside},
         settings={key: str(conf.get(key)) for key in (ZONE, ANSI)},
         code=code,
         form=FORM,
@@ -93,9 +107,26 @@ def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -
     )
 
 
-def _values(nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[str, dict[str, str]]:
+def _taken(nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[str, Taken]:
     with _room_for_deep_plans():
-        return values_of_functions(nodes, frame.sparkSession._jvm, reach.values)
+        return taken_by_functions(nodes, frame.sparkSession._jvm, reach.taken)
+
+
+def _data_sources(facts: PlanFacts, nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[int, tuple[Leaf, Taken]]:
+    """The streams that a class in Python reads, by their places, with what the class takes with it."""
+    found = {}
+    for place, leaf in facts.leaves.items():
+        tree, node = nodes[place]
+        if tree.name != "StreamingRelationV2" or class_name(node.table()) != _READ_IN_PYTHON:
+            continue
+        name = str(node.sourceName())
+        try:
+            made = data_source(name, frame.sparkSession)
+            if made is not None:
+                found[place] = replace(leaf, functions=(name_of(made),)), reach.taken(made)
+        except NOT_READ as error:
+            log.debug("the class of a data source cannot be compared", source=name, error=str(error))
+    return found
 
 
 def plan_facts(frame: DataFrame) -> PlanFacts:

@@ -26,7 +26,7 @@ from slackwater.runtime.code_reach import Reach, reach_of
 from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.loader import LoadedPipeline, place_in
 from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
-from slackwater.runtime.output_function import with_output_function
+from slackwater.runtime.output_function import with_output_functions
 from slackwater.runtime.pipeline import StreamContext, StreamDefinition
 from slackwater.runtime.process_environment import with_environment
 from slackwater.runtime.profile import profile_of
@@ -110,7 +110,7 @@ class BuiltStream:
             return None
         try:
             program = program_of(self.frame, self.definition.output_mode, self.reach)
-            program = with_output_function(program, self.definition.sink)
+            program = with_output_functions(program, self.definition.sink, self.reach, self.frame.sparkSession)
             return with_environment(program, self.reach, self.frame.sparkSession)
         except unreadable as error:
             log.warning("the query cannot be compared", stream=self.definition.full_name, error=str(error))

@@ -23,7 +23,9 @@ from slackwater.core.program import Program
 from slackwater.core.records import WATCHED, GenerationRecord
 from slackwater.core.state_programs import digest_of, program_of_batch, with_started
 from slackwater.core.stream_verdict import StreamVerdict
+from slackwater.core.verdict import Verdict
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
+from slackwater.diagnose.function_changes import not_repeatable
 from slackwater.diagnose.program_changes import verdict
 from slackwater.diagnose.refusal import Ways, program_refusal, ways_with
 from slackwater.facts.served import record_ids
@@ -100,13 +102,14 @@ def judge(
     Raises StreamFailed for a checkpoint that cannot be read.
     """
     name, now = built.definition.full_name, built.program
+    notes = Verdict(not_repeatable(None, now)) if now is not None else Verdict()
     if generation is None:
-        return StreamVerdict(name, -1, "nothing")
+        return StreamVerdict(name, -1, "nothing", notes)
     store = open_read_store(generation.location)
     try:
         logs = read_logs(store)
         if logs.planned < 0:
-            return StreamVerdict(name, logs.committed, "nothing")
+            return StreamVerdict(name, logs.committed, "nothing", notes)
         if now is None:
             return StreamVerdict(name, logs.committed, "unreadable")
         kept = _recorded(generation, logs.committed)
@@ -122,7 +125,8 @@ def judge(
             where=generation.location,
             hint="make the store reachable with the permissions of this user, then repeat the command",
         ) from error
-    return StreamVerdict(name, logs.committed, "checkpoint", checkpoint_changes(shape, now, ran=logs.committed >= 0))
+    found = checkpoint_changes(shape, now, ran=logs.committed >= 0)
+    return StreamVerdict(name, logs.committed, "checkpoint", Verdict((*found.changes, *notes.changes)))
 
 
 def record_program(home: Home, ledger: Ledger, generation: GenerationRecord, built: BuiltStream) -> None:

@@ -143,10 +143,21 @@ CHANGES = (
         "A function that state depends on has changed.",
         "the text of a Python function, or of what it reaches, differs, or a value that it takes with it: of a "
         "variable of a module or a function around it, a default, an argument of a partial, what an object or a class "
-        "has, a broadcast variable. An operator with state uses it. Of values only digests are recorded, of secrets "
-        "nothing.",
+        "has, a broadcast variable, a file below the project that the code names by a literal path. An operator with "
+        "state uses it, or it is the class of a data source. Of values only digests are recorded, of secrets nothing.",
         "rows of the kept state were computed by the old function.",
         Effect.CHANGES_ROWS,
+    ),
+    ChangeText(
+        "function-not-repeatable",
+        "A function depends on what cannot be compared.",
+        "its code, or code that it calls, uses chance, the clock, the network or files other than those below the "
+        "project that the code names by a literal path; these files are compared. Said once of each function.",
+        "what it gets from there is not recorded: a batch that is run again, by a restart or a rebuild, may get other "
+        "rows.",
+        Effect.SAME,
+        None,
+        stateless=True,
     ),
     ChangeText(
         "environment-changed",

@@ -91,7 +91,8 @@ def _block(stream: CheckedStream) -> list[Text]:
     partly = NOT_RECORDED if stream.verdict.basis == "checkpoint" and effect is Effect.SAME else ""
     heading.append(f"  {WORDS[effect]}{partly}", style=f"not bold {'yellow' if partly else STYLES[effect]}")
     lines = [heading, _line("compared", _basis(stream.verdict))]
-    lines += [_line("changed", _change(change)) for change in stream.verdict.verdict.changes]
+    changes = stream.verdict.verdict.changes
+    lines += [_line("note" if one.effect is Effect.SAME else "changed", _change(one)) for one in changes]
     lines += [_line("next", way) for way in stream.next]
     return lines
 
