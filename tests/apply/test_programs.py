@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,21 @@ def test_a_rebuild_that_leaves_the_output_wrong_is_refused(tmp_path: Path, targe
     assert "window length was 30 minutes, is 1 hour" in str(caught.value)
     assert "plan reset clicks/per_page --from earliest --output swap" in str(caught.value.hint)
     assert project.in_use() == before
+
+
+def test_a_refused_plan_repeats_the_options_of_the_last_run(tmp_path: Path) -> None:
+    project = _project(tmp_path, made_by(_windowed(1_800_000)))
+    clicks = project.folder / "clicks.py"
+    clicks.write_text(clicks.read_text() + "# edited\n")
+    words = ("--conf", "spark.app.zone=Europe/Berlin")
+
+    with project.open() as workspace:
+        workspace.ledger.register_stream(replace(workspace.ledger.find_stream(STREAM), session=words))
+        with pytest.raises(Refused) as caught:
+            make_plan(workspace, STREAM, Request.at("rebuild", "batch:3"), StubRuntime(OfHours(clicks)), lambda _: None)
+
+    assert caught.value.code == "rebuild-insufficient"
+    assert f"--pipeline {clicks} {' '.join(words)}" in str(caught.value.hint).splitlines()[0]
 
 
 def _plan_with_stage(folder: Path, spec: HomeSpec, reads: str, *, request: Request, read: int | None = None) -> Plan:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from slackwater.core.escaping import quoted
 from slackwater.core.records import LeaseRecord, OperationRecord
 from slackwater.ledger.lease.lease import Lease
 from slackwater.ledger.lease.processes import this_process
@@ -114,6 +115,39 @@ def test_a_refused_start_is_shown_until_one_succeeds(slackwater: Slackwater, tmp
     with Ledger.open(home / "ledger.db", create=False) as ledger:
         ledger.begin_run(STREAM, 1, "4.1.3")
     assert "start-refused" not in slackwater("status", "--format", "json").out
+
+
+@pytest.mark.parametrize("written", [5, 8])
+def test_printed_commands_repeat_the_options_of_the_last_run(
+    slackwater: Slackwater, tmp_path: Path, written: int
+) -> None:
+    home = make_home(tmp_path, HomeSpec(written=written))
+    words = ("--master", "local[1]", "--conf", "spark.app.zone=Europe/Berlin")
+    with Ledger.open(home / "ledger.db", create=False) as ledger:
+        ledger.register_stream(replace(ledger.find_stream(STREAM), session=words))
+
+    shown = slackwater("status", STREAM, "--format", "json").document["streams"][0]
+
+    options = " ".join(map(quoted, words))
+    assert shown["check"] == f"slackwater check {shown['pipeline_file']} {options}"
+    if written > 5:
+        assert shown["next"] == f"slackwater plan rebuild {STREAM} {options}"
+
+
+def test_a_stream_whose_first_start_was_refused_is_none_yet(slackwater: Slackwater, tmp_path: Path) -> None:
+    (tmp_path / "clicks.py").write_text(
+        "import slackwater\n"
+        'pipeline = slackwater.Pipeline("clicks")\n'
+        'trigger = slackwater.triggers.continuous("1 second")\n'
+        '@pipeline.stream(sink=slackwater.sinks.files("parquet", "out"), trigger=trigger)\n'
+        "def per_page(spark): ...\n"
+    )
+
+    refused = slackwater("run", "clicks.py")
+    shown = slackwater("status")
+
+    assert (refused.code, shown.code) == (2, 0), refused.err
+    assert "no stream has run in this home yet" in shown.out + shown.err
 
 
 def test_no_rebuild_is_printed_that_would_be_refused(slackwater: Slackwater, tmp_path: Path) -> None:

@@ -186,17 +186,23 @@ def test_a_holder_on_another_host_is_dead_once_its_heartbeat_has_expired(
     assert Lease.acquire(ledger, STREAM, folder, "apply", expires_s=30).fence == 5
 
 
+@pytest.mark.parametrize("ahead_ms", [3_600_000, -3_600_000])
 @pytest.mark.parametrize("alive", [False, True])
-def test_a_holder_whose_clock_is_ahead_is_watched_by_the_clock_here(
-    ledger: Ledger, folder: Path, clock: Clock, *, alive: bool
+def test_a_holder_with_another_clock_is_watched_by_the_clock_here(
+    ledger: Ledger, folder: Path, clock: Clock, ahead_ms: int, *, alive: bool
 ) -> None:
-    ahead = LeaseRecord(STREAM, 4, ELSEWHERE, "run", clock.now_ms + 3_600_000, clock.now_ms + 3_600_000)
-    assert ledger.take_lease(None, ahead)
+    at = clock.now_ms + ahead_ms
+    other = LeaseRecord(STREAM, 4, ELSEWHERE, "run", at, at)
+    assert ledger.take_lease(None, other)
     said: list[str] = []
 
+    if ledger.has_clock and ahead_ms < 0:
+        # By the clock of the database, from which the holder has its time too, the holder is dead.
+        wait_until_free(ledger, STREAM, wait_s=0, say=said.append)
+        assert said == []
+        return
     if alive:
-        renewed = replace(ahead, heartbeat_ms=ahead.heartbeat_ms + 1)
-        timer = threading.Timer(0.2, ledger.renew_lease, (renewed,))
+        timer = threading.Timer(0.2, ledger.renew_lease, (replace(other, heartbeat_ms=at + 1),))
         timer.start()
         with pytest.raises(LeaseHeld):
             wait_until_free(ledger, STREAM, wait_s=0, say=said.append, expires_s=2)
@@ -204,7 +210,18 @@ def test_a_holder_whose_clock_is_ahead_is_watched_by_the_clock_here(
     else:
         wait_until_free(ledger, STREAM, wait_s=0, say=said.append, expires_s=0.3)
         assert Lease.acquire(ledger, STREAM, folder, "apply").fence == 5
-    assert "the clock of elsewhere is ahead of the clock here" in said[0]
+    assert "is of another clock, that of elsewhere; watching for 0.3 s" in said[0] or alive
+
+
+def test_leases_of_a_dead_host_are_watched_together(ledger: Ledger, clock: Clock) -> None:
+    old = LeaseRecord(STREAM, 4, ELSEWHERE, "run", clock.now_ms - 3_600_000, clock.now_ms - 3_600_000)
+    assert ledger.take_lease(None, old)
+    began = time.monotonic()
+
+    wait_until_free(ledger, STREAM, wait_s=0, say=lambda _: None, before=(old, began - 60))
+
+    assert time.monotonic() - began < 5
+    assert ledger.lease(STREAM) == (old if ledger.has_clock else replace(old, holder=None))
 
 
 def test_a_heartbeat_just_in_time_keeps_the_lease(ledger: Ledger, clock: Clock) -> None:

@@ -58,6 +58,11 @@ def test_every_command_gives_a_program_its_settings_and_a_signal_to_its_group_en
         command.kill()
     logs = read_logs(LocalStore(checkpoint))
     assert logs.planned == logs.committed
+    status = Command(["status", "--format", "json"], tmp_path)
+    assert status.end() == 0, status.log
+    (shown,) = json.loads(status.log[status.log.index("{") :])["streams"]
+    for printed in (shown["check"], shown["next"]):
+        assert printed.endswith(" --master 'local[1]' --conf spark.app.input=in --conf spark.ui.enabled=false")
 
     assert "same" in _ended(["check", *SETTINGS, "app.py"], tmp_path)
     (tmp_path / "slackwater.toml").write_text('master = "local[1]"\n[spark]\n"spark.app.input" = "in"\n')

@@ -32,14 +32,14 @@ def run_command(stream: StreamRecord) -> str | None:
     """The command that starts the stream's pipeline; ``None`` where the user's own program runs the query."""
     if stream.is_watched and not stream.pipeline_file:
         return None
-    return command("run", stream.pipeline_file or "FILE")
+    return command("run", stream.pipeline_file or "FILE", *stream.session)
 
 
 def check_command(stream: StreamRecord) -> str | None:
     """The command that compares the code with the state; ``None`` where the user's own program has the code."""
     if stream.is_watched and not stream.pipeline_file:
         return None
-    return command("check", stream.pipeline_file or "FILE")
+    return command("check", stream.pipeline_file or "FILE", *stream.session)
 
 
 def undo_command(operation: str) -> str:
@@ -115,13 +115,14 @@ def write_code_command(stream: StreamRecord) -> str:
 
 def rebuild_command(snapshot: Snapshot, *options: str) -> str:
     """The command that plans a rebuild of the stream."""
-    return command("plan", "rebuild", snapshot.stream.full_name, *code_words(snapshot), *options)
+    stream = snapshot.stream
+    return command("plan", "rebuild", stream.full_name, *code_words(snapshot), *options, *stream.session)
 
 
 def reset_command(snapshot: Snapshot, *options: str, start: str = "earliest") -> str:
     """The command that plans a reset of the stream from a position."""
-    name, code = snapshot.stream.full_name, code_words(snapshot)
-    return command("plan", "reset", name, "--from", start, *code, *options)
+    stream, code = snapshot.stream, code_words(snapshot)
+    return command("plan", "reset", stream.full_name, "--from", start, *code, *options, *stream.session)
 
 
 def put_aside(path: str) -> str:

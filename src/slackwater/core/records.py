@@ -19,7 +19,8 @@ class StreamRecord:
     """A stream of a home. ``sink`` is its identity: ``{"kind": "files", "path": <absolute URI>, "format": ...}``.
 
     ``pipeline_file`` is the file or module of the last run, ``current_generation`` the number of the checkpoint in use.
-    ``id`` is given to the stream once and never changes; an output records it as its owner.
+    ``id`` is given to the stream once and never changes; an output records it as its owner. ``session`` are the options
+    with which the last run started Spark (``session_words``), for the commands that are printed.
     """
 
     pipeline: str
@@ -29,6 +30,7 @@ class StreamRecord:
     pipeline_file: str
     current_generation: int = 1
     id: str | None = None
+    session: tuple[str, ...] = ()
 
     @property
     def full_name(self) -> str:

@@ -61,6 +61,11 @@ class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPa
         """The path or address of the ledger, with passwords masked."""
         return self._database.place
 
+    @property
+    def has_clock(self) -> bool:
+        """Whether all processes take the time from the database, and not each from its own host."""
+        return not self._database.is_sqlite
+
     def now_ms(self) -> int:
         """The time at which runs, operations and leases are recorded, in epoch milliseconds."""
         return self._now_ms()

@@ -102,6 +102,8 @@ _VERSIONS: Mapping[str, tuple[str, ...]] = {
     "0007": ("ALTER TABLE batches ADD COLUMN state_bytes BIGINT",),
     # The interval of a run's trigger, by which its batches are too long.
     "0008": ("ALTER TABLE runs ADD COLUMN trigger_ms BIGINT",),
+    # The options of the last start, for the commands that are printed.
+    "0009": ("ALTER TABLE streams ADD COLUMN session JSON",),
 }
 
 _VERSION_TABLE = """CREATE TABLE IF NOT EXISTS slackwater_version (

@@ -243,7 +243,10 @@ def _stream(row: Row) -> StreamRecord:
         sink.get("kind") == "files" and "path" not in sink
     ):
         raise unreadable("the identity of a sink", sink)
-    return StreamRecord(**{name: value for name, value in row.items() if name != "full_name"})
+    session = tuple(row["session"] or ())
+    if not all(isinstance(word, str) and is_unicode(word) for word in session):
+        raise unreadable("options of a command", row["session"])
+    return StreamRecord(**{name: value for name, value in row.items() if name != "full_name"} | {"session": session})
 
 
 def _generation(row: Row) -> GenerationRecord:

@@ -92,6 +92,7 @@ streams = Table(
         "pipeline_file": Kind.STRING,
         "current_generation": Kind.INTEGER,
         "id": Kind.STRING,
+        "session": Kind.LIST,
     },
 )
 

@@ -74,7 +74,7 @@ def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
             expected=f"the program that starts the query, or a pipeline file with a stream {stream.name} whose "
             "function returns the query's DataFrame",
             found="no --pipeline",
-            hint=command("plan", goal, stream.full_name, "--pipeline", APPLICATION)
+            hint=command("plan", goal, stream.full_name, "--pipeline", APPLICATION, *stream.session)
             + f"\n{application_words(stream.name, write_code_command(stream))}",
         )
 

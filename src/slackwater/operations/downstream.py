@@ -91,7 +91,9 @@ class _Stages:
         named = self._request.pipeline_named and pipeline_file != ""
         # What was said of the order of rows is said of all queries of the plan.
         order, file = self._request.row_order, facts.stream.pipeline_file
-        request = replace(request, pipeline_file=file, pipeline_named=named, row_order=order)
+        request = replace(
+            request, pipeline_file=file, pipeline_named=named, row_order=order, session=self._request.session
+        )
         planning = replace(self._planning, leader=(first.full_name, self._request))
         return derive(planning, facts, request, identifier)
 

@@ -57,14 +57,21 @@ class ReadyToStart:
     warnings: tuple[str, ...] = ()
 
 
-def register(definition: StreamDefinition, reference: str, home: Home, ledger: Ledger) -> StreamRecord:
+def register(
+    definition: StreamDefinition, reference: str, home: Home, ledger: Ledger, session: tuple[str, ...] = ()
+) -> StreamRecord:
     """Record a new stream and its first generation; the stream as it would run. The caller holds its lease.
 
     Of a known one ``record_start`` records what changes: a refused start leaves its record as it was.
     Raises Refused where the stream has written to another sink before.
     """
     record = StreamRecord(
-        definition.pipeline, definition.name, definition.sink.identity(), definition.output_mode, reference
+        definition.pipeline,
+        definition.name,
+        definition.sink.identity(),
+        definition.output_mode,
+        reference,
+        session=session,
     )
     file = read_stream_file(home, record.pipeline, record.name)
     try:

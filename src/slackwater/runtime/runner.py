@@ -122,7 +122,7 @@ def _registered(
             continue
         with not_started.guard(definition):
             _check_trigger(definition)
-            record = register(definition, request.loaded.reference, home, ledger)
+            record = register(definition, request.loaded.reference, home, ledger, request.session.words)
             _check_now(record, home, ledger, alone=len(definitions) == 1)
             found.append((definition, record))
     not_started.require_one()

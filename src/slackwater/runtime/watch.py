@@ -167,7 +167,7 @@ class SessionWatch:
         check_no_secret(location)
         noticed = _UNDER_WAY.at(location)
         stream = self._stream(life, location, noticed, execution)
-        for finding in unfinished(self._ledger.open_operation(stream.full_name)):
+        for finding in unfinished(self._ledger.open_operation(stream.full_name), None, stream.session):
             # The directory may be the checkpoint of another generation than the ledger has until then.
             raise refusal(finding, stream.name)
         self._ledger.register_stream(stream)

@@ -92,7 +92,9 @@ def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Finding]:
     yield checkpoint_damaged.finding(
         f"the checkpoint is damaged: {worst.clause}{and_more(found, 1)}",
         goal="resume" if resumes else "rebuild",
-        next=command("plan", "resume", snapshot.stream.full_name) if resumes else rebuild_command(snapshot),
+        next=command("plan", "resume", snapshot.stream.full_name, *snapshot.stream.session)
+        if resumes
+        else rebuild_command(snapshot),
         where=snapshot.generation.location,
         expected=worst.expected or None,
         found=worst.found or None,
@@ -313,7 +315,7 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Finding]:
     if not snapshot.misses_watermark:
         return
     goal, following = (
-        ("resume", command("plan", "resume", snapshot.stream.full_name))
+        ("resume", command("plan", "resume", snapshot.stream.full_name, *snapshot.stream.session))
         if snapshot.output.can_cut
         else ("rebuild", rebuild_command(snapshot))
     )

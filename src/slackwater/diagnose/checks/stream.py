@@ -42,7 +42,9 @@ def operation_running(snapshot: Snapshot) -> Iterator[Finding]:
     yield from in_progress(snapshot.operation, snapshot.holder)
 
 
-def unfinished(operation: OperationRecord | None, holder: str | None = None) -> Iterator[Finding]:
+def unfinished(
+    operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]
+) -> Iterator[Finding]:
     """The finding about an operation that has not ended; ``holder`` is the purpose of the lease that is held."""
     if operation is None or holder not in {None, "run"}:
         return
@@ -51,7 +53,7 @@ def unfinished(operation: OperationRecord | None, holder: str | None = None) -> 
         f"undoing operation {operation.id} ({operation.goal}) was interrupted; it must be finished first"
         if undoing
         else f"operation {operation.id} ({operation.goal}) was interrupted; it must be finished or undone first",
-        next=undo if undoing else apply_command(operation.summary),
+        next=undo if undoing else apply_command(operation.summary, session),
         advice=None if undoing else f"or, to go back: {undo}",
     )
 
@@ -78,7 +80,7 @@ def operation_unfinished(snapshot: Snapshot) -> Iterator[Finding]:
     step.
     References: docs/decisions/0052-actions-with-inverses.md
     """
-    yield from unfinished(snapshot.operation, snapshot.holder)
+    yield from unfinished(snapshot.operation, snapshot.holder, snapshot.stream.session)
 
 
 def misplaced(place: Literal["moved", "copied"], was: str | None, stream: StreamRecord | None = None) -> Finding:
@@ -90,7 +92,8 @@ def misplaced(place: Literal["moved", "copied"], was: str | None, stream: Stream
     advice = f"repeat the command with --{place}, if that is so"
     if stream is not None:
         name = stream.full_name
-        moved, copied = command("plan", "resume", name, "--moved"), command("plan", "resume", name, "--copied")
+        moved = command("plan", "resume", name, "--moved", *stream.session)
+        copied = command("plan", "resume", name, "--copied", *stream.session)
         advice = f"if that is so: {moved if place == 'moved' else copied}"
     rule, text = home_moved, f"the home was moved here from {was}"
     if place == "copied":

@@ -11,7 +11,7 @@ import structlog
 
 from slackwater.core.errors import LeaseHeld, SlackwaterError
 from slackwater.ledger.home.home import Home
-from slackwater.ledger.lease.lease import EXPIRES_S, JVM_WAIT_S, Lease, wait_until_free
+from slackwater.ledger.lease.lease import EXPIRES_S, JVM_WAIT_S, Lease, Seen, seen, wait_until_free
 from slackwater.ledger.ledger import Ledger
 
 # Several heartbeats in a row may fail before a holder on another host counts as dead.
@@ -59,6 +59,7 @@ class LeaseKeeper:
         self._say = say
         self._refuse = refuse
         self._leases: list[Lease] = []
+        self._before: dict[str, Seen] = {}
         self._closing = threading.Event()
         # A daemon: its heartbeats must not keep a process alive whose main thread has ended.
         self._thread = threading.Thread(target=self._beat, name="slackwater-heartbeat", daemon=True)
@@ -68,6 +69,8 @@ class LeaseKeeper:
         # Before the last lease is taken: the wait for a killed driver's JVM is longer than a lease lasts.
         self._thread.start()
         try:
+            # Of all at first: those of one dead host are then watched together.
+            self._before = {stream.full_name: seen(self._ledger, stream.full_name) for stream in self._streams}
             for stream in self._streams:
                 self._take(stream)
         except BaseException:
@@ -97,7 +100,8 @@ class LeaseKeeper:
 
     def _take(self, stream: Named) -> None:
         try:
-            wait_until_free(self._ledger, stream.full_name, wait_s=JVM_WAIT_S, say=self._say)
+            name = stream.full_name
+            wait_until_free(self._ledger, name, wait_s=JVM_WAIT_S, say=self._say, before=self._before[name])
             folder = self._home.stream_folder(stream.pipeline, stream.name)
             self._leases.append(Lease.acquire(self._ledger, stream.full_name, folder, self._purpose))
         except SlackwaterError as error:

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from slackwater.core.commands import command
-from slackwater.core.errors import EnvironmentMissing, LeaseHeld
+from slackwater.core.errors import EnvironmentMissing, LeaseHeld, SlackwaterError
 from slackwater.core.records import Holder, LeaseRecord
 from slackwater.core.units import iso_text
 from slackwater.ledger.lease.lease_file import read_lease_file, write_lease_file
@@ -131,29 +131,49 @@ class Lease:
             write_lease_file(self._folder, record)
 
 
+Seen = tuple[LeaseRecord | None, float]
+"""A lease, and when it was read by the clock of this process (``time.monotonic``)."""
+
+
+def seen(ledger: Ledger, stream: str) -> Seen:
+    """The lease of a stream now; none where it cannot be read."""
+    with suppress(SlackwaterError):
+        return ledger.lease(stream), time.monotonic()
+    return None, time.monotonic()
+
+
 def wait_until_free(
-    ledger: Ledger, stream: str, *, wait_s: float, say: Callable[[str], None], expires_s: float = EXPIRES_S
+    ledger: Ledger,
+    stream: str,
+    *,
+    wait_s: float,
+    say: Callable[[str], None],
+    expires_s: float = EXPIRES_S,
+    before: Seen = (None, 0.0),
 ) -> None:
     """Wait while a killed driver's JVM is alive on this host, with one message; return when the lease is free.
 
     Raises ``LeaseHeld`` at once if the holder is alive, and after ``wait_s`` if the JVM does not exit. A lease whose
-    heartbeat is of a time to come is watched for ``expires_s``, and released if nobody renews it.
+    heartbeat is of another clock is watched for ``expires_s`` from when it was seen ``before``, and released if nobody
+    renews it.
     """
     deadline = time.monotonic() + wait_s
     announced = False
     while (lease := ledger.lease(stream)) is not None:
         signs = _signs(lease, ledger.now_ms(), expires_s)
-        if signs is Signs.EXITED:
-            return
-        if _is_ahead(lease, ledger.now_ms(), expires_s):
+        if _is_of_other_clock(ledger, lease, expires_s):
+            ends = expires_s + (before[1] if lease == before[0] else time.monotonic())
             say(
-                f"the clock of {lease.holder.host if lease.holder else 'the holder'} is ahead of the clock here; "
-                f"watching for {expires_s:g} s whether the holder of {stream} is alive"
+                f"the last heartbeat of the holder of {stream} is of another clock, that of "
+                f"{lease.holder.host if lease.holder else 'its host'}; watching for "
+                f"{max(ends - time.monotonic(), 0):.2g} s whether the holder is alive"
             )
-            if not _is_silent(ledger, lease, expires_s):
-                raise _held(lease, signs, expires_s)
+            if not _is_silent(ledger, lease, ends):
+                raise _held(lease, Signs.ALIVE, expires_s)
             # For all who ask: what was watched here cannot be seen in the row.
             ledger.release_lease(lease)
+            return
+        if signs is Signs.EXITED:
             return
         if signs is Signs.ALIVE or time.monotonic() >= deadline:
             raise _held(lease, signs, expires_s)
@@ -164,15 +184,16 @@ def wait_until_free(
         time.sleep(_LOOK_AGAIN_S)
 
 
-def _is_ahead(lease: LeaseRecord, now_ms: int, expires_s: float) -> bool:
-    """Whether a heartbeat is of a clock that differs from the clock here: its age then says nothing."""
-    holder = lease.holder
-    return holder is not None and not can_look_up(holder) and lease.heartbeat_ms - now_ms > expires_s * 1000
+def _is_of_other_clock(ledger: Ledger, lease: LeaseRecord, expires_s: float) -> bool:
+    """Whether a heartbeat may be of a clock that differs from the clock here: then its age says nothing."""
+    if lease.holder is None or can_look_up(lease.holder):
+        return False
+    age_ms, longest_ms = ledger.now_ms() - lease.heartbeat_ms, expires_s * 1000
+    return age_ms < -longest_ms or (age_ms > longest_ms and not ledger.has_clock)
 
 
-def _is_silent(ledger: Ledger, lease: LeaseRecord, expires_s: float) -> bool:
-    """Whether nobody renews the lease, for as long as a lease lasts by the clock of this process."""
-    ends = time.monotonic() + expires_s
+def _is_silent(ledger: Ledger, lease: LeaseRecord, ends: float) -> bool:
+    """Whether nobody renews the lease until a time of this process."""
     while time.monotonic() < ends:
         time.sleep(_LOOK_AGAIN_S)
         if ledger.lease(lease.stream) != lease:

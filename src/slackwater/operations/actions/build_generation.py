@@ -89,7 +89,8 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
     plan = operation.plan
     check_reproducible(profile, operation.stream, plan.request)
     program = replayer.program()
-    check_restorable(operation.ledger, operation.stream, facts.target, program, plan.pipeline_file)
+    stream = replace(operation.stream, session=operation.session)
+    check_restorable(operation.ledger, stream, facts.target, program, plan.pipeline_file)
     recorded = profile_of(operation.ledger.generation(operation.stream.full_name, operation.stream.current_generation))
     given = plan.request.retention_ms
     state = bounds_of(profile, recorded, operation.stream.output_mode, given)

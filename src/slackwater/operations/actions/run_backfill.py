@@ -171,7 +171,7 @@ def _check_unread(operation: Operation, readers: list[str]) -> None:
 def _instead(operation: Operation) -> str:
     switched = next(index for index, one in enumerate(operation.plan.actions) if one.switch is not None)
     if operation.journal.state(switched) == "done":
-        return f"the stream can continue with it: {command('run', operation.plan.pipeline_file)}"
+        return f"the stream can continue with it: {command('run', operation.plan.pipeline_file, *operation.session)}"
     return f"finish it: {apply_command(str(operation.whole / PLAN_FILE), operation.session)}"
 
 

@@ -33,7 +33,7 @@ def check_restorable(
     if batch < 0 or found.effect < Effect.NOT_RESTORABLE:
         return
     traits = of_any_query(open_output(stream.sink)).traits
-    ways = ways_with(stream.full_name, reference, traits, is_watched=stream.is_watched)
+    ways = ways_with(stream.full_name, reference, traits, is_watched=stream.is_watched, session=stream.session)
     raise Refused(
         "rebuild-insufficient",
         f"A rebuild of stream {stream.full_name} would not make its output right: "

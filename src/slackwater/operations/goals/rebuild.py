@@ -33,7 +33,7 @@ def target_batch(basis: Basis) -> int:
             f"The sink of stream {stream.name} does not hold batch {basis.target} yet",
             expected=f"a batch from 0 to {written}" if written >= 0 else "earliest, as nothing was written yet",
             found=str(basis.target),
-            hint=command("plan", "rebuild", stream.full_name),
+            hint=command("plan", "rebuild", stream.full_name, *stream.session),
         )
     wanted = written if basis.target is None else basis.target
     known = basis.batches.newest_whole(wanted)
@@ -51,7 +51,7 @@ def target_batch(basis: Basis) -> int:
             "target-unknown",
             f"The range of batch {wanted} is not recorded",
             expected=f"batch {known} or older",
-            hint=command("plan", "rebuild", stream.full_name, "--at", f"batch:{known}"),
+            hint=command("plan", "rebuild", stream.full_name, "--at", f"batch:{known}", *stream.session),
         )
     return known
 

@@ -44,7 +44,7 @@ def recomputed_scope_of_replay(basis: Basis) -> Scope:
 
 
 def _recorded_target(basis: Basis) -> int:
-    target = _target(basis)
+    target, stream = _target(basis), basis.snapshot.stream
     if not basis.batches.is_whole(target):
         oldest = next((batch for batch in basis.batches.batches if basis.batches.is_whole(batch)), None)
         raise Refused(
@@ -52,7 +52,7 @@ def _recorded_target(basis: Basis) -> int:
             f"The range of batch {target}, after which the replay would start, is not recorded",
             expected="batch 0" if oldest is None else f"batch 0, or batch {oldest + 1} or later",
             found=f"{BATCH}{target + 1}",
-            hint=command("plan", "replay", basis.snapshot.stream.full_name, "--from", "earliest"),
+            hint=command("plan", "replay", stream.full_name, "--from", "earliest", *stream.session),
         )
     return target
 
@@ -77,6 +77,7 @@ def _target(basis: Basis) -> int:
 
 def _check_kept(basis: Basis, target: int) -> None:
     """Only an output that does not skip batches by their id can keep what it holds of those that are run again."""
+    stream = basis.snapshot.stream
     for output in basis.snapshot.outputs:
         if output.written is not None or output.batches_skipped:
             raise Refused(
@@ -86,7 +87,7 @@ def _check_kept(basis: Basis, target: int) -> None:
                 where=output.location,
                 expected="--output cut",
                 found="--output keep",
-                hint=command("plan", "replay", basis.snapshot.stream.full_name, "--from", f"{BATCH}{target + 1}"),
+                hint=command("plan", "replay", stream.full_name, "--from", f"{BATCH}{target + 1}", *stream.session),
             )
 
 

@@ -152,6 +152,7 @@ class Request:
     output, ``None`` where the rows go to the output of the stream.
     ``query_read`` is false where the changed query should have been read and Spark was not available.
     ``downstream``: streams that have read what is taken out of the output are planned, too.
+    ``session`` are the options with which commands for it start Spark (``session_words``).
     ``row_order`` "any": the user's functions of arbitrary state, and aggregates by the order of rows, give the same for
     any order of the rows of a batch.
     """
@@ -173,6 +174,7 @@ class Request:
     into: str | None
     row_order: RowOrder | None = None
     pipeline_named: bool = False
+    session: tuple[str, ...] = ()
 
     @classmethod
     def at(

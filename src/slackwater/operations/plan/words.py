@@ -37,7 +37,9 @@ def plan_command(stream: str, request: Request, *, at: str | None = None, retent
     kept = retention or (None if request.retention_ms is None else duration(request.retention_ms))
     if kept is not None:
         line += f" --retention {kept}"
-    return with_pipeline(line, request.pipeline_file) if request.pipeline_named else line
+    if request.pipeline_named:
+        line = with_pipeline(line, request.pipeline_file)
+    return " ".join((line, *map(quoted, request.session)))
 
 
 def title(plan: Plan) -> str:
@@ -51,7 +53,7 @@ def where_to(plan: Plan) -> str:
     return f"at {plan.target}" if into is None else f"at {plan.target} into {into}"
 
 
-def start_command(plan: Plan, session: Sequence[str] = ()) -> str:
+def start_command(plan: Plan, session: Sequence[str]) -> str:
     """How the stream of a plan is started, for the line that names the next step; ``session`` are options of Spark."""
     if plan.facts.adopted is not None:
         return f"start the query again; its checkpoint is {plan.facts.adopted}"

@@ -211,7 +211,7 @@ class RunningQueries:
             settle_place(definition, self._ledger)
             if not start.given.name:
                 refuse_repeated(built, self._run.reference, self._ledger, self._started_streams)
-            record = register(definition, self._run.reference, self._home, self._ledger)
+            record = register(definition, self._run.reference, self._home, self._ledger, self._run.given.words)
             self._started_streams.add(record.full_name)
             check(self._home, self._ledger, record, all_state=True)
             check_output_apart(self._home, self._ledger, record, built.paths_read)

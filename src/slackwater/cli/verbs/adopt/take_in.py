@@ -21,7 +21,7 @@ from slackwater.cli.common.console import out, parse_conf, prepare, print_json, 
 from slackwater.cli.common.examine import require_output
 from slackwater.cli.common.targets import deleted_checkpoint_hint, require_reachable
 from slackwater.cli.common.words import mark, marks_document
-from slackwater.core.commands import command, output_command
+from slackwater.core.commands import command, output_command, session_words
 from slackwater.core.errors import NotFound, PipelineError, Refused, UsageError, unreachable
 from slackwater.core.facts import Facts
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
@@ -339,7 +339,9 @@ def adopt(
 ) -> int:
     """Take the checkpoint in, and show what is known of it."""
     settings = prepare(home, shown_as)
-    program = None if pipeline is None else _reader_of(pipeline, SparkRuntime(say, parse_conf(conf), master))
+    spark = parse_conf(conf)
+    runtime, session = SparkRuntime(say, spark, master), session_words(master, spark)
+    program = None if pipeline is None else _reader_of(pipeline, runtime, session)
     with open_workspace(settings, create=True, say=say) as workspace:
         consent, request = consent_of(moved=moved, copied=copied), Request(location, sink, name, program)
         document = adopt_document(adopt_checkpoint(workspace, request, consent))
@@ -350,7 +352,7 @@ def adopt(
     return 0
 
 
-def _reader_of(reference: str, runtime: QueryRuntime) -> _ReadProgram:
+def _reader_of(reference: str, runtime: QueryRuntime, session: tuple[str, ...]) -> _ReadProgram:
     """Reads the program with Spark, up to the start of its queries; none is started.
 
     The checkpoint names neither the output of the query nor its output mode.
@@ -371,6 +373,7 @@ def _reader_of(reference: str, runtime: QueryRuntime) -> _ReadProgram:
         runtime.require_spark()
         with runtime.open_replayer(workspace, stream, program, lambda _: None) as replayer:
             sink = replayer.sink_written or stream.sink
-            return replace(stream, sink=sink, output_mode=replayer.output_mode, pipeline_file=program)
+            mode = replayer.output_mode
+            return replace(stream, sink=sink, output_mode=mode, pipeline_file=program, session=session)
 
     return read

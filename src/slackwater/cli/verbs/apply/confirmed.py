@@ -54,7 +54,7 @@ def apply(
         check_name(plan.stream, discard_others)
     consent, discards = consent_of(moved=moved, copied=copied), discard_others is not None
     spark = parse_conf(conf)
-    session = session_words(master, spark)
+    session = session_words(master, spark) or plan.request.session
     options = ApplyOptions(consent, stopped, discards, plan_file, session)
     with open_workspace(settings, restore=True) as workspace:
         if not is_started(workspace, plan) or not yes:

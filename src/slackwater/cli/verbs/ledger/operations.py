@@ -57,7 +57,8 @@ def _view(workspace: Workspace, record: OperationRecord) -> OperationView:
         return OperationView(record, obstacle=f"{lease.record.purpose} is in progress")
     undo = undo_command(record.id)
     if record.ended_ms is None:
-        following = next((finding.next for finding in unfinished(record)), None)
+        session = workspace.ledger.find_stream(record.stream).session
+        following = next((finding.next for finding in unfinished(record, None, session)), None)
         return OperationView(record, following, None if record.status == UNDOING else undo)
     try:
         check_undoable(workspace, record, _Unseen())

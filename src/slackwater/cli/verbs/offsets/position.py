@@ -49,7 +49,8 @@ class At:
 class Position:
     """``after`` is the batch after which a new query would start, -1 for the beginning; ``effects`` of doing so.
 
-    ``descriptions`` names the sources as the query's own plan does, where a run recorded it.
+    ``descriptions`` names the sources as the query's own plan does, where a run recorded it. ``session`` as of the
+    stream's record.
     """
 
     stream: str
@@ -61,6 +62,7 @@ class Position:
     sources: tuple[SourcePosition, ...]
     descriptions: tuple[str, ...]
     effects: tuple[Effect, ...]
+    session: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], No
         sources=sources,
         descriptions=snapshot.profile.sources if snapshot.profile else (),
         effects=effects_of(_restart_facts(known, after, contributing, sources)),
+        session=stream.session,
     )
 
 
@@ -211,7 +214,7 @@ def offsets_document(position: Position) -> dict[str, Any]:
 
 def instead_of(position: Position) -> str:
     """The command that continues without a manual restart."""
-    return command("plan", "rebuild", position.stream)
+    return command("plan", "rebuild", position.stream, *position.session)
 
 
 def _source_fields(at: Position, index: int) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from slackwater.cli.common.arguments import Format, consent_of
 from slackwater.cli.common.console import out, parse_conf, parse_seconds, prepare, say
 from slackwater.cli.common.render_plan import plan_page
 from slackwater.core.commands import command, session_words
-from slackwater.core.escaping import quoted
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.backfill_directory import absolute_path
 from slackwater.operations.goals.common.goal import Flag, Value, goal_named
@@ -43,8 +41,9 @@ def plan(
     """Make the plan, show it, and write it to a file if asked."""
     settings, planned = prepare(home, shown_as, debug=debug), goal_named(goal)
     values = {flag.field: _value(flag, flags[flag.field]) for flag in planned.flags}
-    request = replace(planned.request(values, downstream=downstream), pipeline_file=_absolute(pipeline))
     spark = parse_conf(conf)
+    asked = planned.request(values, downstream=downstream)
+    request = replace(asked, pipeline_file=_absolute(pipeline), session=session_words(master, spark))
     runtime, consent = SparkRuntime(say, spark, master), consent_of(moved=moved, copied=copied)
     # A plan quotes settings and paths: only its owner may read it.
     new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
@@ -58,16 +57,17 @@ def plan(
     if shown_as is Format.JSON:
         sys.stdout.write(render(made))
     else:
-        _show(made, file, session_words(master, spark))
+        _show(made, file)
     return 0
 
 
-def _show(made: Plan, file: Path | None, session: Sequence[str]) -> None:
+def _show(made: Plan, file: Path | None) -> None:
     out().print(plan_page(made))
+    session = made.request.session
     if not made.actions:
         say(f"next: {start_command(made, session)}")
         return
-    again = " ".join((plan_again(made), "--out", f"{made.id}.json", *map(quoted, session)))
+    again = f"{plan_again(made)} --out {made.id}.json"
     say(f"next: {again if file is None else command('apply', str(file), *session)}")
 
 

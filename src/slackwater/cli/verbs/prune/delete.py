@@ -177,7 +177,7 @@ def _refuse_unfinished(ledger: Ledger, stream: StreamRecord) -> None:
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
     holder = lease.record.purpose if lease.state == "held" and lease.record else None
     operation = ledger.open_operation(stream.full_name)
-    for finding in (*in_progress(operation, holder), *unfinished(operation, holder)):
+    for finding in (*in_progress(operation, holder), *unfinished(operation, holder, stream.session)):
         raise refusal(finding, stream.name)
 
 

@@ -41,7 +41,7 @@ def released(workspace: Workspace, name: str, consent: Consent = None) -> Stream
             found=stream.full_name,
             hint=f"to begin again, plan a reset: {command('plan', 'reset', stream.full_name, '--from', 'earliest')}",
         )
-    for finding in unfinished(workspace.ledger.open_operation(stream.full_name), None):
+    for finding in unfinished(workspace.ledger.open_operation(stream.full_name), None, stream.session):
         raise refusal(finding, stream.name)
     kept = [one.id for one in _keeping(workspace, stream)]
     if kept:

@@ -13,7 +13,7 @@ _ID_CHECKSUM = ".metadata.crc"
 
 def resume(facts: Facts, _: Any) -> str:
     """Plan the least change after which a start is exact."""
-    return command("plan", "resume", facts.name)
+    return command("plan", "resume", facts.name, *facts.snapshot.stream.session)
 
 
 def rebuild(facts: Facts, _: Any) -> str:
@@ -24,7 +24,7 @@ def rebuild(facts: Facts, _: Any) -> str:
 def replay_from(facts: Facts, batch: int) -> str:
     """Plan to process the batches from this one on again; an output that cannot be cut keeps what it has."""
     kept = () if facts.snapshot.output.can_cut else ("--output", "keep")
-    return command("plan", "replay", facts.name, "--from", f"batch:{batch}", *kept)
+    return command("plan", "replay", facts.name, "--from", f"batch:{batch}", *kept, *facts.snapshot.stream.session)
 
 
 def move_away(checkpoint: CheckpointSeen, path: str) -> str:
