@@ -93,7 +93,7 @@ def test_after_a_wait_the_connection_works_as_before(sqlite_url: str) -> None:
     with closing(database), _locked_by_another_process(sqlite_url) as holder:
         _release(holder)
         with database.write() as connection:
-            connection.execute("INSERT INTO streams VALUES ('a/b', 'a', 'b', '{}', 'append', 'f', 1, NULL)")
+            connection.execute("INSERT INTO streams VALUES ('a/b', 'a', 'b', '{}', 'append', 'f', 1, NULL, NULL)")
     with closing(database), database.read() as connection:
         assert connection.scalar("SELECT count(*) FROM streams") == 1
         assert connection.scalar("PRAGMA busy_timeout") == BUSY_TIMEOUT_S * 1000

@@ -100,3 +100,23 @@ def test_a_library_logs_nothing_of_what_the_command_reports() -> None:
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_store_of_google_that_cannot_be_reached_is_given_up_soon() -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    began = time.monotonic()
+
+    done = subprocess.run(
+        [sys.executable, "-m", "slackwater", "doctor", "gs://bucket/checkpoint"],
+        env={**os.environ, "STORAGE_EMULATOR_HOST": nobody},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+    assert time.monotonic() - began < 25
+    assert "error store-unreachable: " in done.stderr
+    assert "Traceback" not in done.stderr
