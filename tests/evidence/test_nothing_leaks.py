@@ -17,6 +17,7 @@ from slackwater.core.program import Program, SourceShape
 from slackwater.core.records import OperationRecord
 from slackwater.core.state_programs import made_by
 from slackwater.ledger.ledger import Ledger
+from tests.evidence.cases import CASES
 from tests.evidence.conftest import Evidence, Made
 from tests.support.homes import LAYOUT, STREAM, HomeSpec, make_home
 
@@ -144,6 +145,20 @@ def test_messages_are_added_when_they_are_asked_for_without_their_secrets(eviden
     for shown in (made.files["README.txt"], made.out):
         assert "a secret can be left that no rule recognises" in shown
     assert found_in(made.files, SECRETS) == []
+
+
+def test_what_an_error_has_found_is_a_message_too(evidence: Evidence, tmp_path: Path) -> None:
+    CASES["lost-ledger"](tmp_path)
+    (tmp_path / ".slackwater" / "ledger.db").write_bytes(b"no database" * 100)
+
+    made, asked = evidence(STREAM), evidence(STREAM, "--messages")
+
+    assert made.document["head"]["code"] == asked.document["head"]["code"] == "ledger-unreadable"
+    assert made.document["head"]["found"] is None
+    assert "can be left" not in made.files["README.txt"] + made.out
+    assert asked.document["head"]["found"]
+    assert "can be left" in asked.files["README.txt"]
+    assert "can be left" in asked.out
 
 
 def test_options_of_a_source_are_shown_only_where_they_are_known_to_be_harmless() -> None:

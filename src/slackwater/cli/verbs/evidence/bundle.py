@@ -123,7 +123,8 @@ def _readme(made: Evidence) -> str:
 
 def _has_messages(made: Evidence) -> bool:
     refused = (one.summary for one in made.operations if one.status == REFUSED)
-    return any(text is not None for text in (*(run.message for run in made.runs), *refused))
+    head = None if made.head.code in {one.code for one in made.findings} else made.head.found
+    return any(text is not None for text in (head, *(run.message for run in made.runs), *refused))
 
 
 def _left_out(made: Evidence) -> str:

@@ -108,7 +108,7 @@ def _without_ledger(settings: Settings, request: EvidenceRequest, error: Slackwa
 
 
 def _without_messages(examined: Examined) -> Examined:
-    """With findings that do not quote the error messages of runs, which can have rows in them."""
+    """With findings that do not quote the error messages of runs and of outputs, which can have rows in them."""
     facts = examined.facts
     if facts is None:
         return examined
@@ -116,7 +116,11 @@ def _without_messages(examined: Examined) -> Examined:
     silent = replace(last, reason=None) if last is not None else None
     refusal = facts.snapshot.last_refusal
     refused = replace(refusal, reason=None) if refusal is not None else None
-    blank: Facts = replace(facts, snapshot=replace(facts.snapshot, last_run=silent, last_refusal=refused))
+    output, problem = facts.snapshot.output, facts.snapshot.output.unreadable
+    unread = replace(output, unreadable=replace(problem, found=None)) if problem is not None else output
+    blank: Facts = replace(
+        facts, snapshot=replace(facts.snapshot, last_run=silent, last_refusal=refused, output=unread)
+    )
     if isinstance(history, HistoryFacts):
         blank = replace(blank, history=replace(history, runs=tuple(replace(run, reason=None) for run in history.runs)))
     return replace(examined, facts=blank, diagnosis=diagnose(blank))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,7 +46,7 @@ def make_evidence(gathered: Gathered, made_ms: int, *, messages: bool) -> model.
         schema=model.SCHEMA,
         slackwater=__version__,
         made_ms=made_ms,
-        head=_head(gathered),
+        head=_head(gathered, messages=messages),
         stream=_stream(gathered, recorded),
         checkpoint=_checkpoint(facts.checkpoint.report, facts.checkpoint.damage) if facts is not None else None,
         marks=_marks(facts.marks) if facts is not None else None,
@@ -80,12 +80,14 @@ def _copied(kind: type[_Kind], source: object, **others: object) -> _Kind:
     return kind(**{name: getattr(source, name) for name in names}, **others)
 
 
-def _head(gathered: Gathered) -> model.Head:
+def _head(gathered: Gathered, *, messages: bool) -> model.Head:
     diagnosis, problem = gathered.examined.diagnosis, gathered.problem
     missed = len(diagnosis.not_checked) if diagnosis is not None else 0
     problems = diagnosis.problems if diagnosis is not None else ()
     if problem is not None and not any(one.finding.severity is Severity.STOP for one in problems):
-        return _head_of_error(problem, gathered.examined.name, len(problems), missed)
+        # What an error has found can be a text of a driver or of a library, or a value that is stored.
+        head = _head_of_error(problem, gathered.examined.name, len(problems), missed)
+        return head if messages else replace(head, found=None)
     if problems:
         return _head_of(problems[0], len(problems) - 1, missed)
     if missed or (diagnosis is not None and diagnosis.unread is not None):
