@@ -101,6 +101,7 @@ def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         Ledger.open(path, create=True)
     assert (caught.value.code, caught.value.where) == ("ledger-unreadable", str(path))
+    assert caught.value.found == "a file that is no SQLite database (SQLITE_NOTADB)"
 
 
 def test_a_place_that_cannot_be_used_is_reported(tmp_path: Path) -> None:

@@ -189,26 +189,26 @@ class Database:
                 "generation-unknown",
                 "The ledger has no such stream or generation",
                 where=self.place,
-                found=_cause(error),
+                found=cause_of(error),
                 hint=f"{command('ledger')} lists the streams",
             ) from error
         except errors.OperationalError as error:
             if _is_of_the_schema(error):
-                raise self.unreadable(_cause(error)) from error
-            raise self.unreachable(_cause(error)) from error
+                raise self.unreadable(cause_of(error)) from error
+            raise self.unreachable(cause_of(error)) from error
         except (OverflowError, UnicodeError) as error:
             raise UsageError(
                 "ledger-value",
                 "The ledger cannot record a value",
                 where=self.place,
                 expected="integers of 64 bits, and text in UTF-8",
-                found=_cause(error),
+                found=cause_of(error),
                 hint="rename the file or folder whose name has other bytes, or correct the number",
             ) from error
         except errors.Error as error:
             if self._driver.is_unwritable(error):
-                raise self._driver.not_writable(_cause(error)) from error
-            raise self.unreadable(_cause(error)) from error
+                raise self._driver.not_writable(cause_of(error)) from error
+            raise self.unreadable(cause_of(error)) from error
 
     def unreachable(self, cause: str) -> EnvironmentMissing:
         """The error for a database that cannot be opened, reached or written; ``cause`` is the driver's message."""
@@ -264,5 +264,24 @@ def _is_of_the_schema(error: Exception) -> bool:
     return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
 
 
-def _cause(error: Exception) -> str:
-    return " ".join(str(error).split())
+def cause_of(error: Exception) -> str:
+    """What a driver reports, in one line. SQLite's own texts are not shown: they can quote what a file has."""
+    if not isinstance(error, sqlite3.Error):
+        return " ".join(str(error).split())
+    name = getattr(error, "sqlite_errorname", "") or "no error code"
+    words = _OF_SQLITE.get("_".join(name.split("_")[:2]), "an error of SQLite")
+    return f"{words} ({name})"
+
+
+_OF_SQLITE = {
+    "SQLITE_NOTADB": "a file that is no SQLite database",
+    "SQLITE_CORRUPT": "a damaged SQLite database",
+    "SQLITE_ERROR": "a table or a column that is missing, or not of this schema",
+    "SQLITE_CONSTRAINT": "a reference to a row that is missing",
+    "SQLITE_FULL": "a full disk",
+    "SQLITE_IOERR": "a file that the system cannot read or write",
+    "SQLITE_CANTOPEN": "a file that cannot be opened",
+    "SQLITE_READONLY": "a file that this user may not write",
+    "SQLITE_BUSY": "a lock of another process",
+}
+"""What SQLite has found, by the first two words of its error codes."""

@@ -15,7 +15,7 @@ from contextlib import closing
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, EnvironmentMissing, NotFound
 from slackwater.ledger.connection import Connection
-from slackwater.ledger.database import Database
+from slackwater.ledger.database import Database, cause_of
 from slackwater.ledger.sqlite import SqliteFile, is_busy
 from slackwater.ledger.tables import versions
 from slackwater.storage.private import make_private_folders
@@ -202,7 +202,7 @@ def _use_write_ahead_log(database: Database, file: SqliteFile) -> None:
         try:
             file.wait_for_lock(switch, is_busy)
         except sqlite3.OperationalError as error:
-            raise database.unreachable(str(error)) from error
+            raise database.unreachable(cause_of(error)) from error
 
 
 def _schema_version(connection: Connection) -> str | None:

@@ -42,9 +42,7 @@ def operation_running(snapshot: Snapshot) -> Iterator[Finding]:
     yield from in_progress(snapshot.operation, snapshot.holder)
 
 
-def unfinished(
-    operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]
-) -> Iterator[Finding]:
+def unfinished(operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]) -> Iterator[Finding]:
     """The finding about an operation that has not ended; ``holder`` is the purpose of the lease that is held."""
     if operation is None or holder not in {None, "run"}:
         return
