@@ -1,4 +1,4 @@
-"""Failures of watermarks: a source that delivers nothing."""
+"""Failures of watermarks: a source that delivers nothing, and rows that arrive late."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.live.frame import (
+    FILES,
     READ,
     RUN,
     SETTINGS,
+    TOTALS,
     Failure,
     Scene,
     Silent,
     Stream,
+    findings_of,
     make_stream,
     prove,
+    type_all,
     uninterrupted,
 )
 from tests.restart.scenario import SCHEMA
@@ -87,3 +91,34 @@ IDLE = Failure(
 @pytest.mark.parametrize("failure", [IDLE], ids=str)
 def test_idle_source(tmp_path: Path, failure: Failure) -> None:
     prove(make_stream(tmp_path, UNION, SETTINGS, TwoClocks), failure)
+
+
+LONGER = ("10 minutes", "70 minutes")
+
+
+def test_rows_that_were_dropped_as_late_are_in_the_output_after_the_printed_commands(tmp_path: Path) -> None:
+    """WM-10: the watermark has passed the window of a row that arrives."""
+    scene = make_stream(tmp_path, TOTALS, SETTINGS).scene
+    _late_row(scene)
+    scene.slackwater(*RUN)
+    found = findings_of(scene)[0]
+    assert (found["code"], found["next"]) == ("SW-WM-010", "slackwater plan reset web/per_page --from earliest")
+    scene.change_code(*LONGER)
+
+    assert type_all(scene) == ["plan reset", "apply", "run"]
+    scene.arrive(READ, FILES)
+    scene.slackwater(*RUN)
+
+    whole = Scene(tmp_path / "longer delay", TOTALS.replace(*LONGER), SETTINGS)
+    whole.arrive(0, READ)
+    _late_row(whole)
+    whole.arrive(READ, FILES)
+    ended = whole.by_spark_alone(tmp_path / "its checkpoint")
+    assert ended.returncode == 0, ended.stderr
+    assert scene.rows() == whole.rows()
+    assert any("late" in row for row in scene.rows())
+    assert findings_of(scene)[0]["code"] == "clean"
+
+
+def _late_row(scene: Scene) -> None:
+    scene.add("late", [1], page="late", n=100)
