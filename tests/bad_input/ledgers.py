@@ -43,9 +43,9 @@ CASES = (
     Case("ledger", 4, "ledger-missing", remove(WAL), remove(SHM), write(LEDGER)),
     Case("status", 9, "ledger-unreachable", remove(WAL), remove(SHM), fifo(LEDGER)),
     Case("status", 9, "ledger-unreachable", forbid(LEDGER)),
-    Case("status", 3, "ledger-too-new", sql("UPDATE slackwater_version SET version_num = '9999'")),
-    Case("status", 3, "ledger-unreadable", sql("UPDATE slackwater_version SET version_num = 'x'")),
-    Case("status", 3, "ledger-unreadable", sql("UPDATE slackwater_version SET version_num = ''")),
+    Case("status", 3, "ledger-version", sql("UPDATE slackwater_version SET version_num = '9999'")),
+    Case("status", 3, "ledger-version", sql("UPDATE slackwater_version SET version_num = 'x'")),
+    Case("status", 3, "ledger-version", sql("UPDATE slackwater_version SET version_num = ''")),
     # Rows that are no JSON, or JSON of another kind
     _rows("status", "UPDATE streams SET sink = 'x'"),
     _rows("status", "UPDATE streams SET sink = ''"),

@@ -140,19 +140,6 @@ def _assert_refused(done: subprocess.CompletedProcess[str]) -> None:
     assert "hint: run the command as user " in done.stderr
 
 
-def test_an_older_schema_names_who_must_upgrade_it(home: Path, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(home / "ledger.db")) as connection, connection:
-        connection.execute("UPDATE slackwater_version SET version_num = '0001'")
-    make_readable_only(tmp_path)
-    done = slackwater_as_reader("status", folder=tmp_path)
-    make_writable_again(tmp_path)
-    assert done.returncode == 9
-    assert "error ledger-outdated: " in done.stderr
-    assert "expected schema version" in done.stderr
-    assert "hint: run as user " in done.stderr
-    assert "slackwater status" in done.stderr
-
-
 def test_a_home_that_may_not_be_entered(home: Path, tmp_path: Path) -> None:
     make_readable_only(tmp_path)
     home.chmod(0o000 if os.geteuid() else 0o700)

@@ -33,12 +33,12 @@ class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPa
         now_ms: Callable[[], int] | None = None,
         say: Say = lambda _: None,
     ) -> Self:
-        """Open a ledger: a path is SQLite, ``postgresql://...`` a server. An older schema is upgraded.
+        """Open a ledger: a path is SQLite, ``postgresql://...`` a server.
 
         Without write permission it is opened read-only. ``now_ms`` returns epoch milliseconds in place of the
         database's own clock; ``say`` gets a message while another process holds the lock.
         Raises ``NotFound`` (``ledger-missing``) if there is none and ``create`` is false, ``DataError``
-        (``ledger-too-new``) if a newer Slackwater has written it, and ``EnvironmentMissing`` (``ledger-read-only``)
+        (``ledger-version``) if it has another version of the schema, and ``EnvironmentMissing`` (``ledger-read-only``)
         if ``create`` is true and it cannot be written.
         """
         database = Database(parse_url(fspath(url_or_path)), say)

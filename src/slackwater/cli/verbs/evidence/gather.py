@@ -30,8 +30,7 @@ LEDGER_ERRORS = frozenset(
         "ledger-unreadable",
         "ledger-unreachable",
         "ledger-locked",
-        "ledger-too-new",
-        "ledger-outdated",
+        "ledger-version",
         "ledger-wal-unread",
         "stream-unknown",
     }
