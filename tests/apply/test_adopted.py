@@ -32,7 +32,6 @@ from slackwater.core.records import BatchRecord
 from slackwater.ledger.located import find_stream
 from slackwater.operations.adopted import adopted_directory, quiet_time_ms
 from slackwater.operations.apply.adopted_directory import AdoptedDirectory
-from slackwater.operations.apply.journal import Journal
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import ALL_MS
 from slackwater.runtime.before_start import check
@@ -238,23 +237,6 @@ def _continued(project: AdoptedProject, plan: Plan) -> None:
     project.apply(plan)
     assert read_logs(LocalStore(project.path)).committed == 3
     assert project.beside() == [StagingDirectory(str(project.path), plan.id).folder.name]
-
-
-def test_an_exchange_that_an_earlier_release_started(project: AdoptedProject) -> None:
-    """Its journal lacks what the old checkpoint had, and the path lacks a checkpoint."""
-    original, plan = project.in_use(), project.plan("batch:4", goal="replay")
-    with pytest.raises(KeyboardInterrupt):
-        project.apply(plan, display=StopBefore("switch-generation"))
-    switch = next(index for index, action in enumerate(plan.actions) if action.kind == "switch-generation")
-    with project.open() as workspace:
-        folder = project.home / "streams" / ADOPTED / "operations" / plan.id
-        Journal(folder, workspace.ledger).write(switch, "switch-generation", "started", 0)
-    staging = StagingDirectory(str(project.path), plan.id)
-    staging.set_mark(staging.folder, "staged")
-    staging.real.rename(staging.exchange_path)
-    _continued(project, plan)
-    project.undo(plan)
-    assert project.in_use() == original
 
 
 @pytest.mark.parametrize("made", ["applied", pytest.param("killed", marks=pytest.mark.thorough)])

@@ -77,7 +77,7 @@ def _marks(project: Project) -> tuple[int, list[int]]:
 
 def test_the_rows_are_aside_and_the_stream_is_not_changed(project: Project, plan: Plan, side: Path) -> None:
     before, live, marks, read = project.in_use(), _live(project), _marks(project), _read(project)
-    assert [action.kind for action in plan.actions] == ["start-generation", "verify-generation", "run-aside"]
+    assert [action.kind for action in plan.actions] == ["start-generation", "verify-generation", "run-into-directory"]
     assert title(plan) == f"backfill {STREAM} at earliest into {side}"
     assert plan_again(plan) == f"slackwater plan backfill {STREAM} --from earliest --output aside --into {side}"
 
@@ -175,7 +175,7 @@ def test_a_directory_that_is_filled_meanwhile(project: Project, plan: Plan, side
     with pytest.raises(Refused) as refused:
         project.apply(plan, _Fills(project.folder / "clicks.py", STATELESS))
 
-    assert (refused.value.code, refused.value.found) == ("moved-side-output", "notes.txt")
+    assert (refused.value.code, refused.value.found) == ("moved-backfill-directory", "notes.txt")
     assert "--output aside --into" in str(refused.value.hint)
     assert project.in_use() == before
     assert [path.name for path in side.iterdir()] == ["notes.txt"]

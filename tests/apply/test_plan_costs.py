@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -14,17 +13,14 @@ import pytest
 from rich.console import Console
 
 from slackwater.cli.common.render_plan import plan_page
-from slackwater.core.errors import SlackwaterError
 from slackwater.core.records import BatchRecord, LogLine
 from slackwater.ledger.lineage import SIZES
-from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
 from slackwater.operations.plan.plan import Plan
 from tests.support.homes import ROWS, STATELESS, STREAM, HomeSpec
-from tests.support.rebuilds import BEGINNING, CLEAN, Project, StubReplayer, make_project, old_files, reset_behind
+from tests.support.rebuilds import BEGINNING, Project, make_project, old_files, reset_behind
 from tests.support.stages import three_stages
 
 TOOK_MS = 1500
-BEFORE = "slackwater.plan/5"
 
 
 @pytest.fixture
@@ -182,62 +178,3 @@ def test_a_plan_is_applied_although_its_costs_were_measured_since(project: Proje
     _time(project)
 
     assert not project.apply(plan).repeated
-
-
-def _before(plan: Plan) -> str:
-    """The document as the version before wrote it."""
-    content: dict[str, Any] = json.loads(render(plan))
-    content.pop(DIGEST)
-    content = _content_before(content)
-    return json.dumps({**content, DIGEST: digest_of(content)}, sort_keys=True, indent=2) + "\n"
-
-
-def _content_before(content: Mapping[str, Any]) -> dict[str, Any]:
-    numbers = ("batches_replayed", "rows_read_again", "batches_uncounted", "rows_recorded", "batches_cut")
-    return {
-        **content,
-        "schema": BEFORE,
-        "cost": dict.fromkeys((*numbers, "files_cut", "bytes_cut"), 2),
-        "downstream": [_content_before(one) for one in content["downstream"]],
-    }
-
-
-@pytest.mark.parametrize("spec", [CLEAN, replace(CLEAN, state=None, layout=STATELESS)], ids=["stateful", "stateless"])
-def test_a_plan_of_the_version_before_is_applied_and_undone(tmp_path: Path, spec: HomeSpec) -> None:
-    project = make_project(tmp_path / "project", spec)
-    project.claim_output()
-    before = project.in_use()
-    old = _before(project.plan("batch:3")).replace("no batch is replayed for it", "nothing is read again")
-    content = json.loads(old)
-    content.pop(DIGEST)
-    plan = parse(json.dumps({**content, DIGEST: digest_of(content)}), "plan.json")
-
-    assert not project.apply(plan, StubReplayer(project.folder / "clicks.py", spec.layout)).repeated
-
-    assert project.apply(plan).repeated
-    project.undo(plan)
-    assert project.in_use() == before
-
-
-def test_an_operation_that_the_version_before_started_is_undone(project: Project) -> None:
-    before, plan = project.in_use(), project.plan("batch:3")
-    project.apply(plan)
-    folder = project.home / "streams" / "clicks" / "per_page" / "operations" / plan.id
-    old = _before(plan)
-    (folder / "plan.json").write_text(old)
-    with project.open() as workspace:
-        known = workspace.ledger.operation_files(plan.id)
-        assert known is not None
-        workspace.ledger.record_operation_files(replace(known, plan=old))
-
-    assert project.apply(parse(old, "plan.json")).repeated
-    project.undo(plan)
-
-    assert project.in_use() == before
-
-
-def test_a_changed_plan_of_the_version_before_is_refused(project: Project) -> None:
-    with pytest.raises(SlackwaterError) as refused:
-        parse(_before(project.plan("batch:3")).replace('"batches_cut": 2', '"batches_cut": 3'), "plan.json")
-
-    assert refused.value.code == "plan-damaged"

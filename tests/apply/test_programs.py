@@ -79,13 +79,6 @@ class OfHours(StubReplayer):
         return None if settings == {"unknown": "yes"} else _windowed(3_600_000)
 
 
-class OfHoursWithTables(OfHours):
-    """The same query with a ``WITH``, which an earlier version did not record in full."""
-
-    def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
-        return {**(super().program(settings) or {}), "form": 2, "needs_form": 2}
-
-
 def _windowed(length_ms: int) -> dict[str, object] | None:
     window = Window("tumbling", "ts", length_ms, length_ms, text=f"window {length_ms}")
     return program_json(
@@ -156,14 +149,6 @@ def test_a_later_stage_that_keeps_batches_of_other_code_is_refused(tmp_path: Pat
 
     assert caught.value.code == "rebuild-insufficient"
     assert DAY in str(caught.value)
-
-
-def test_a_rebuild_is_not_refused_for_what_an_earlier_version_recorded_in_part(tmp_path: Path) -> None:
-    project = _project(tmp_path, made_by(_windowed(1_800_000)))
-
-    project.apply(project.plan("last-written"), OfHoursWithTables(project.folder / "clicks.py"))
-
-    assert _programs(project) == made_by(OfHoursWithTables(project.folder / "clicks.py").program())
 
 
 def test_all_output_written_again_is_right_with_any_code(tmp_path: Path) -> None:

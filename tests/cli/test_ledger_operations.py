@@ -140,7 +140,7 @@ def test_an_operation_whose_backup_was_deleted_cannot_be_undone(slackwater: Slac
     assert project.in_use() == before
 
 
-def test_an_operation_of_an_earlier_release_needs_its_folder(
+def test_after_a_loss_of_the_ledger_an_operation_needs_its_folder(
     slackwater: Slackwater, applied: tuple[Project, list[Plan]]
 ) -> None:
     """The ledger has no copies of its plan and journal."""

@@ -144,7 +144,7 @@ def test_a_plan_whose_source_files_do_not_exist(slackwater: Slackwater, tmp_path
 @pytest.mark.parametrize(
     ("old", "new", "code"),
     [
-        ("slackwater.plan/6", "slackwater.plan/4", "plan-schema"),
+        ("slackwater.plan/1", "slackwater.plan/2", "plan-schema"),
         ('"planned": 5', '"planned": "five"', "plan-damaged"),
         ('"kind": "verify-generation"', '"kind": "destroy-everything"', "plan-damaged"),
         ("{", "", "plan-unreadable"),

@@ -125,17 +125,6 @@ def test_a_jar_altered_with_its_size_and_time_kept_is_fetched_again(
     assert _in_another_process(tmp_path, small_jar) == "True"
 
 
-def test_a_jar_that_earlier_releases_stamped_as_verified_is_hashed(tmp_path: Path, small_jar: Jar) -> None:
-    cache = JarCache(tmp_path, ways=[_unreachable])
-    path = cache.path(small_jar)
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"tampered with")
-    status = path.stat()
-    stamp = f"{small_jar.sha256} {status.st_size} {status.st_mtime_ns}"
-    path.with_name(f".{path.name}.verified").write_text(stamp)
-    assert not cache.has(small_jar)
-
-
 def _in_another_process(folder: Path, jar: Jar) -> str:
     program = (
         "import sys\nfrom pathlib import Path\nfrom slackwater.connectors.cache import JarCache\n"

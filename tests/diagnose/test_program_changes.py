@@ -1,4 +1,4 @@
-"""Changes of programs that need no plan: sources of other kinds, functions, what earlier versions recorded."""
+"""Changes of programs that need no plan: sources of other kinds, functions, options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from slackwater.core.program import (
-    FORM,
     InputShape,
     OperatorKind,
     OperatorShape,
@@ -18,7 +17,6 @@ from slackwater.core.program import (
     Traced,
     Watermark,
     Window,
-    addition,
 )
 from slackwater.core.stream_verdict import OtherSetting
 from slackwater.core.verdict import Change, Effect, Verdict
@@ -215,30 +213,15 @@ def test_in_complete_mode_only_an_aggregation_without_sessions_keeps_late_rows(
     assert [one.code for one in changes(program(60_000), program(1_000))] == ([code] if code else [])
 
 
-def _parsing(options: str, **others: Any) -> Program:
-    parsed = f"json_to_structs(value, schema struct<a:date>{options}).a"
-    operator = replace(COUNT, keys=(Traced("a", parsed, ("value",)),))
-    return replace(PROGRAM, operators=(operator,), **others)
+def _parsing(options: str) -> Program:
+    parsed = f"json_to_structs(value, schema struct<a:date> {{options {options}}}).a"
+    return replace(PROGRAM, operators=(replace(COUNT, keys=(Traced("a", parsed, ("value",)),)),))
 
 
-def test_a_program_that_was_recorded_without_options_is_compared_without_them() -> None:
-    options, others = addition("options", "dateformat {MM/yyyy}"), addition("options", "dateformat yyyy")
-    recorded = Program.from_json({**_parsing("").as_json(), "form": 1})
-    now = _parsing(options, form=FORM)
-
-    assert changes(recorded, now) == ()
-    assert [one.code for one in changes(now, _parsing(others, form=FORM))] == ["keys-changed"]
-    assert [one.code for one in changes(_parsing("", form=FORM), now)] == ["keys-changed"]
-    renamed = replace(_parsing(options, form=FORM), operators=(COUNT,))
-    assert [one.code for one in changes(recorded, renamed)] == ["keys-changed"]
-
-
-def test_a_program_of_a_version_that_recorded_no_form_is_of_the_first() -> None:
-    recorded = {key: value for key, value in PROGRAM.as_json().items() if key not in ("form", "needs_form")}
-
-    assert Program.from_json(recorded).form == 1
-    assert replace(PROGRAM, form=FORM).can_be_compared_with(Program.from_json(recorded))
-    assert not replace(PROGRAM, form=FORM, needs_form=FORM).can_be_compared_with(Program.from_json(recorded))
+def test_options_of_an_expression_are_compared() -> None:
+    assert changes(_parsing("dateformat MM/yyyy"), _parsing("dateformat MM/yyyy")) == ()
+    other = changes(_parsing("dateformat MM/yyyy"), _parsing("dateformat yyyy"))
+    assert [one.code for one in other] == ["keys-changed"]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +255,7 @@ def test_where_only_settings_differ_no_rebuild_is_named(
 
 
 WRITTEN = InputShape("source 0", filters=("(n > 4)",), columns=(Traced("run", "'first'", (), "string"),))
-STATELESS = Program("4.1.3", "append", (KAFKA,), (), (WRITTEN,), ("run string",), settings={"zone": "UTC"}, form=FORM)
+STATELESS = Program("4.1.3", "append", (KAFKA,), (), (WRITTEN,), ("run string",), settings={"zone": "UTC"})
 
 
 def _written(**others: Any) -> Program:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,7 @@ def test_a_stream_file_comes_back_as_it_was_written(tmp_path: Path) -> None:
 def test_replacing_a_stream_file_leaves_nothing_beside_it(tmp_path: Path) -> None:
     home = Home(tmp_path)
     for generation in (1, 2):
-        write_stream_file(home, "weather", "hourly", StreamFile("2c1f", generation, {}))
+        write_stream_file(home, "weather", "hourly", replace(CONTENT, generation=generation))
     assert [path.name for path in Path(home.stream_folder("weather", "hourly")).iterdir()] == ["stream.json"]
 
 
@@ -66,18 +67,10 @@ def test_a_damaged_stream_file_is_an_error_and_not_taken_for_none(tmp_path: Path
     assert (caught.value.code, caught.value.where) == ("stream-file-damaged", str(path))
 
 
-def test_a_stream_file_of_an_earlier_release_is_read(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    folder = Path(home.stream_folder("weather", "hourly"))
-    folder.mkdir(parents=True)
-    (folder / "stream.json").write_text('{"id": "2c1f", "generation": 2, "sink": {"kind": "files"}}')
-    assert read_stream_file(home, "weather", "hourly") == StreamFile("2c1f", 2, {"kind": "files"})
-
-
 def test_streams_are_found_by_their_stream_files(tmp_path: Path) -> None:
     home = Home(tmp_path)
     for pipeline, name in (("weather", "hourly"), ("clicks", "per_page"), ("clicks", "raw")):
-        write_stream_file(home, pipeline, name, StreamFile("2c1f", 1, {}))
+        write_stream_file(home, pipeline, name, CONTENT)
     assert list(streams_of(home)) == [("clicks", "per_page"), ("clicks", "raw"), ("weather", "hourly")]
 
 

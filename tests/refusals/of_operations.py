@@ -172,18 +172,6 @@ def another_plan_of_this_id(scene: Scene) -> str:
     return APPLY
 
 
-def journal_of_an_earlier_release(scene: Scene) -> str:
-    halfway(SWITCH)(scene)
-    journal = next(scene.stream.glob("operations/*/journal.jsonl"))
-    (scene.folder / "lost").write_bytes(journal.read_bytes())
-    journal.write_text('{"step": "build-generation", "state": "done", "at_ms": 1}\n')
-    return APPLY
-
-
-def finished_by_that_release(scene: Scene) -> None:
-    (scene.folder / "lost").rename(next(scene.stream.glob("operations/*/journal.jsonl")))
-
-
 def _backup(scene: Scene) -> Path:
     return next(scene.stream.glob("operations/*/backup"))
 
@@ -198,7 +186,7 @@ def backup_found(scene: Scene) -> None:
     (scene.folder / "lost").rename(_backup(scene) / "part-5.parquet")
 
 
-def of_an_earlier_release(scene: Scene) -> None:
+def without_hashes(scene: Scene) -> None:
     """The ledger has no copies of what the operation wrote, and the journal no hashes of its backup."""
     scene.sql("DELETE FROM operation_files")
     journal = next(scene.stream.glob("operations/*/journal.jsonl"))
@@ -210,7 +198,7 @@ def of_an_earlier_release(scene: Scene) -> None:
 
 def backup_of_another_cut(scene: Scene) -> str:
     halfway(SWITCH)(scene)
-    of_an_earlier_release(scene)
+    without_hashes(scene)
     file = _backup(scene) / "manifest.json"
     edit(scene, str(file.relative_to(scene.folder)), '"after": 3', '"after": 2')
     return undo_of(scene)
@@ -339,9 +327,6 @@ SITUATIONS = (
     # Operations left halfway
     Situation("pipeline-edited", edited_halfway),
     Situation("plan-differs", another_plan_of_this_id),
-    Situation(
-        "journal-version", journal_of_an_earlier_release, finished_by_that_release, "the release that started it"
-    ),
     Situation("undo-unfinished", undone_halfway),
     Situation("plan-changed", plan_edited, plan_moved_away, "move the plan away"),
     Situation("checkpoint-changed", old_checkpoint_lost, old_checkpoint_found, "restore the checkpoint from a backup"),

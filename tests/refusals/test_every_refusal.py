@@ -59,7 +59,7 @@ ELSEWHERE = {
     "memory-restart": "tests/restart/test_silent_sinks.py",
     "moved-number": "tests/apply/test_backfill_into_directory.py",
     "moved-others": "tests/restart/test_rows_of_others.py",
-    "moved-side-output": "tests/apply/test_backfill_into_directory.py",
+    "moved-backfill-directory": "tests/apply/test_backfill_into_directory.py",
     "moved-writer": "tests/apply/test_adopted.py",
     "name-mistyped": "tests/cli/test_confirmation.py",
     "operation-foreign": "tests/apply/test_touched_operations.py",

@@ -92,7 +92,7 @@ class SmallWorkspace(Workspace):
         kill_when(process, *((checkpoint / log / str(committed)).exists for log in ("commits", "offsets")))
 
     def forget_programs(self) -> None:
-        """Leave the home as an earlier version of Slackwater left it: without the programs that made the state."""
+        """Remove the programs that made the state from the records."""
         file = self.stream_folder / "stream.json"
         content = json.loads(file.read_text())
         for generation in content["generations"]:

@@ -59,7 +59,7 @@ def test_changes_that_the_state_does_not_survive_lead_to_a_rebuild(tmp_path: Pat
     for pipeline, code in ((REMOVED_OPERATOR, "operators-changed"), (ADDED_SOURCE, "sources-changed")):
         workspace.write(pipeline)
         assert code in workspace.slackwater(*CAUGHT_UP, code=5).stderr
-    # An earlier version has not recorded the program: Spark finds this change itself.
+    # Without a recorded program Spark finds this change itself.
     workspace.forget_programs()
     changed = _fails(workspace, RENAMED_STATE)
     assert workspace.rows() == before
@@ -83,7 +83,6 @@ def test_several_watermarks_that_are_not_recorded_are_said_at_the_start_in_the_p
     assert "several-watermarks" not in [finding["code"] for finding in workspace.status()["findings"]]
     assert "several watermarks" not in workspace.slackwater("plan", "rebuild", STREAM).stdout
 
-    # As in a home of an earlier release.
     with closing(sqlite3.connect(workspace.folder / ".slackwater" / "ledger.db")) as ledger, ledger:
         ledger.execute("DELETE FROM log_lines WHERE log = 'input-watermarks'")
     assert "several-watermarks" in [finding["code"] for finding in workspace.status()["findings"]]

@@ -135,7 +135,6 @@ def test_a_restart_and_a_rebuild_are_exact_where_those_of_spark_are_not(
 
 
 def test_a_start_that_forgets_them_says_so(plain: dict[str, Rows], killed: Callable[[], Watermarks]) -> None:
-    """They are not recorded, as in a ledger of an earlier release."""
     workspace = killed()
     _forget(workspace.folder / ".slackwater" / "ledger.db")
     said = workspace.finish()

@@ -10,7 +10,7 @@ import pytest
 
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.program import FORM, InputShape, OperatorShape, Program, SourceShape, Traced, Watermark
+from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape, Traced, Watermark
 from slackwater.core.records import GenerationRecord
 from slackwater.core.state_programs import program_of_batch
 from slackwater.core.verdict import Effect
@@ -67,7 +67,7 @@ def _commit(project: Project, batch: int) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A stream that has committed batch 6 with the old program, after five that an earlier version ran."""
+    """A stream that has committed batch 6 with the old program, after five that are not recorded."""
     project = make_project(tmp_path, HomeSpec(pipeline=FILE))
     _start(project, OLD)
     _commit(project, 6)
@@ -171,7 +171,7 @@ def test_what_is_compared_with(project: Project, tmp_path: Path) -> None:
     with project.open() as workspace:
         generation = _generation(workspace)
         assert judge(_built(project, OLD), generation).basis == "recorded"
-        # The file system keeps what an earlier version ran.
+        # The checkpoint shows the query that made it if no program is recorded.
         assert judge(_built(project, OLD), replace(generation, programs=None)).basis == "checkpoint"
         damaged = [{"after": -1, "program": {"sources": 3}}, "no entry", {"after": "x"}]
         assert judge(_built(project, OLD), replace(generation, programs=cast("Any", damaged[:1]))).basis == "checkpoint"
@@ -179,16 +179,6 @@ def test_what_is_compared_with(project: Project, tmp_path: Path) -> None:
         empty = replace(generation, location=str(tmp_path / "absent"))
         assert judge(_built(project, UPPER), empty).verdict.effect is Effect.SAME
         assert judge(_built(project, None), empty).basis == "nothing"
-
-
-def test_a_program_that_an_earlier_version_recorded_only_in_part_is_not_compared(project: Project) -> None:
-    with project.open() as workspace:
-        generation = _generation(workspace)
-
-        assert judge(_built(project, replace(UPPER, form=FORM)), generation).basis == "recorded"
-        found = judge(_built(project, replace(UPPER, form=FORM, needs_form=FORM)), generation)
-
-    assert (found.basis, found.effect) == ("checkpoint", Effect.SAME)
 
 
 def test_a_query_that_cannot_be_read_is_not_called_the_same(project: Project) -> None:

@@ -294,6 +294,9 @@ class Project:
             downstream=False,
             ranges="recorded",
             into=None,
+            row_order=None,
+            pipeline_named=False,
+            session=(),
         )
         return self._derived(request)
 

@@ -86,7 +86,7 @@ class QueryProfile:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> QueryProfile:
-        """The recorded profile. Earlier versions recorded nothing of ``rows_digest`` and what follows it."""
+        """The recorded profile."""
         starts = value.get("window_starts_ms")
         return cls(
             operators=tuple(value["operators"]),

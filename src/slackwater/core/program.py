@@ -2,14 +2,11 @@
 
 Recorded with each run, and compared before the next start (``slackwater.diagnose.program_changes``). All expressions
 are strings in a canonical form: columns are traced through projections to the columns of the sources, aliases are
-substituted, filters are sets of conjuncts, operands whose order does not matter are sorted. Every field has a default,
-so that a program that an earlier version recorded can be read; ``Program.form`` is the version of the strings.
+substituted, filters are sets of conjuncts, operands whose order does not matter are sorted.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -20,23 +17,10 @@ OperatorKind = Literal[
 ]  # fmt: skip
 WindowKind = Literal["tumbling", "sliding", "session"]
 
-FORM = 2
-"""The version of the canonical strings. Form 1 had no additions, and did not have all parts of some plans."""
 TIME_ZONE = "TZ"
 """The variable of the process's time zone, and its name in ``Program.environment``."""
 EXECUTOR_VARIABLE = "spark.executorEnv."
 """Before the name of a variable that only a setting shows, and no code."""
-_ADDITION = re.compile(r" \{(?:options|function|digest) [^{}]*\}")
-
-
-def addition(word: Literal["options", "function", "digest"], value: str) -> str:
-    """What form 2 adds to the expression of form 1, so that it can be left out again."""
-    return f" {{{word} {value.replace('{', '(').replace('}', ')')}}}"
-
-
-def without_additions(text: str) -> str:
-    """An expression, or a text with several, as form 1 has it."""
-    return _ADDITION.sub("", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +182,6 @@ class Program:
 
     ``environment`` is what the functions of operators get from their process: the name of its time zone, and of each
     variable a digest, empty where it is not set. ``versions`` has those of Python and of the libraries they use.
-
-    ``form`` is the version of its strings, ``needs_form`` the oldest one of a program that it can be compared with.
     """
 
     spark_version: str = ""
@@ -215,8 +197,6 @@ class Program:
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     outside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     code: str | None = None
-    form: int = 1
-    needs_form: int = 1
 
     @property
     def stateful(self) -> bool:
@@ -229,7 +209,7 @@ class Program:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Program:
-        """The recorded program; what an earlier version did not record has its default."""
+        """The recorded program."""
         return cls(
             spark_version=str(value.get("spark_version", "")),
             output_mode=str(value.get("output_mode", "append")),
@@ -244,19 +224,7 @@ class Program:
             values={name: dict(one) for name, one in (value.get("values") or {}).items()},
             outside={name: _texts(one) for name, one in (value.get("outside") or {}).items()},
             code=value.get("code"),
-            form=int(value.get("form", 1)),
-            needs_form=int(value.get("needs_form", 1)),
         )
-
-    def can_be_compared_with(self, kept: Program) -> bool:
-        """Whether an earlier version of Slackwater would have recorded this program as ``kept`` is recorded."""
-        return kept.form >= self.needs_form
-
-    def in_form_of(self, kept: Program) -> Program:
-        """The program as the version of Slackwater that recorded ``kept`` would have recorded it."""
-        if kept.form >= self.form:
-            return self
-        return Program.from_json(json.loads(without_additions(json.dumps(self.as_json()))) | {"form": kept.form})
 
 
 def _texts(value: Sequence[Any] | None) -> tuple[str, ...]:

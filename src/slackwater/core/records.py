@@ -126,7 +126,7 @@ class BatchRecord:
     """One finished batch, from its progress event. Times are epoch milliseconds, durations milliseconds.
 
     ``run`` is the id of the run that executed it, ``None`` where that is not recorded. ``state_bytes`` is the memory
-    that the state stores used (``memoryUsedBytes`` of the operators), ``None`` where an older version recorded it.
+    that the state stores used (``memoryUsedBytes`` of the operators).
     """
 
     stream: str

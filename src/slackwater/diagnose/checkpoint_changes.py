@@ -1,7 +1,6 @@
 """Compares a query with what a checkpoint shows of the one that made it, where that one's program is not recorded.
 
-Only what Spark refuses, or what an earlier version of Slackwater recorded, can be found this way: without evidence
-nothing is refused.
+Only what Spark refuses, or what the recorded profile has, can be found this way: without evidence nothing is refused.
 """
 
 from __future__ import annotations
@@ -183,7 +182,7 @@ def _key_count(kept: OperatorEvidence, now: OperatorShape) -> Iterator[Change]:
 
 
 def _windows(shape: CheckpointShape, now: Program) -> Iterator[Change]:
-    """What an earlier version recorded of the plan: the lengths of its windows."""
+    """The lengths of the windows, which the recorded profile has."""
     if shape.profile is None:
         return
     before = set(shape.profile.windows_ms)

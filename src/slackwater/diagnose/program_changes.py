@@ -33,18 +33,10 @@ def verdict(kept: Program, now: Program) -> Verdict:
 
 
 def recorded_verdict(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> Verdict:
-    """The verdict on programs as they are recorded; ``None``: not recorded.
-
-    It has no changes where one is not recorded, or in a form that the present one cannot be compared with.
-    """
-    programs = _comparable(kept, now)
-    return Verdict() if programs is None else verdict(*programs)
-
-
-def compared(kept: Mapping[str, object], now: Mapping[str, object]) -> Verdict | None:
-    """The verdict on two recorded programs; ``None`` where the form of the earlier one cannot be compared with."""
-    programs = _comparable(kept, now)
-    return None if programs is None else verdict(*programs)
+    """The verdict on programs as they are recorded; without changes if one of them is not recorded."""
+    if kept is None or now is None:
+        return Verdict()
+    return verdict(Program.from_json(kept), Program.from_json(now))
 
 
 def other_rows(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> tuple[str, ...]:
@@ -53,10 +45,9 @@ def other_rows(kept: Mapping[str, object] | None, now: Mapping[str, object] | No
     Stricter than a verdict: what one of them has written stays, next to what the other one writes. Only values of
     written columns may be others, as they are in each process that has a time or an id of its own.
     """
-    programs = _comparable(kept, now)
-    if programs is None:
+    if kept is None or now is None:
         return ()
-    before, after = programs[0], programs[1].in_form_of(programs[0])
+    before, after = Program.from_json(kept), Program.from_json(now)
     return (*_other_sources(before, after), *_other_settings(before, after), *_other_selection(before, after))
 
 
@@ -83,16 +74,8 @@ def _other_selection(before: Program, after: Program) -> Iterator[str]:
     yield from (change.text for change in _output_schema(before, after))
 
 
-def _comparable(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> tuple[Program, Program] | None:
-    if kept is None or now is None:
-        return None
-    before, after = Program.from_json(kept), Program.from_json(now)
-    return (before, after) if after.can_be_compared_with(before) else None
-
-
 def changes(kept: Program, now: Program) -> tuple[Change, ...]:
     """All differences that matter for rows or state, the gravest first; none for programs that mean the same."""
-    now = now.in_form_of(kept)
     kept = _with_new_names(kept, now)
     found = list(_changes(kept, now))
     if not found:

@@ -37,7 +37,6 @@ def find_stream(ledger: Ledger, name: str) -> StreamRecord:
     Raises NotFound (``stream-unknown``, ``location-unknown``), UsageError (``stream-ambiguous``).
     """
     if name in ledger.stream_names():
-        # Also one that looks like a path: earlier releases recorded watched queries under any name.
         return ledger.stream(name)
     if not _is_location(name):
         try:

@@ -196,7 +196,7 @@ class OperationFilesPart(LedgerPart):
             raise NotFound("operation-unknown", f"The ledger has no operation {operation}")
 
     def operation_files(self, operation: str) -> OperationFiles | None:
-        """The record of an operation, ``None`` where an earlier release started it or the ledger was lost since."""
+        """The record of an operation, ``None`` if the ledger was lost since."""
         with self._database.read() as connection:
             row = connection.first(operation_files, "WHERE operation = :operation", {"operation": operation})
         return OperationFiles(**row) if row else None

@@ -32,7 +32,7 @@ PreconditionName = Literal[
     "source-files",
     "readers",
     "writer",
-    "side-output",
+    "backfill-directory",
     "others",
 ]
 PRECONDITIONS: Mapping[PreconditionName, str] = {
@@ -45,7 +45,7 @@ PRECONDITIONS: Mapping[PreconditionName, str] = {
     "source-files": "source files that no longer exist",
     "readers": "streams that have read what is to be cut",
     "writer": "files of the checkpoint that the query has written since the operation was started",
-    "side-output": "what is in the backfill directory",
+    "backfill-directory": "what is in the backfill directory",
     "others": "what is in the output",
 }
 

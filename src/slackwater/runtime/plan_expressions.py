@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
-from slackwater.core.program import Traced, Window, addition, without_additions
+from slackwater.core.program import Traced, Window
 from slackwater.formats.plan_json import CHILDREN, CLASS, PYTHON_FUNCTIONS, TreeNode, object_name, plan_in
 from slackwater.runtime.plan_windows import session_window, time_window
 
@@ -188,11 +188,10 @@ def merged(text: str, parts: Iterable[Value], **others: Any) -> Value:
 
 
 def _bounded(value: Value) -> Value:
-    plain = without_additions(value.text)
-    if len(plain) <= LONGEST:
+    text = value.text
+    if len(text) <= LONGEST:
         return value
-    added = addition("digest", _digest(value.text)) if plain != value.text else ""
-    return replace(value, text=f"{plain[:200]}... [{len(plain)} characters, sha256 {_digest(plain)}]{added}")
+    return replace(value, text=f"{text[:200]}... [{len(text)} characters, sha256 {_digest(text)}]")
 
 
 def _digest(text: str) -> str:
@@ -394,8 +393,8 @@ def _call(expression: TreeNode, columns: Columns) -> Value:
 
 def _additions(expression: TreeNode) -> str:
     options, function = expression.fields.get(LEFT_OUT), expression.fields.get("functionName")
-    called = addition("function", str(function)) if expression.name in ("StaticInvoke", "Invoke") else ""
-    return called + (addition("options", options) if options else "")
+    called = f" {{function {function}}}" if expression.name in ("StaticInvoke", "Invoke") else ""
+    return called + (f" {{options {options}}}" if options else "")
 
 
 def _lambda(expression: TreeNode, columns: Columns) -> Value:

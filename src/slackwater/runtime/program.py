@@ -17,7 +17,7 @@ import structlog
 from pyspark.sql import streaming
 
 from slackwater.core.masking import mask_setting
-from slackwater.core.program import FORM, InputShape, OperatorShape, Program, SourceShape
+from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
 from slackwater.formats.plan_json import TreeNode, parse_plan
 from slackwater.runtime.code_reach import Reach, reach_of
 from slackwater.runtime.function_values import Taken
@@ -45,8 +45,6 @@ ZONE = "spark.sql.session.timeZone"
 ANSI = "spark.sql.ansi.enabled"
 LOCATIONS = ("subscribe", "subscribepattern", "assign", "path", "paths", "dbtable", "table", "topic")
 """Options that name what a source reads, in lower case."""
-ONLY_IN_FORM_2 = re.compile(r'\.(?:WithCTE|LambdaFunction)"|"value": ?"\[B@')
-"""In the JSON of a plan, what was not recorded in form 1, or with names that are other ones in each process."""
 DEEP = 6_000
 """Python frames for a plan of many nodes below each other: each ``withColumn`` adds one."""
 _READ_IN_PYTHON = "PythonTable"
@@ -102,8 +100,6 @@ def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -
         outside={name: tuple(sorted(one.outside)) for name, one in taken.items() if one.outside},
         settings={key: str(conf.get(key)) for key in (ZONE, ANSI)},
         code=code,
-        form=FORM,
-        needs_form=FORM if ONLY_IN_FORM_2.search(facts.plan) else 1,
     )
 
 

@@ -113,7 +113,7 @@ def judge(
         if now is None:
             return StreamVerdict(name, logs.committed, "unreadable")
         kept = _recorded(generation, logs.committed)
-        if kept is not None and now.can_be_compared_with(kept):
+        if kept is not None:
             found = verdict(kept, now)
             settings = () if found.starts else only_settings(built, kept, recorded, build_again)
             return StreamVerdict(name, logs.committed, "recorded", found, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from slackwater.core.commands import put_aside
@@ -22,15 +22,15 @@ class StreamFile:
     """``id`` is given once and never changes; ``generation`` is the number of the checkpoint in use.
 
     ``sink`` is the sink's identity, ``output_mode`` and ``pipeline_file`` are as in ``StreamRecord``; ``generations``
-    are all that were made. A file of an earlier release has the first three only.
+    are all that were made.
     """
 
     id: str
     generation: int
     sink: Mapping[str, str]
-    output_mode: str = "append"
-    pipeline_file: str = ""
-    generations: Sequence[GenerationRecord] = field(default_factory=tuple)
+    output_mode: str
+    pipeline_file: str
+    generations: Sequence[GenerationRecord]
 
 
 def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | None:
@@ -49,9 +49,9 @@ def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | Non
             str(content["id"]),
             int(content["generation"]),
             {str(key): str(value) for key, value in content["sink"].items()},
-            str(content.get("output_mode", "append")),
-            str(content.get("pipeline_file", "")),
-            tuple(_generation(f"{pipeline}/{stream}", record) for record in content.get("generations", ())),
+            str(content["output_mode"]),
+            str(content["pipeline_file"]),
+            tuple(_generation(f"{pipeline}/{stream}", record) for record in content["generations"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise _damaged(f"{folder.location}/{STREAM_FILE}", text) from error

@@ -219,6 +219,6 @@ def _starts(logs: CheckpointLogs, batch: int) -> dict[str, str | None]:
 
 
 def stream_id(home: Home, stream: StreamRecord) -> str | None:
-    """The id that the home knows the stream by; the ledger of an earlier release has none."""
+    """The id that the home knows the stream by, or the ledger if ``stream.json`` is lost."""
     known = read_stream_file(home, stream.pipeline, stream.name)
     return known.id if known is not None else stream.id

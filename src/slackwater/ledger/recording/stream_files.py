@@ -65,9 +65,8 @@ def _restore(home: Home, ledger: Ledger, pipeline: str, name: str) -> None:
         pipeline, name, content.sink, content.output_mode, content.pipeline_file, content.generation, content.id
     )
     ledger.register_stream(stream)
-    generations = content.generations or _from_folders(home, stream)
-    in_use = [one for one in generations if one.number == stream.current_generation]
-    for generation in generations:
+    in_use = [one for one in content.generations if one.number == stream.current_generation]
+    for generation in content.generations:
         if generation not in in_use:
             _restore_generation(home, ledger, stream, generation)
     for operation in _operations(home, stream):
@@ -85,15 +84,6 @@ def _restore_generation(home: Home, ledger: Ledger, stream: StreamRecord, genera
     if is_here:
         # Also of those no longer in use: a newer one holds only the entries that it was built from.
         copy_new(ledger, stream.full_name, generation.number, store)
-
-
-def _from_folders(home: Home, stream: StreamRecord) -> list[GenerationRecord]:
-    """The generations by their folders: what ``stream.json`` of an earlier release does not list."""
-    numbers = {stream.current_generation, *home.generation_numbers(stream.pipeline, stream.name)}
-    return [
-        GenerationRecord(stream.full_name, number, str(home.checkpoint(stream.pipeline, stream.name, number)))
-        for number in sorted(numbers)
-    ]
 
 
 def _operations(home: Home, stream: StreamRecord) -> list[OperationRecord]:

@@ -9,8 +9,8 @@ from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink, RestoreSink
 from slackwater.operations.actions.plan_batch import PlanBatch
 from slackwater.operations.actions.replay_batches import ReplayBatches
-from slackwater.operations.actions.run_aside import EmptyDirectory, RunIntoDirectory
 from slackwater.operations.actions.run_backfill import CutBackfill, RunBackfill
+from slackwater.operations.actions.run_into_directory import EmptyDirectory, RunIntoDirectory
 from slackwater.operations.actions.run_staged import RunStaged
 from slackwater.operations.actions.skip_batch import SkipBatch
 from slackwater.operations.actions.stage_output import DiscardStaged, StageOutput

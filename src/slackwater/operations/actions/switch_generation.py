@@ -127,10 +127,6 @@ class SwitchGeneration(Action, Inverse):
 
 def _record_kept(operation: Operation, action: SwitchGeneration) -> None:
     """Journal what the checkpoint has that an undo will switch back to, before the switch is made."""
-    adopted = operation.adopted
-    if adopted is not None and not adopted.is_old_in_place:
-        # An earlier release has started the exchange, without recording this.
-        return
     # By the first attempt only: a later one could record a checkpoint that was changed meanwhile.
     if KEPT not in operation.journal.facts(operation.index_of(action)):
         location = operation.ledger.generation(operation.plan.stream, action.old).location

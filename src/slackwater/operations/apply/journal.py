@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
-from slackwater.core.errors import FormatError, Refused
+from slackwater.core.errors import FormatError
 from slackwater.core.escaping import quoted
 from slackwater.core.records import OperationFiles
 from slackwater.storage.location import AnyLocation, Location
@@ -173,8 +173,6 @@ class Journal:
     def _take(self, line: bytes) -> None:
         try:
             record = json.loads(line)
-            if "step" in record:
-                raise self._of_another_release()
             self.started_ms = int(record["at_ms"]) if self.started_ms is None else self.started_ms
             if "end" in record:
                 self._end(ENDS[ENDS.index(record["end"])])
@@ -187,16 +185,6 @@ class Journal:
         self.end = None
         if facts:
             self._facts[index] = facts
-
-    def _of_another_release(self) -> Refused:
-        return Refused(
-            "journal-version",
-            "The operation was started by an earlier release, whose journal this one cannot continue",
-            where=str(self._path),
-            expected="a line for each action by its index",
-            found="a line for each kind of step",
-            hint="finish or undo it with the release that started it; nothing was changed",
-        )
 
     def _damaged(self, what: str, expected: str, found: str) -> FormatError:
         again = (

@@ -78,7 +78,7 @@ class Operation:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the ledger has copies of its plan and journal; of operations of earlier releases it has none."""
+        """Whether the ledger has copies of its plan and journal: it has none if it was lost since."""
         return self.journal.files is not None
 
     @property

@@ -56,7 +56,7 @@ def operations_of(
         folder = workspace.home.operation(stream.pipeline, stream.name, one.id)
         operation = Operation(
             plan=one,
-            # Outputs are owned by the id in ``stream.json``; ledgers of earlier releases have none.
+            # Outputs are owned by the id in ``stream.json``.
             stream=replace(stream, id=stream_id(workspace.home, stream)),
             home=workspace.home,
             ledger=workspace.ledger,
@@ -134,7 +134,7 @@ def _facts(
         "pipeline": lambda: code.digest(plan.pipeline_file),
         "readers": lambda: listed(readers()),
         "others": seen,
-        "side-output": lambda: listed(() if into is None else found_in(backfill_output(stream.sink, into))),
+        "backfill-directory": lambda: listed(() if into is None else found_in(backfill_output(stream.sink, into))),
         "writer": lambda: written_since(workspace, current(), started_ms()),
         "source-files": lambda: listed(
             batches.missing_for(facts.contributing, target, StoreAvailability(), plan.request.ranges)

@@ -12,7 +12,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.records import StreamRecord
 from slackwater.core.state_programs import PROGRAM, digest_of, program_of_batch
 from slackwater.core.verdict import Effect
-from slackwater.diagnose.program_changes import compared, recorded_verdict
+from slackwater.diagnose.program_changes import recorded_verdict
 from slackwater.diagnose.refusal import NO_GOAL, ways_with
 from slackwater.ledger.ledger import Ledger
 from slackwater.sinks.common.contract import of_any_query
@@ -25,7 +25,7 @@ def check_restorable(
     """Raises Refused (``rebuild-insufficient``) where rows up to batch ``target`` do not fit those of the program.
 
     ``None``: the newest batch that is recorded as committed; -1: all output is written again, by one program. Nothing
-    is refused where a program is not recorded, or in a form that the present one cannot be compared with.
+    is refused where a program is not recorded.
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     batch = ledger.newest_entry(stream.full_name, "commits") if target is None else target
@@ -46,11 +46,10 @@ def compared_programs(ledger: Ledger, stream: StreamRecord, program: Mapping[str
     """By the digest of each of the stream's recorded programs whether its rows are those of the present ``program``.
 
     Unlike digests of optimised plans, programs can be compared across releases of Spark: that shows a setting which the
-    query reads from a file that is no code. Programs that cannot be compared are left out.
+    query reads from a file that is no code.
     """
     if program is None:
         return {}
     entries = (entry for one in ledger.generations(stream.full_name) for entry in one.programs or ())
     recorded: list[Any] = [entry[PROGRAM] for entry in entries if isinstance(entry.get(PROGRAM), Mapping)]
-    verdicts = ((digest_of(one), compared(one, program)) for one in [*recorded, program])
-    return {digest: found.effect <= Effect.COMPATIBLE for digest, found in verdicts if found is not None}
+    return {digest_of(one): recorded_verdict(one, program).effect <= Effect.COMPATIBLE for one in [*recorded, program]}

@@ -8,9 +8,8 @@ was never acted on, and one that it names must be there, as it was written, befo
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from slackwater.core.sink import Cut
 from slackwater.operations.action import Action
 from slackwater.operations.apply.operation import BACKUP, Operation
 from slackwater.sinks.common.backup import damaged
@@ -96,16 +95,3 @@ def check_records(operation: Operation, index: int) -> None:
             found = "no file"
         if found not in hashes:
             raise damaged(f"{backup.location}/{path}", f"sha256 {hashes[-1]}", found)
-    if not operation.is_recorded and _must_have_records(operation, index) and not _names(backup.list()):
-        raise damaged(backup.location, "the record of what was changed", "no file")
-
-
-def _must_have_records(operation: Operation, index: int) -> bool:
-    """Whether an earlier release, which journaled no hashes, has changed the output."""
-    change = operation.plan.actions[index].change
-    changes = change is not None and (not isinstance(change, Cut) or bool(change.batches))
-    return changes and operation.journal.state(index) == "done"
-
-
-def _names(entries: Iterable[object]) -> list[object]:
-    return list(entries)

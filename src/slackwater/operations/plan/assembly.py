@@ -15,8 +15,8 @@ from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink
 from slackwater.operations.actions.plan_batch import PlanBatch
 from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
-from slackwater.operations.actions.run_aside import RunIntoDirectory
 from slackwater.operations.actions.run_backfill import RunBackfill
+from slackwater.operations.actions.run_into_directory import RunIntoDirectory
 from slackwater.operations.actions.run_staged import RunStaged
 from slackwater.operations.actions.skip_batch import SkipBatch
 from slackwater.operations.actions.stage_output import StageOutput
@@ -256,7 +256,7 @@ def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> t
         "source-files": listed(()),
         "readers": listed(basis.readers),
         "writer": listed(()),
-        "side-output": listed(()),
+        "backfill-directory": listed(()),
         "others": next((one.change.seen for one in actions if one.change is not None), ""),
     }
     return tuple(

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from slackwater.core.commands import command, mention
 from slackwater.core.errors import UsageError
 from slackwater.operations.goals.common.goal import GOALS
-from slackwater.operations.plan.notes import NOTHING_REPLAYED
 from slackwater.operations.plan.plan import PLAN_SCHEMA, Plan
 
 if TYPE_CHECKING:
@@ -28,9 +27,6 @@ DIGEST = "digest"
 HOW_TO_PLAN = command("plan", "rebuild", "STREAM", "--out", "plan.json")
 IDENTIFIER = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}(-[0-9]{1,4})?")
 """The form of a plan's id, which names a folder of the home; the last number is that of a later stage."""
-
-SCHEMA_BEFORE = "slackwater.plan/5"
-"""The version before, which is read as the present one: operations of it can be continued and undone."""
 
 ON_TOP = frozenset({"goal", "pipeline_file"})
 """Fields of a request that the document has next to it."""
@@ -53,7 +49,7 @@ def parse(text: str, where: str | Path) -> Plan:
     """The plan in a document. Raises UsageError where it is no plan, is of another version, or was changed."""
     content = _content(text, where)
     schema = content.get("schema")
-    if schema not in (PLAN_SCHEMA, SCHEMA_BEFORE):
+    if schema != PLAN_SCHEMA:
         raise UsageError(
             "plan-schema",
             "This is not a plan that can be applied here",
@@ -66,7 +62,7 @@ def parse(text: str, where: str | Path) -> Plan:
     computed = digest_of(content)
     if recorded != computed:
         raise _damaged(where, "its content does not match its digest", str(recorded)[:16], computed[:16])
-    plan = _validated(of_version_5(content) if schema == SCHEMA_BEFORE else content, where)
+    plan = _validated(content, where)
     for one in plan.members:
         if IDENTIFIER.fullmatch(one.id) is None:
             raise _damaged(where, "its id is not one that plan gives", "such as 20260105T093000-1a2b3c", one.id[:60])
@@ -78,7 +74,7 @@ def parse(text: str, where: str | Path) -> Plan:
 
 
 def has_plan(text: str, plan: Plan) -> bool:
-    """Whether a document has this plan, in the present version or the one before."""
+    """Whether a document has this plan."""
     try:
         return parse(text, "") == plan
     except UsageError:
@@ -178,58 +174,3 @@ def _damaged(where: str | Path, why: str, expected: str | None, found: str | Non
         found=found,
         hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
     )
-
-
-_NOTES = (
-    ("the query keeps no state: nothing is read again", NOTHING_REPLAYED),
-    ("it is cut back to batch -1", "it is emptied"),
-)
-_COST = frozenset(
-    {
-        "batches_replayed",
-        "rows_read_again",
-        "batches_uncounted",
-        "rows_recorded",
-        "batches_cut",
-        "files_cut",
-        "bytes_cut",
-    }
-)
-
-
-def of_version_5(content: dict[str, Any]) -> dict[str, Any]:
-    """The content of a plan of version 5 and of its later stages. What is malformed stays so, and is refused.
-
-    Version 5 had other costs, notes that named a batch -1, and no output with rows that its marker does not show.
-    """
-    cost, facts, stages = content.get("cost"), content.get("facts"), content.get("downstream")
-    changed: dict[str, Any] = {"schema": PLAN_SCHEMA}
-    if isinstance(cost, dict) and cost.keys() == _COST:
-        changed["cost"] = _cost(cost)
-    if isinstance(facts, dict) and isinstance(facts.get("notes"), list):
-        changed["facts"] = {**facts, "notes": [_note(note) for note in facts["notes"]], "keeps_unmarked": False}
-    if isinstance(stages, list):
-        changed["downstream"] = [of_version_5(one) if isinstance(one, dict) else one for one in stages]
-    return content | changed
-
-
-def _cost(cost: dict[str, Any]) -> dict[str, Any]:
-    replayed = {"batches": cost["batches_replayed"], "rows": cost["rows_read_again"]}
-    unknown = {"files": None, "bytes": None, "duration_ms": None, "batches_timed": 0}
-    none = {"batches": 0, "rows": 0, "batches_uncounted": 0}
-    kept = {"batches": cost["batches_cut"], "rows": None, "files": cost["files_cut"], "bytes": cost["bytes_cut"]}
-    return {
-        "batches_replayed": cost["batches_replayed"],
-        "apply": replayed | {"batches_uncounted": cost["batches_uncounted"]} | unknown,
-        "run": none | unknown,
-        "rows_recorded": cost["rows_recorded"],
-        "output": kept,
-        "checkpoint_bytes": None,
-    }
-
-
-def _note(note: object) -> object:
-    if isinstance(note, str):
-        for old, new in _NOTES:
-            note = note.replace(old, new)
-    return note

@@ -23,7 +23,7 @@ BATCH = "batch:"
 BEFORE_ALL = -1
 """The batch to continue after where a stream is processed from its beginning: batch 0 is the next one."""
 
-PLAN_SCHEMA: Literal["slackwater.plan/6"] = "slackwater.plan/6"
+PLAN_SCHEMA: Literal["slackwater.plan/1"] = "slackwater.plan/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +148,8 @@ class Request:
     ``target`` is a batch to continue after, of a replay the first one to be processed again, of a reset a position of
     the sources (or of ``only_source``), which ``starts`` has as it was found when the plan was made.
     Of a backfill ``target`` and ``to`` are the ends of the range, ``to`` ``None`` for all that no batch has read;
-    ``starts`` and ``ends``, offsets by source, have the range as it was found; ``into`` is the directory of a side
-    output, ``None`` where the rows go to the output of the stream.
+    ``starts`` and ``ends``, offsets by source, have the range as it was found; ``into`` is the directory of a
+    backfill, ``None`` where the rows go to the output of the stream.
     ``query_read`` is false where the changed query should have been read and Spark was not available.
     ``downstream``: streams that have read what is taken out of the output are planned, too.
     ``session`` are the options with which commands for it start Spark (``session_words``).
@@ -172,9 +172,9 @@ class Request:
     downstream: bool
     ranges: Ranges
     into: str | None
-    row_order: RowOrder | None = None
-    pipeline_named: bool = False
-    session: tuple[str, ...] = ()
+    row_order: RowOrder | None
+    pipeline_named: bool
+    session: tuple[str, ...]
 
     @classmethod
     def at(
@@ -202,6 +202,9 @@ class Request:
             downstream=downstream,
             ranges=ranges,
             into=None,
+            row_order=None,
+            pipeline_named=False,
+            session=(),
         )
 
 
@@ -227,7 +230,7 @@ class Plan:
     risks: tuple[str, ...]
     undo: tuple[Undo, ...]
     downstream: tuple[Plan, ...]
-    schema: Literal["slackwater.plan/6"] = PLAN_SCHEMA
+    schema: Literal["slackwater.plan/1"] = PLAN_SCHEMA
 
     @property
     def goal(self) -> str:

@@ -80,7 +80,7 @@ class StreamView:
 
 
 def parent_of(generation: GenerationRecord) -> int:
-    """The generation from which a rebuilt one was built; records of older versions do not have it."""
+    """The generation from which a rebuilt one was built."""
     return generation.number - 1 if generation.parent is None else generation.parent
 
 

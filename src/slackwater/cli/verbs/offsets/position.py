@@ -180,7 +180,7 @@ def _restart_facts(
     )
 
 
-SCHEMA = "slackwater.offsets/2"
+SCHEMA = "slackwater.offsets/1"
 MANUAL_RESTART = "a new checkpoint, and a query that starts to read at this position"
 
 

@@ -14,7 +14,7 @@ from slackwater.cli.common.console import out, print_json
 from slackwater.core.sink import CatalogueEntry, Traits
 from slackwater.sinks.common.registry import catalogue
 
-SCHEMA = "slackwater.sinks/2"
+SCHEMA = "slackwater.sinks/1"
 
 
 def sinks_document(entries: Sequence[CatalogueEntry]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class EmptyDirectory(Inverse):
     """Remove what the operation has written to a backfill directory; the directory itself stays."""
 
     output: BackfillDirectory
-    kind: Literal["discard-aside"] = "discard-aside"
+    kind: Literal["empty-directory"] = "empty-directory"
 
     def text(self) -> str:
         return f"remove from {self.output.path} what the operation has written to it"
@@ -63,9 +63,9 @@ class RunIntoDirectory(OneBatch):
     number: int
     ends: dict[str, str]
     output: BackfillDirectory
-    kind: Literal["run-aside"] = "run-aside"
+    kind: Literal["run-into-directory"] = "run-into-directory"
 
-    needs = ("side-output",)
+    needs = ("backfill-directory",)
     undone_by = EmptyDirectory
 
     @property
