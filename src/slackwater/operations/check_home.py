@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from slackwater.core.commands import copy_again_command
@@ -21,7 +22,7 @@ from slackwater.ledger.home.identity import (
     write_identity,
 )
 from slackwater.ledger.home.operation_files import files_in
-from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, write_stream_file
+from slackwater.ledger.home.stream_file import read_stream_file, write_stream_file
 from slackwater.ledger.lease.lease_file import delete_lease_file
 from slackwater.ledger.recording.stream_files import restore_lost, write_stream_file_of
 from slackwater.ledger.workspace import Workspace
@@ -155,6 +156,6 @@ def _new_id(workspace: Workspace, stream: StreamRecord) -> str:
     identifier = str(uuid.uuid4())
     known = read_stream_file(workspace.home, stream.pipeline, stream.name)
     if known is not None:
-        content = StreamFile(identifier, known.generation, known.sink, known.output_mode, known.pipeline_file)
+        content = replace(known, id=identifier, generations=())
         write_stream_file(workspace.home, stream.pipeline, stream.name, content)
     return identifier
