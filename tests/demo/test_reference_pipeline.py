@@ -1,6 +1,6 @@
 """The reference pipeline in its three forms: one kill -9 hits each stage at another point, and no row differs.
 
-The file system of the tests' JVMs (decision 0360) holds each stage before it plans a batch, before its output gets the
+The file system of the tests' JVMs holds each stage before it plans a batch, before its output gets the
 batch, or before the batch is committed, until all three are held.
 """
 

@@ -53,7 +53,7 @@ def kill_when(
 def kill_when_held(arguments: Sequence[str], folder: Path, points: Sequence[Path]) -> None:
     """Run ``slackwater ...`` in a folder, and kill it when a thread is held before each of these files gets its name.
 
-    The file system of the tests' JVMs holds them (decision 0360).
+    The file system of the tests' JVMs holds them.
     """
     hold, log = folder / "hold", folder / "killed.log"
     hold.mkdir()

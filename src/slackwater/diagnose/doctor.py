@@ -61,7 +61,7 @@ class Diagnosis:
     """``found`` has the gravest first; ``not_checked`` is never shown as healthy.
 
     ``unread`` is state that only ``--verify`` reads, and whose bytes the store verifies meanwhile: it is reported in
-    addition to the result, and does not change it (docs/decisions/0575-state-that-is-not-read.md).
+    addition to the result, and does not change it.
     """
 
     found: tuple[Diagnosed, ...]

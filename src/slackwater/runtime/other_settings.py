@@ -1,7 +1,7 @@
 """Whether a query differs from the one that made the state only because the session has other settings.
 
 A rebuild does not help then: it replays each batch under the settings of its run, so that the state is the old one
-again (docs/decisions/0622-a-program-of-other-settings.md).
+again.
 """
 
 from __future__ import annotations

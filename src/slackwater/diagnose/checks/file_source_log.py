@@ -69,7 +69,7 @@ def entries_differ(facts: Facts) -> Iterator[Differ]:
     What to do: restore the entry that is wrong from a copy of the checkpoint: the older one shows what Spark had
     written when it read the files.
     Is the remedy safe: yes; both files are only compared. Keep a copy of the entry that is replaced.
-    References: docs/decisions/0590-damage-without-checksums.md
+    References: docs/format.md
     """
     for source in facts.sources:
         if source.log is not None and source.log.differing:

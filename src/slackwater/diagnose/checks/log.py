@@ -256,7 +256,7 @@ def entry_copied(facts: Facts) -> Iterator[Copied]:
     What to do: restore the entry from a copy of the checkpoint. Where there is none, and the entry is not one of the
     newest two, Spark does not read it when it starts: only a rollback to its batch is not possible.
     Is the remedy safe: yes. To delete the entry instead has its batch read again, or makes the log unreadable.
-    References: docs/decisions/0590-damage-without-checksums.md
+    References: docs/format.md
     """
     # A plan of Slackwater's may copy entries: of a recorded stream the ledger has all.
     if facts.recorded:

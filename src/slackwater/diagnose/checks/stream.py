@@ -37,7 +37,7 @@ def operation_running(snapshot: Snapshot) -> Iterator[Finding]:
     How to confirm: `slackwater status STREAM` names the process that holds the lease, and since when.
     What to do: wait until the operation has ended, then run `slackwater status STREAM` again.
     Is the remedy safe: yes; waiting changes nothing.
-    References: docs/decisions/0041-leases-live-in-the-ledger.md
+    References: docs/decisions/0013-lease.md
     """
     yield from in_progress(snapshot.operation, snapshot.holder)
 
@@ -166,7 +166,7 @@ def running(snapshot: Snapshot) -> Iterator[Finding]:
     How to confirm: `slackwater status STREAM` shows the host and the process that hold the lease.
     What to do: nothing; `slackwater stop STREAM` ends a run after its batch.
     Is the remedy safe: yes; a run that is stopped this way finishes and commits its batch.
-    References: docs/decisions/0041-leases-live-in-the-ledger.md
+    References: docs/decisions/0013-lease.md
     """
     if snapshot.holder is not None:
         yield running.finding("running" if snapshot.holder == "run" else f"{snapshot.holder} is in progress")
@@ -321,7 +321,7 @@ def several_watermarks(snapshot: Snapshot) -> Iterator[Finding]:
     """The query has several watermarks, and those after its newest batch are not recorded.
 
     What it finds: the query's plan has more than one watermark, and the ledger does not have them after the newest
-    committed batch: an earlier release ran it, or a Spark that does not show them, or it was not run by Slackwater.
+    committed batch: a Spark that does not show them ran it, or it was not run by Slackwater.
     Why it matters: Spark keeps only the combined watermark over a restart: rows that an uninterrupted run drops as late
     may be counted, and windows may be written later.
     How to confirm: `slackwater inspect STREAM --operators` shows the operators; look for several withWatermark in the
