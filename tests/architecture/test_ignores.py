@@ -1,14 +1,10 @@
-"""Each place where a checker is overruled names the rule and the reason, and their number may only fall."""
+"""Each place where a checker is overruled names the rule and the reason; ``scripts/budget.toml`` has their number."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-TYPE_IGNORES_MAX = 10
-LINT_IGNORES_MAX = 25
-LATE_IMPORTS_MAX = 52
-"""In the package itself. What is heavy, or an extra, is better imported at the top of a module that few import."""
 TYPE_IGNORE = re.compile(r"#\s*type:\s*ignore(?P<code>\[[\w\-, ]+\])?(?P<reason>\s+[#-]\s+\S.*)?")
 # A heavy import is placed where it is used, and a number of bytes in a format is its own name: neither needs a reason.
 SELF_EXPLAINING = {": PLC0415", ": PLR2004"}
@@ -37,11 +33,3 @@ def test_each_type_ignore_has_a_code_and_a_reason(root: Path) -> None:
 def test_each_lint_ignore_has_a_code_and_a_reason(root: Path) -> None:
     found = [(place, match) for place, match in _found(LINT_IGNORE, root) if match["code"] not in SELF_EXPLAINING]
     assert _unexplained(found) == []
-
-
-def test_their_number_does_not_grow(root: Path) -> None:
-    assert len(_found(TYPE_IGNORE, root)) <= TYPE_IGNORES_MAX
-    lint_ignores = [match for _, match in _found(LINT_IGNORE, root) if match["code"] not in SELF_EXPLAINING]
-    assert len(lint_ignores) <= LINT_IGNORES_MAX
-    late_imports = [place for place, match in _found(LINT_IGNORE, root) if "PLC0415" in match["code"]]
-    assert sum(place.startswith("src/") for place in late_imports) <= LATE_IMPORTS_MAX

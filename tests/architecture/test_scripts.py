@@ -1,4 +1,4 @@
-"""The scripts that read the code: which tests a change reaches, and the figures."""
+"""Which tests a change reaches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from scripts.changed_tests import Imports
-from scripts.figures import figures
 
 MAKES_REGISTRY = re.compile(r"^from slackwater\.core\.registry import .*\bRegistry\b", re.MULTILINE)
 MODULES = {
@@ -75,28 +74,3 @@ def test_every_kind_of_every_registry_reaches_a_test(root: Path, source_files: l
     assert {imports.modules[name] for name, packages in imports.families.items() if packages} == makers
 
     assert [name for name, file in imports.kinds().items() if not imports.reached([file])] == []
-
-
-def test_figures_are_those_of_the_package() -> None:
-    module = "import a  # noqa: PLC0415\n# why\n\ndef f():\n    return 1\n"
-    found = figures(
-        {
-            "src/slackwater/a.py": module,
-            "src/slackwater/b.py": module,
-            "tests/architecture/test_extension_sink.py": 'class Redo: ...\nSINKS.register("redo", Redo())',
-            "tests/architecture/test_extension_store.py": "from tests.support.shelf import registered",
-            "tests/support/shelf.py": 'from tests.support.kind import STORE\nSTORES.register("shelf", STORE)',
-            "tests/support/kind.py": "STORE = 1",
-        }
-    )
-    assert found["lines of src/slackwater"] == "10"
-    assert (found["noqa"], found["comment lines per hundred"]) == ("2", "20.0")
-    assert found["function lines: longest"] == "2"
-    added = {name: count for name, count in found.items() if name.endswith("(tested)")}
-    assert added == {"files for another sink (tested)": "1", "files for another store (tested)": "1"}
-
-
-def test_another_kind_of_each_family_is_one_file(root: Path) -> None:
-    found = figures({str(file.relative_to(root)): file.read_text() for file in root.glob("[st]*/**/*.py")})
-    added = {name.split()[3]: count for name, count in found.items() if name.endswith("(tested)")}
-    assert added == dict.fromkeys(["sink", "source", "store"], "1")
