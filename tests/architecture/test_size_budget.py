@@ -6,6 +6,7 @@ from pathlib import Path
 
 from scripts.budget import compared, measured
 
+DOCS = "docs"
 MODULE = """
 import dataclasses
 from typing import NamedTuple, Protocol
@@ -31,9 +32,9 @@ def test_what_is_measured(tmp_path: Path) -> None:
         "src/house/one.py": MODULE,
         "src/house/two.py": "class Pair(NamedTuple):\n    c: int\n",
         "tests/test_one.py": "\n\n\n",
-        "docs/index.md": "# Two words\n",
-        "docs/decisions/0001-why.md": "# 0001 Why\n",
-        "docs/decisions/README.md": "",
+        f"{DOCS}/index.md": "# Two words\n",
+        f"{DOCS}/decisions/0001-why.md": "# 0001 Why\n",
+        f"{DOCS}/decisions/README.md": "",
         "CHANGELOG.md": "a\nb\n",
     }
     for name, text in files.items():
