@@ -64,6 +64,9 @@ def test_batches_and_logs_of_each_life_are_recorded(watched: Watched) -> None:
         _assert_equal_to_files(ledger, stream.full_name, 2, "sink", manifest)
         batches = ledger.batches(stream.full_name)
     assert watched.report["plain"]["errors"] == 0, watched.log
+    [said] = [line for line in watched.log.splitlines() if "query-checkpoint" in line]
+    assert "a query is started with a new checkpoint, and writes all rows again" in said
+    assert "plain-1" in said.partition("expected")[2]
     assert [(batch.generation, batch.batch_id, batch.input_rows) for batch in batches] == [
         (2, number, 1) for number in range(14)
     ]

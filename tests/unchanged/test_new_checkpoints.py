@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,34 @@ def test_a_query_with_a_new_checkpoint_at_each_start_is_refused_at_the_second(tm
     assert written
     assert _files(tmp_path) == written
     assert [folder.name for folder in (tmp_path / "data/checkpoints").iterdir()] == ["a"]
+
+
+def test_who_only_watches_says_it_and_refuses_nothing(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, "new_checkpoints.py")
+    scene.add_files("data", 1)
+    program = tmp_path / "new_checkpoints.py"
+    session, begun = '"false").getOrCreate()', "watching = __import__('slackwater').watch(spark, ledger='home.db')"
+    text = program.read_text().replace(session, f"{session}\n{begun}")
+    program.write_text(f"{text}watching.close()\n")
+
+    first, second = (
+        subprocess.run(
+            [sys.executable, program.name, "data"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=True,
+        ).stderr
+        for _ in range(2)
+    )
+
+    assert "query-checkpoint" not in first
+    said = [
+        line for line in second.splitlines() if "query-checkpoint: a query is started with a new checkpoint" in line
+    ]
+    assert len(said) == 2, second
+    assert "watched/first-" in said[0]
 
 
 def _files(folder: Path) -> set[Path]:

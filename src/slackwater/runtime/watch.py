@@ -28,6 +28,7 @@ from slackwater.ledger.recording.watcher import Watcher
 from slackwater.ledger.streams import STATE_STORES
 from slackwater.runtime.application.connect import is_client, refuse_connect
 from slackwater.runtime.application.queries import ApplicationCode, definition_of, name_beside
+from slackwater.runtime.application.repeated import repeated
 from slackwater.runtime.application.writers import Start, intercepted, is_intercepted
 from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.listener import ProgressRecorder, QueryLife, Recorded, make_listener
@@ -116,6 +117,7 @@ class SessionWatch:
         self._ledger = ledger
         self._recorder = ProgressRecorder(ledger)
         self._followed: dict[str, Followed] = {}
+        self._streams: set[str] = set()
         self._errors = 0
         self._reference = _own_reference()
         self._code = digest(self._reference) if self._reference is not None else None
@@ -170,7 +172,9 @@ class SessionWatch:
         for finding in unfinished(self._ledger.open_operation(stream.full_name), None, stream.session):
             # The directory may be the checkpoint of another generation than the ledger has until then.
             raise refusal(finding, stream.name)
+        is_new = stream.full_name not in self._ledger.stream_names()
         self._ledger.register_stream(stream)
+        self._streams.add(stream.full_name)
         number = _generation(self._ledger, stream, location, life.id)
         run = self._ledger.begin_run(
             stream.full_name,
@@ -190,7 +194,7 @@ class SessionWatch:
         before = self._begin(stream.full_name, number)
         if noticed is not None:
             # Not here: the program waits for its query.
-            self._recorder.afterwards(lambda: self._describe(noticed, before, run.id))
+            self._recorder.afterwards(lambda: self._describe(noticed, before, run.id, is_new=is_new))
 
     def _stream(self, life: QueryLife, location: str, noticed: _Noticed | None, execution: Any) -> StreamRecord:
         """The stream of this checkpoint: the one that the ledger has, else one by the name that a run would take."""
@@ -212,7 +216,7 @@ class SessionWatch:
         self._ledger.update_generation(stream, number, programs=with_started(generation.programs, None, committed))
         return Before(generation, committed)
 
-    def _describe(self, noticed: _Noticed, before: Before, run: int) -> None:
+    def _describe(self, noticed: _Noticed, before: Before, run: int, *, is_new: bool) -> None:
         """Record what the query's plan shows, and its program, as of before its first batch."""
         built = BuiltStream(noticed.definition, noticed.start.frame, frozenset(), noticed.start)
         generation, layout = before.generation, None
@@ -223,6 +227,10 @@ class SessionWatch:
             if built.profile.stateful and before.committed >= 0:
                 layout[STATE_STORES] = state_stores(open_read_store(generation.location))
             self._ledger.record_rows_digest(run, built.profile.rows_digest, program_digest(built.program))
+        if is_new and noticed.start.given.name is None and self._reference is not None and before.committed < 0:
+            known = repeated(built, self._reference, self._ledger, self._streams)
+            if known is not None:
+                _say_new_checkpoint(self._ledger.generation(known.full_name, known.current_generation), generation)
         self._ledger.update_generation(generation.stream, generation.number, layout=layout, programs=programs)
 
 
@@ -242,9 +250,23 @@ def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: s
             ledger.update_generation(stream.full_name, number, query_id=query_id)
     else:
         number = 1 + max((record.number for record in known), default=0)
-        ledger.add_generation(GenerationRecord(stream.full_name, number, location, query_id=query_id))
+        made = GenerationRecord(stream.full_name, number, location, query_id=query_id)
+        if known:
+            _say_new_checkpoint(known[-1], made)
+        ledger.add_generation(made)
     ledger.set_current_generation(stream.full_name, number)
     return number
+
+
+def _say_new_checkpoint(known: GenerationRecord, made: GenerationRecord) -> None:
+    """Who only watches refuses nothing: a run would refuse this start."""
+    log.error(
+        "query-checkpoint: a query is started with a new checkpoint, and writes all rows again",
+        stream=known.stream,
+        expected=known.location,
+        found=made.location,
+        hint="give it the same checkpointLocation at each start",
+    )
 
 
 def _sink_identity(execution: Any) -> dict[str, str]:

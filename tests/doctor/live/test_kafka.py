@@ -169,6 +169,32 @@ def test_damaged_kafka(tmp_path_factory: pytest.TempPathFactory, servers: str, r
     prove(stream, failure)
 
 
+@pytest.mark.thorough
+def test_a_log_that_was_cut_at_its_end_is_read_from_the_end_that_is_left(tmp_path: Path, rows: Rows) -> None:
+    folder = tmp_path / "broker"
+    with Broker.start(folder) as broker:
+        scene = of_kafka(make_kafka_stream(tmp_path / "kafka", broker.bootstrap_servers, "cut", rows).scene)
+        written = scene.rows()
+    cut_log(folder / "data/cut-0", (READ - 2) * RECORDS)
+    with Broker.start(folder, broker.port):
+        # Of the two files whose records are gone, as many come again as one has: rows that the stream has not read.
+        scene.arrive(READ, READ + 1)
+        [found] = findings_of(scene)
+        assert (found["code"], found["next"]) == (
+            "SW-KAFKA-015",
+            "slackwater plan reset web/per_page --from shift:0 --output keep",
+        )
+        assert found["found"] == f"end {(READ - 1) * RECORDS}"
+
+        assert type_all(scene) == ["plan reset", "apply", "run"]
+        assert scene.rows() == written, "nothing twice; what came before the new end is left out, as the check says"
+
+        scene.arrive(READ + 1, FILES)
+        scene.slackwater(*RUN)
+        left_out = Counter(row_text({**row, "ts": str(row["ts"])[:19].replace("T", " ")}) for row in rows_of_file(READ))
+        assert scene.rows() == rows - left_out
+
+
 def killed_after_the_records(scene: Scene) -> None:
     """Python and JVM are killed when the topic has all records of a batch, whose task has not ended."""
     (scene.folder / "slow").touch()

@@ -30,27 +30,13 @@ if TYPE_CHECKING:
 def refuse_repeated(built: BuiltStream, reference: str, ledger: Ledger, started: Container[str]) -> None:
     """Raises Refused (``query-checkpoint``) where the same program has run the same query with another checkpoint.
 
-    That is another stream with the same program file, arguments and kind of output, and with the same code and plan or,
-    after an edit, the same sources and values of its batch function. ``started`` are the streams that this run has
-    started: those are other queries of the program. A checkpoint that has batches continues.
+    ``started`` as in ``repeated``. A checkpoint that has batches continues.
     """
     definition = built.definition
-    identity = definition.sink.identity()
-    if definition.full_name in ledger.stream_names() or place_of(identity) is not None:
+    if definition.full_name in ledger.stream_names():
         return
-    if (
-        definition.sink.traits.delivery.guarantee == "none"
-        or read_logs(open_read_store(str(definition.checkpoint))).planned >= 0
-    ):
-        return
-    before = [
-        one
-        for one in ledger.streams()
-        if one.is_watched and one.pipeline_file == reference and one.sink == identity and one.full_name not in started
-    ]
-    made_by = (digest(reference), program_digest(built.program))
-    same = next((one for one in before if _was_run_by(ledger, one, made_by) or _is_edited(ledger, one, built)), None)
-    if same is not None:
+    same = repeated(built, reference, ledger, started)
+    if same is not None and read_logs(open_read_store(str(definition.checkpoint))).planned < 0:
         raise Refused(
             "query-checkpoint",
             f"The query of stream {same.full_name} is started with a new checkpoint, and would write all rows again",
@@ -60,6 +46,25 @@ def refuse_repeated(built: BuiltStream, reference: str, ledger: Ledger, started:
             hint="give it the same checkpointLocation at each start; another query gets a name by .queryName(...); "
             f"where all rows are to be written again, {command('release', same.full_name)} forgets the recorded one",
         )
+
+
+def repeated(built: BuiltStream, reference: str, ledger: Ledger, started: Container[str]) -> StreamRecord | None:
+    """The stream by which this query is known that is to be a stream of its own, by its checkpoint alone.
+
+    That is another stream with the same program file, arguments and kind of output, and with the same code and plan or,
+    after an edit, the same sources and values of its batch function. ``started`` are the streams that this process has
+    started: those are other queries of the program.
+    """
+    identity = built.definition.sink.identity()
+    if place_of(identity) is not None or built.definition.sink.traits.delivery.guarantee == "none":
+        return None
+    before = [
+        one
+        for one in ledger.streams()
+        if one.is_watched and one.pipeline_file == reference and one.sink == identity and one.full_name not in started
+    ]
+    made_by = (digest(reference), program_digest(built.program))
+    return next((one for one in before if _was_run_by(ledger, one, made_by) or _is_edited(ledger, one, built)), None)
 
 
 def _was_run_by(ledger: Ledger, stream: StreamRecord, made_by: tuple[str, str | None]) -> bool:
