@@ -45,17 +45,7 @@ def test_who_only_watches_says_it_and_refuses_nothing(tmp_path: Path) -> None:
     text = program.read_text().replace(session, f"{session}\n{begun}")
     program.write_text(f"{text}watching.close()\n")
 
-    first, second = (
-        subprocess.run(
-            [sys.executable, program.name, "data"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=True,
-        ).stderr
-        for _ in range(2)
-    )
+    first, second = (_printed(tmp_path, program.name) for _ in range(2))
 
     assert "query-checkpoint" not in first
     said = [
@@ -63,6 +53,11 @@ def test_who_only_watches_says_it_and_refuses_nothing(tmp_path: Path) -> None:
     ]
     assert len(said) == 2, second
     assert "watched/first-" in said[0]
+
+
+def _printed(folder: Path, *words: str) -> str:
+    command = [sys.executable, *words, "data"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200, check=True).stdout
 
 
 def _files(folder: Path) -> set[Path]:

@@ -173,7 +173,7 @@ def test_damaged_kafka(tmp_path_factory: pytest.TempPathFactory, servers: str, r
 def test_a_log_that_was_cut_at_its_end_is_read_from_the_end_that_is_left(tmp_path: Path, rows: Rows) -> None:
     folder = tmp_path / "broker"
     with Broker.start(folder) as broker:
-        scene = of_kafka(make_kafka_stream(tmp_path / "kafka", broker.bootstrap_servers, "cut", rows).scene)
+        scene = of_kafka(make_kafka_stream(tmp_path, broker.bootstrap_servers, "cut", rows).scene)
         written = scene.rows()
     cut_log(folder / "data/cut-0", (READ - 2) * RECORDS)
     with Broker.start(folder, broker.port):
