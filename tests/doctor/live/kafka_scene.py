@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -128,3 +129,20 @@ def uninterrupted(folder: Path, servers: str, topic: str) -> Rows:
     ended = whole.by_spark_alone(folder / "checkpoint")
     assert ended.returncode == 0, ended.stderr
     return whole.rows()
+
+
+def cut_log(topic_folder: Path, records: int) -> None:
+    """Leave so many records in the only segment of a partition, while no broker runs."""
+    # With it the broker would believe its indexes, and not read the log.
+    (topic_folder.parent / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    file = topic_folder / f"{0:020}.log"
+    data, at = file.read_bytes(), 0
+    # Batches of records, format 2: base offset, length of what follows, and 16 bytes on, the offset of the last record.
+    while at < len(data):
+        base, length = struct.unpack_from(">qi", data, at)
+        [last] = struct.unpack_from(">i", data, at + 23)
+        if base + last >= records:
+            break
+        at += 12 + length
+    with file.open("r+b") as log:
+        log.truncate(at)

@@ -29,11 +29,13 @@ from tests.doctor.live.frame import (
     in_gate,
     make_stream,
     prove,
+    type_all,
 )
 from tests.doctor.live.kafka_scene import (
     RECORDS,
     KafkaScene,
     TopicScene,
+    cut_log,
     make_kafka_stream,
     rows_of_file,
     uninterrupted,
