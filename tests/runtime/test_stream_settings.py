@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -97,6 +98,20 @@ def test_settings_hold_for_their_stream_and_in_its_replays(project: Project) -> 
         refused = project.run("--until-caught-up", "--stream", "tokyo", expected=2).log
         assert f"error {code}:" in refused
         assert name in refused
+
+
+@pytest.mark.spark
+def test_a_class_that_cannot_be_loaded_is_no_agreement(project: Project) -> None:
+    project.add_files(1)
+    write(project, {"spark.sql.streaming.commitProtocolClass": "org.example.Absent"})
+    provider = "spark.sql.streaming.stateStore.providerClass=org.example.NoProvider"
+
+    log = project.slackwater("check", "pipeline.py", "--conf", provider, "--format", "json", expected=2).log
+
+    tokyo, utc = json.loads(log[log.index("{\n") : log.rindex("\n}") + 2])["streams"]
+    assert (tokyo["error"]["code"], utc["error"]["code"]) == ("stream-setting", "stream-setting")
+    assert tokyo["error"]["found"] == utc["error"]["found"] == "org.example.NoProvider"
+    assert "correct it in --conf" in utc["error"]["hint"]
 
 
 @pytest.mark.parametrize("settings", ["{'spark.x': None}", "{'x': 1}", "['spark.x']", "{1: 2}", "'spark.x=1'"])

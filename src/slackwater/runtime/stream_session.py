@@ -19,11 +19,18 @@ from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError
 from slackwater.core.masking import mask_setting
-from slackwater.diagnose.checks.common.settings import ABSENT, PINNED, settings_of
+from slackwater.diagnose.checks.common.settings import ABSENT, PINNED, PROVIDER, settings_of
 from slackwater.runtime.sql_settings import HOW_IT_RUNS, PREFIX
 
 if TYPE_CHECKING:
     from slackwater.runtime.pipeline import StreamDefinition
+
+_CLASSES = (
+    PROVIDER,
+    "spark.sql.streaming.checkpointFileManagerClass",
+    "spark.sql.streaming.commitProtocolClass",
+)
+"""Settings with the name of a class that a query loads after it has been started."""
 
 
 def session_of(spark: SparkSession, definition: StreamDefinition) -> SparkSession:
@@ -41,6 +48,18 @@ def session_of(spark: SparkSession, definition: StreamDefinition) -> SparkSessio
             raise _refused(definition, name, value, error) from error
     _activate(session)
     return session
+
+
+def require_classes(session: SparkSession, definition: StreamDefinition) -> None:
+    """Raises PipelineError for a class that a setting names and that cannot be loaded: Spark asks for it later."""
+    jvm: Any = session.sparkContext._jvm
+    for name in _CLASSES:
+        value = session.conf.get(name, None)
+        try:
+            if value is not None:
+                jvm.org.apache.spark.util.Utils.classForName(value, False, False)
+        except Py4JJavaError as error:
+            raise _refused(definition, name, value or "", error) from error
 
 
 def distinct(sessions: Iterable[SparkSession]) -> list[SparkSession]:
@@ -120,5 +139,7 @@ def _refused(definition: StreamDefinition, name: str, value: str, error: Excepti
         f"Spark cannot use a setting of stream {definition.full_name}: {reason.replace(value, shown)}",
         where=name,
         found=shown,
-        hint="correct it in @pipeline.stream(..., settings={...})",
+        hint="correct it in @pipeline.stream(..., settings={...})"
+        if name in definition.settings
+        else "correct it in --conf, or in [spark] in slackwater.toml",
     )

@@ -19,7 +19,7 @@ from slackwater.runtime.query import build, build_again
 from slackwater.runtime.session import end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
 from slackwater.runtime.sql_settings import values_of
-from slackwater.runtime.stream_session import session_of
+from slackwater.runtime.stream_session import require_classes, session_of
 from slackwater.runtime.verdict import judge, ways_of
 from slackwater.sinks.common.registry import open_each
 
@@ -39,7 +39,9 @@ def judged_streams(
         again = partial(build_again, loaded, home)
 
         def judge_one(definition: StreamDefinition) -> StreamVerdict:
-            built, name = build(session_of(spark, definition), loaded, definition, home), definition.name
+            of_stream, name = session_of(spark, definition), definition.name
+            require_classes(of_stream, definition)
+            built = build(of_stream, loaded, definition, home)
             return judge(built, generations.get(name), recorded.get(name), again)
 
         ways = partial(ways_of, reference=loaded.reference, words=session.words)
