@@ -15,6 +15,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import slackwater
 from slackwater.cli.common.arguments import Option
@@ -23,7 +24,8 @@ from slackwater.cli.verbs.run.metric_names import METRICS
 from slackwater.core.finding import Severity
 from slackwater.diagnose.catalogue import CATALOGUE, Failure
 from slackwater.diagnose.causes import covering
-from slackwater.diagnose.doctor import Documented, change_texts, checks
+from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.doctor import change_texts, checks
 from slackwater.sinks.common.registry import catalogue, public
 from slackwater.storage.registry import STORES, FsspecKind, StoreKind
 
@@ -134,7 +136,7 @@ def changes_page() -> str:
     return CHANGES + "\n".join(table) + "\n" + "".join(map(_text, change_texts()))
 
 
-def _text(one: Documented) -> str:
+def _text(one: Check[Any]) -> str:
     lines = "\n".join(f"- **{heading}**: {text}" for heading, text in one.sections.items())
     return f"\n## {one.code}\n\n{one.meaning}\n\n{lines}\n"
 

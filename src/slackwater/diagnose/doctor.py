@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Protocol
+from typing import Any
 
 from slackwater.core.commands import command
 from slackwater.core.facts import Facts, Judged, Unknown
-from slackwater.core.finding import Finding, Risk, Severity
+from slackwater.core.finding import Finding, Severity
 from slackwater.core.units import counted, size_text
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.checkpoint_changes import operator_kind
@@ -35,10 +35,8 @@ from slackwater.diagnose.checks import (
     versions,
     watermark,
 )
-from slackwater.diagnose.checks.code import CHANGES
-from slackwater.diagnose.checks.common.change import ChangeText
-from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed, NotChecked
-from slackwater.diagnose.checks.common.rule import When
+from slackwater.diagnose.checks.code import CHANGES, ChangeOfCode
+from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed, NotChecked, When, diagnosed, missing
 from slackwater.diagnose.number_line import RULES, findings, left_out
 
 AREAS = (
@@ -74,32 +72,15 @@ class Diagnosis:
         return tuple(one for one in self.found if one.finding.severity is not Severity.INFO)
 
 
-class Documented(Protocol):
-    """What a finding is declared by, be it a rule of the number line, a check or a change of the query."""
-
-    @property
-    def code(self) -> str: ...
-    @property
-    def severity(self) -> Severity: ...
-    @property
-    def risk(self) -> Risk: ...
-    @property
-    def covers(self) -> tuple[str, ...]: ...
-    @property
-    def meaning(self) -> str: ...
-    @property
-    def sections(self) -> dict[str, str]: ...
-
-
-def documented() -> tuple[Documented, ...]:
+def documented() -> tuple[Check[Any], ...]:
     """All rules of the number line, all checks, and all changes of a query."""
     return (*RULES, *checks(), *change_texts())
 
 
 @cache
-def checks() -> tuple[Check, ...]:
+def checks() -> tuple[Check[Facts], ...]:
     """All checks, by their codes."""
-    found = (one for area in AREAS for one in vars(area).values() if isinstance(one, Check))
+    found: Iterator[Check[Facts]] = (one for area in AREAS for one in vars(area).values() if isinstance(one, Check))
     return tuple(sorted(found, key=lambda check: check.code))
 
 
@@ -108,11 +89,11 @@ def diagnose(facts: Facts) -> Diagnosis:
     found: list[Diagnosed] = []
     not_checked: list[NotChecked] = []
     for check in checks():
-        missing = check.missing(facts)
-        if missing is None:
-            found.extend(check.diagnose(facts))
+        unknown = missing(check, facts)
+        if unknown is None:
+            found.extend(diagnosed(check, facts))
         else:
-            not_checked.append(NotChecked(check.code, check.meaning, missing.reason, missing.how))
+            not_checked.append(NotChecked(check.code, check.meaning, unknown.reason, unknown.how))
     if isinstance(facts.code, Unknown):
         not_checked.append(_code_not_checked(facts.code))
     elif facts.code is not None:
@@ -121,8 +102,8 @@ def diagnose(facts: Facts) -> Diagnosis:
     explained = _explained(found, facts)
     found += [one for one in _of_number_line(facts) if one.finding.code not in explained]
     if isinstance(facts.sink, Unknown):
-        unknown = (rule for rule in RULES if rule.on_output and rule.severity is not Severity.INFO)
-        not_checked += [NotChecked(rule.code, rule.meaning, *facts.sink) for rule in unknown]
+        unseen = (rule for rule in RULES if rule.on_output and rule.severity is not Severity.INFO)
+        not_checked += [NotChecked(rule.code, rule.meaning, *facts.sink) for rule in unseen]
     not_checked += _in_use(facts, {one.code for one in not_checked})
     unread = _unread_state(facts)
     by_store = facts.snapshot.unread_state.verified_by_store
@@ -163,8 +144,8 @@ def _unread_state(facts: Facts) -> NotChecked | None:
 def start_findings(facts: Facts) -> Iterator[Diagnosed]:
     """Findings, besides those of the number line, of which rows would be wrong after a start, silently."""
     for check in checks():
-        if check.at_start and check.missing(facts) is None:
-            yield from check.diagnose(facts)
+        if check.at_start and missing(check, facts) is None:
+            yield from diagnosed(check, facts)
 
 
 def found_at_start(facts: Facts) -> tuple[Finding, ...]:
@@ -248,6 +229,6 @@ def _urgency(one: Diagnosed) -> tuple[int, int, str]:
 
 
 @cache
-def change_texts() -> tuple[ChangeText, ...]:
+def change_texts() -> tuple[ChangeOfCode, ...]:
     """All texts, by their codes."""
     return tuple(sorted(CHANGES, key=lambda text: text.code))

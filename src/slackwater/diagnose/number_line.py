@@ -13,12 +13,12 @@ from slackwater.core.commands import application_words, code_words, write_code_c
 from slackwater.core.finding import Finding, Severity
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.checks import number_line, output, stream
-from slackwater.diagnose.checks.common.rule import About, Rule, When
+from slackwater.diagnose.checks.common.check import About, Check, When
 from slackwater.diagnose.checks.common.snapshot import as_possible
 
 AREAS = (stream, number_line, output)
-_FOUND = (one for area in AREAS for one in vars(area).values() if isinstance(one, Rule))
-RULES = tuple(sorted(_FOUND, key=lambda rule: rule.code))
+_CHECKS: Iterator[Check[Snapshot]] = (one for area in AREAS for one in vars(area).values() if isinstance(one, Check))
+RULES = tuple(sorted(_CHECKS, key=lambda rule: rule.code))
 
 
 def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
@@ -34,7 +34,7 @@ def stops(snapshot: Snapshot) -> tuple[Finding, ...]:
 def findings_about(snapshot: Snapshot, *subjects: About) -> tuple[Finding, ...]:
     """The findings about these subjects only, whatever else was found."""
     rules = sorted((rule for rule in RULES if rule.about in subjects), key=_order)
-    return tuple(finding for rule in rules for finding in rule.find(snapshot))
+    return tuple(finding for rule in rules for finding in rule.findings(snapshot))
 
 
 def warnings(snapshot: Snapshot) -> tuple[Finding, ...]:
@@ -46,7 +46,7 @@ def warnings(snapshot: Snapshot) -> tuple[Finding, ...]:
     return tuple(finding for _, finding in shown if finding.severity is Severity.WARNING)
 
 
-def left_out(snapshot: Snapshot) -> tuple[Rule, ...]:
+def left_out(snapshot: Snapshot) -> tuple[Check[Snapshot], ...]:
     """The rules of what is wrong that are not applied, as a process writes; none where no process holds the lease.
 
     Without those about the last run where the stream runs again: that run is the answer to it.
@@ -65,7 +65,7 @@ def codes_from_plan(found: Iterable[Finding]) -> tuple[str, ...]:
     return tuple(finding.code for finding in found if finding.code in codes)
 
 
-def _found(snapshot: Snapshot) -> list[tuple[Rule, Finding]]:
+def _found(snapshot: Snapshot) -> list[tuple[Check[Snapshot], Finding]]:
     """What the rules find, in their order. Marks that are wrong or change meanwhile would give false findings."""
     comparable = snapshot.holder is None and snapshot.output.unmarked is None
     rules = [rule for rule in RULES if comparable or rule.when is When.ALWAYS]
@@ -75,8 +75,8 @@ def _found(snapshot: Snapshot) -> list[tuple[Rule, Finding]]:
     return sorted(found, key=lambda one: _order(one[0]))
 
 
-def _apply(rules: Iterable[Rule], snapshot: Snapshot) -> Iterator[tuple[Rule, Finding]]:
-    found = ((rule, as_possible(finding, snapshot)) for rule in rules for finding in rule.find(snapshot))
+def _apply(rules: Iterable[Check[Snapshot]], snapshot: Snapshot) -> Iterator[tuple[Check[Snapshot], Finding]]:
+    found = ((rule, as_possible(finding, snapshot)) for rule in rules for finding in rule.findings(snapshot))
     return ((rule, _with_code(finding, snapshot)) for rule, finding in found)
 
 
@@ -89,5 +89,5 @@ def _with_code(finding: Finding, snapshot: Snapshot) -> Finding:
     return replace(finding, advice=f"{finding.advice}; {about}" if finding.advice else about)
 
 
-def _order(rule: Rule) -> int:
+def _order(rule: Check[Snapshot]) -> int:
     return rule.order

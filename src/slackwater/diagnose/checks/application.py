@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.commands import command
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
-from slackwater.diagnose.checks.common.check import Check
-from slackwater.diagnose.checks.common.progress import Growing, lag_of, never_falls, with_rows
+from slackwater.diagnose.checks.common.check import Check, Found
+from slackwater.diagnose.checks.common.progress import lag_of, never_falls, with_rows
 
 _LAG_GROWS_BATCHES = 10
 
 
-@Check(
-    "SW-APP-010",
-    Severity.WARNING,
-    text="{it.after} rows wait in the sources after batch {it.last}, {it.before} after batch {it.first}: the batches "
-    "are slower than the rows that arrive",
-    risk="loss",
-    certainty="likely",
-    where="batches {it.first} to {it.last}",
-    expected="{it.before} rows or fewer",
-    found="{it.after} rows",
-    at_stake="the rows that the retention of the source removes before they are read",
-    next=lambda facts, _: command("status", facts.name),
-    advice="give the query more cores or fewer shuffle partitions, or raise the limit of its source",
-    needs=("history",),
-)
-def lag_grows(facts: Facts) -> Iterator[Growing]:
+@Check[Facts]("SW-APP-010", Severity.WARNING, risk="loss", certainty="likely", needs=("history",))
+def lag_grows(facts: Facts) -> Iterator[Found]:
     """A batch takes longer than its rows take to arrive.
 
     What it finds: in ten recorded batches with rows, each left at least as many rows unread in the sources as the one
@@ -49,37 +34,32 @@ def lag_grows(facts: Facts) -> Iterator[Growing]:
     waiting = [rows for rows in map(lag_of, batches) if rows is not None]
     if len(waiting) < _LAG_GROWS_BATCHES or not never_falls(waiting):
         return
-    if waiting[-1] > max(2 * waiting[0], batches[-1].input_rows):
-        yield Growing(waiting[0], waiting[-1], batches[0].batch_id, batches[-1].batch_id)
+    before, after = waiting[0], waiting[-1]
+    first, last = batches[0].batch_id, batches[-1].batch_id
+    if after > max(2 * before, batches[-1].input_rows):
+        yield Found(
+            f"{after} rows wait in the sources after batch {last}, {before} after batch {first}: the batches are "
+            "slower than the rows that arrive",
+            where=f"batches {first} to {last}",
+            expected=f"{before} rows or fewer",
+            found=f"{after} rows",
+            at_stake="the rows that the retention of the source removes before they are read",
+            next=command("status", facts.name),
+            advice="give the query more cores or fewer shuffle partitions, or raise the limit of its source",
+            facts={"before": before, "after": after, "first": first, "last": last},
+        )
 
 
 _SLOWER_THAN_TRIGGER_BATCHES = 10
 
 
-class Slow(NamedTuple):
-    """The number of long batches, the longest of them, and the first and the last of those that were looked at."""
-
-    batches: int
-    longest_ms: int
-    interval_ms: int
-    first: int
-    last: int
-
-
-@Check(
+@Check[Facts](
     "SW-APP-012",
     Severity.WARNING,
-    text="{it.batches} of the batches {it.first} to {it.last} took longer than the {it.interval_ms} ms of their "
-    "trigger",
     risk="none",
-    where="batches {it.first} to {it.last}",
-    expected="{it.interval_ms} ms at most",
-    found="up to {it.longest_ms} ms",
-    next=lambda facts, _: command("ledger", facts.name),
-    advice="give the query more cores, limit how much a batch reads, or set a longer interval",
     needs=("history",),
 )
-def slower_than_trigger(facts: Facts) -> Iterator[Slow]:
+def slower_than_trigger(facts: Facts) -> Iterator[Found]:
     """Batches take longer than the interval of their trigger.
 
     What it finds: of the ten newest recorded batches with rows, most took longer than the interval of the trigger that
@@ -101,4 +81,19 @@ def slower_than_trigger(facts: Facts) -> Iterator[Slow]:
     took = [one.durations_ms.get("triggerExecution", 0) for one in batches]
     long = [one for one in took if interval_ms is not None and one > interval_ms]
     if interval_ms is not None and 2 * len(long) > _SLOWER_THAN_TRIGGER_BATCHES:
-        yield Slow(len(long), max(long), interval_ms, batches[0].batch_id, batches[-1].batch_id)
+        longest_ms, first, last = max(long), batches[0].batch_id, batches[-1].batch_id
+        yield Found(
+            f"{len(long)} of the batches {first} to {last} took longer than the {interval_ms} ms of their trigger",
+            where=f"batches {first} to {last}",
+            expected=f"{interval_ms} ms at most",
+            found=f"up to {longest_ms} ms",
+            advice="give the query more cores, limit how much a batch reads, or set a longer interval",
+            next=command("ledger", facts.name),
+            facts={
+                "batches": len(long),
+                "longest_ms": longest_ms,
+                "interval_ms": interval_ms,
+                "first": first,
+                "last": last,
+            },
+        )

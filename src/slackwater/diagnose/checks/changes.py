@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import NamedTuple
 
 from slackwater.core.commands import check_command
 from slackwater.core.facts import Facts, HistoryFacts, Judged, SourceFacts
 from slackwater.core.finding import Severity
 from slackwater.core.operator import JOIN
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import rebuild
 from slackwater.diagnose.checks.common.settings import (
     ABSENT,
@@ -25,24 +24,8 @@ from slackwater.diagnose.checks.common.settings import (
 _OLD = "1"
 
 
-class OldFormat(NamedTuple):
-    """The operator, and the batch that pins the version."""
-
-    operator: int
-    batch: int
-
-
-@Check(
-    "SW-CHG-011",
-    Severity.INFO,
-    text="the state of join {it.operator} has version 1, with which Spark refuses to continue an outer join",
-    risk="stuck",
-    goal="reset",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    expected="spark.sql.streaming.join.stateFormatVersion of 2 or later, if the join is an outer one",
-    found="1",
-)
-def join_format_1(facts: Facts) -> Iterator[OldFormat]:
+@Check[Facts]("SW-CHG-011", Severity.INFO, risk="stuck", goal="reset")
+def join_format_1(facts: Facts) -> Iterator[Found]:
     """The state of a join has the old format.
 
     What it finds: the newest batch pins version 1 of the state of joins, and an operator has the stores of a join.
@@ -58,37 +41,21 @@ def join_format_1(facts: Facts) -> Iterator[OldFormat]:
         return
     for operator in facts.checkpoint.report.operators:
         if operator.name == JOIN:
-            yield OldFormat(operator.id, facts.checkpoint.planned)
+            yield Found(
+                f"the state of join {operator.id} has version 1, with which Spark refuses to continue an outer join",
+                where=f"{facts.checkpoint.location}/offsets/{facts.checkpoint.planned}",
+                expected="spark.sql.streaming.join.stateFormatVersion of 2 or later, if the join is an outer one",
+                found="1",
+                facts={"operator": operator.id, "batch": facts.checkpoint.planned},
+            )
 
 
 _LOST_FILE = 1
 """One missing version may also be one lost file."""
 
 
-class Stopped(NamedTuple):
-    """An operator, the batch at which its state ends, and the newest committed batch."""
-
-    operator: int
-    last: int
-    committed: int
-
-
-@Check(
-    "SW-CHG-007",
-    Severity.STOP,
-    text="the state of operator {it.operator} ends at batch {it.last}, and batches up to {it.committed} were committed "
-    "without it",
-    risk="wrong",
-    goal="rebuild",
-    certainty="likely",
-    where="{facts.checkpoint.location}/state/{it.operator}",
-    expected="state of batch {it.committed}",
-    found="state up to batch {it.last}",
-    next=rebuild,
-    advice="compare the code with the one that ran before batch {it.last}: was a stateful operator removed, or state/ "
-    "restored from an older copy?",
-)
-def operator_without_state(facts: Facts) -> Iterator[Stopped]:
+@Check[Facts]("SW-CHG-007", Severity.STOP, risk="wrong", goal="rebuild", certainty="likely")
+def operator_without_state(facts: Facts) -> Iterator[Found]:
     """A stateful operator has stopped keeping state.
 
     What it finds: all state of an operator ends at the same older version, while later batches were committed.
@@ -109,35 +76,27 @@ def operator_without_state(facts: Facts) -> Iterator[Stopped]:
             continue
         (version,) = newest
         if 0 < version < checkpoint.committed + 1 - _LOST_FILE:
-            yield Stopped(operator, version - 1, checkpoint.committed)
+            last = version - 1
+            yield Found(
+                f"the state of operator {operator} ends at batch {last}, and batches up to {checkpoint.committed} "
+                "were committed without it",
+                where=f"{facts.checkpoint.location}/state/{operator}",
+                expected=f"state of batch {checkpoint.committed}",
+                found=f"state up to batch {last}",
+                advice=(
+                    f"compare the code with the one that ran before batch {last}: was a stateful operator removed, or "
+                    "state/ restored from an older copy?"
+                ),
+                next=rebuild(facts),
+                facts={"operator": operator, "last": last, "committed": checkpoint.committed},
+            )
 
 
 _SINGLE = (0,)
 
 
-class PartitionsEditedEdited(NamedTuple):
-    """An operator, the number that is pinned, and the number of partitions with the state of the newest batch."""
-
-    operator: int
-    pinned: int
-    present: int
-    batch: int
-
-
-@Check(
-    "SW-CHG-008",
-    Severity.STOP,
-    text="batch {it.batch} pins {it.pinned} shuffle partitions, and operator {it.operator} has its state in "
-    "{it.present}: keys would be looked for in the wrong partitions",
-    risk="wrong",
-    goal="rebuild",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    expected="spark.sql.shuffle.partitions of {it.present}",
-    found="{it.pinned}",
-    next=rebuild,
-    advice="restore offsets/{it.batch} from a copy of the checkpoint",
-)
-def partitions_edited(facts: Facts) -> Iterator[PartitionsEditedEdited]:
+@Check[Facts]("SW-CHG-008", Severity.STOP, risk="wrong", goal="rebuild")
+def partitions_edited(facts: Facts) -> Iterator[Found]:
     """The number of state partitions is not the pinned one.
 
     What it finds: the newest committed batch pins another number of shuffle partitions than its state has.
@@ -164,33 +123,24 @@ def partitions_edited(facts: Facts) -> Iterator[PartitionsEditedEdited]:
         if tuple(current) == _SINGLE or current != set(range(len(current))) or len(current) == pinned:
             continue
         if len(current) > pinned or set(partitions) == current:
-            yield PartitionsEditedEdited(operator, pinned, len(current), checkpoint.committed)
+            present = len(current)
+            yield Found(
+                f"batch {checkpoint.committed} pins {pinned} shuffle partitions, and operator {operator} has its "
+                f"state in {present}: keys would be looked for in the wrong partitions",
+                where=f"{facts.checkpoint.location}/offsets/{checkpoint.committed}",
+                expected=f"spark.sql.shuffle.partitions of {present}",
+                found=f"{pinned}",
+                advice=f"restore offsets/{checkpoint.committed} from a copy of the checkpoint",
+                next=rebuild(facts),
+                facts={"operator": operator, "pinned": pinned, "present": present, "batch": checkpoint.committed},
+            )
 
 
 _FORMS = {"HDFSBackedStateStoreProvider": "hdfs", "RocksDBStateStoreProvider": "rocksdb"}
 
 
-class ProviderEditedEdited(NamedTuple):
-    """The newest batch, the class that it pins, and the form of the files."""
-
-    batch: int
-    pinned: str
-    files: str
-
-
-@Check(
-    "SW-CHG-009",
-    Severity.STOP,
-    text="batch {it.batch} pins {it.pinned}, and the files of the state are those of the {it.files} provider",
-    risk="stuck",
-    goal="rebuild",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    expected="the provider of the files in state/: {it.files}",
-    found="{it.pinned}",
-    next=rebuild,
-    advice="restore offsets/{it.batch} from a copy of the checkpoint",
-)
-def provider_edited(facts: Facts) -> Iterator[ProviderEditedEdited]:
+@Check[Facts]("SW-CHG-009", Severity.STOP, risk="stuck", goal="rebuild")
+def provider_edited(facts: Facts) -> Iterator[Found]:
     """The state store provider is not the pinned one.
 
     What it finds: the newest batch pins a state store provider whose files are of another form than those in `state/`.
@@ -206,17 +156,16 @@ def provider_edited(facts: Facts) -> Iterator[ProviderEditedEdited]:
     pinned = settings_of(checkpoint.newest_offset).get(PROVIDER, "").rpartition(".")[2]
     found = {held.provider for _, _, _, held in checkpoint.inventory.each()} - {None}
     if pinned in _FORMS and found and _FORMS[pinned] not in found:
-        yield ProviderEditedEdited(checkpoint.planned, pinned, " and ".join(sorted(str(one) for one in found)))
-
-
-class Ignored(NamedTuple):
-    """The setting, the value of the session, the value that Spark uses, the newest batch, and why Spark uses it."""
-
-    setting: str
-    asked: str
-    used: str
-    batch: int
-    why: str
+        files = " and ".join(sorted(str(one) for one in found))
+        yield Found(
+            f"batch {checkpoint.planned} pins {pinned}, and the files of the state are those of the {files} provider",
+            where=f"{facts.checkpoint.location}/offsets/{checkpoint.planned}",
+            expected=f"the provider of the files in state/: {files}",
+            found=pinned,
+            advice=f"restore offsets/{checkpoint.planned} from a copy of the checkpoint",
+            next=rebuild(facts),
+            facts={"batch": checkpoint.planned, "pinned": pinned, "files": files},
+        )
 
 
 def _asked(facts: Facts) -> Mapping[str, str]:
@@ -228,18 +177,14 @@ def _asked(facts: Facts) -> Mapping[str, str]:
     return {}
 
 
-@Check(
+@Check[Facts](
     "SW-CHG-010",
     Severity.INFO,
-    text="{it.setting} is {it.asked} in the session, and Spark uses {it.used}, {it.why}",
     risk="none",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    expected="{it.asked}",
-    found="{it.used}",
     needs=("settings",),
     also=("CHG-08", "CHG-09"),
 )
-def session_setting_ignored(facts: Facts) -> Iterator[Ignored]:
+def session_setting_ignored(facts: Facts) -> Iterator[Found]:
     """A setting of the session has no effect on this checkpoint.
 
     What it finds: the session of `--pipeline`, else the last run, has another value of a setting than the newest batch
@@ -261,16 +206,14 @@ def session_setting_ignored(facts: Facts) -> Iterator[Ignored]:
         used = pinned.get(setting, ABSENT.get(setting))
         if used is not None and asked.get(setting, used) != used:
             why = f"which batch {batch} pins" if setting in pinned else f"as batch {batch} does not pin it"
-            yield Ignored(setting, asked[setting], used, batch, why)
-
-
-class Swapped(NamedTuple):
-    """Two sources, and what each of them read at first."""
-
-    one: str
-    other: str
-    one_read: str
-    other_read: str
+            given = asked[setting]
+            yield Found(
+                f"{setting} is {given} in the session, and Spark uses {used}, {why}",
+                where=f"{facts.checkpoint.location}/offsets/{batch}",
+                expected=given,
+                found=used,
+                facts={"setting": setting, "asked": given, "used": used, "batch": batch, "why": why},
+            )
 
 
 def _places(source: SourceFacts) -> tuple[frozenset[str], frozenset[str]]:
@@ -294,19 +237,8 @@ def _folder(path: str) -> str:
     return "/".join(parts)
 
 
-@Check(
-    "SW-CHG-002",
-    Severity.WARNING,
-    text="sources {it.one} and {it.other} have changed places: each continues at the position of the other",
-    risk="duplicate",
-    certainty="likely",
-    where="{facts.checkpoint.location}/sources/{it.one}",
-    expected="files in {it.one_read}",
-    found="files in {it.other_read}",
-    next=lambda facts, _: check_command(facts.snapshot.stream),
-    advice="swap the sources back in the code before the query is started again",
-)
-def sources_swapped(facts: Facts) -> Iterator[Swapped]:
+@Check[Facts]("SW-CHG-002", Severity.WARNING, risk="duplicate", certainty="likely")
+def sources_swapped(facts: Facts) -> Iterator[Found]:
     """Two sources have changed places.
 
     What it finds: one source of the checkpoint now reads what another one read before, and the other way round.
@@ -322,4 +254,14 @@ def sources_swapped(facts: Facts) -> Iterator[Swapped]:
     for one, other in combinations(facts.sources, 2):
         (first, last), (other_first, other_last) = _places(one), _places(other)
         if first and other_first and first.isdisjoint(other_first) and (first, other_first) == (other_last, last):
-            yield Swapped(one.name, other.name, min(first), min(other_first))
+            one_read = min(first)
+            other_read = min(other_first)
+            yield Found(
+                f"sources {one.name} and {other.name} have changed places: each continues at the position of the other",
+                where=f"{facts.checkpoint.location}/sources/{one.name}",
+                expected=f"files in {one_read}",
+                found=f"files in {other_read}",
+                advice="swap the sources back in the code before the query is started again",
+                next=check_command(facts.snapshot.stream),
+                facts={"one": one.name, "other": other.name, "one_read": one_read, "other_read": other_read},
+            )

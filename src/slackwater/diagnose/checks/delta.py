@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.commands import reset_command
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import move_checkpoint_away
-from slackwater.diagnose.checks.kafka import Lacking, with_problem
+from slackwater.diagnose.checks.kafka import lacking
 from slackwater.diagnose.checks.sink import only_other_application
 
 
-@Check(
-    "SW-DELTA-006",
-    Severity.STOP,
-    text="the log of the table that source {it.source} reads lacks {it.records} versions after the position of the "
-    "stream",
-    risk="loss",
-    goal="reset",
-    where="{it.place}",
-    expected="{it.expected}",
-    found="{it.found}",
-    at_stake="the rows of {it.records} versions",
-    next=lambda facts, _: reset_command(facts.snapshot),
-    advice="the table itself has their rows, unless they were deleted: it is processed whole, and replaces the output",
-    needs=("positions",),
-)
-def log_cleaned(facts: Facts) -> Iterator[Lacking]:
+@Check[Facts]("SW-DELTA-006", Severity.STOP, risk="loss", goal="reset", needs=("positions",))
+def log_cleaned(facts: Facts) -> Iterator[Found]:
     """The log of the source table starts after the position of the stream.
 
     What it finds: the version at which the stream continues is older than the oldest entry in `_delta_log`.
@@ -44,25 +29,23 @@ def log_cleaned(facts: Facts) -> Iterator[Lacking]:
     set `failOnDataLoss` to false loses the rows.
     References: Delta Lake documentation, "Table streaming reads and writes", property delta.logRetentionDuration
     """
-    yield from with_problem("versions-cleaned")(facts)
+    for one in lacking(facts, "versions-cleaned"):
+        yield Found(
+            f"the log of the table that source {one.source} reads lacks {one.records} versions after the position of "
+            "the stream",
+            where=one.place,
+            expected=one.expected,
+            found=one.found,
+            at_stake=f"the rows of {one.records} versions",
+            next=reset_command(facts.snapshot),
+            advice="the table itself has their rows, unless they were deleted: it is processed whole, and replaces the "
+            "output",
+            facts=one._asdict(),
+        )
 
 
-@Check(
-    "SW-DELTA-005",
-    Severity.STOP,
-    text="the Delta table that source {it.source} reads was created again: the position belongs to another table",
-    risk="stuck",
-    goal="reset",
-    where="{it.place}",
-    expected="{it.expected}",
-    found="{it.found}",
-    next=lambda facts, _: reset_command(facts.snapshot),
-    advice="restore the old table; otherwise the new one is processed whole, and replaces the output: if it has new "
-    "rows only, add --output keep to the reset",
-    needs=("positions",),
-    at_start=True,
-)
-def table_replaced(facts: Facts) -> Iterator[Lacking]:
+@Check[Facts]("SW-DELTA-005", Severity.STOP, risk="stuck", goal="reset", needs=("positions",), at_start=True)
+def table_replaced(facts: Facts) -> Iterator[Found]:
     """The source table was created again.
 
     What it finds: the position of the stream names another table id than the Delta table at the recorded path has.
@@ -75,34 +58,28 @@ def table_replaced(facts: Facts) -> Iterator[Lacking]:
     the old output. With `--output keep` rows that were copied into the new table are in the output twice.
     References: Delta Lake documentation, "Table streaming reads and writes"
     """
-    yield from with_problem("table-replaced")(facts)
+    for one in lacking(facts, "table-replaced"):
+        yield Found(
+            f"the Delta table that source {one.source} reads was created again: the position belongs to another table",
+            where=one.place,
+            expected=one.expected,
+            found=one.found,
+            next=reset_command(facts.snapshot),
+            advice="restore the old table; otherwise the new one is processed whole, and replaces the output: if it "
+            "has new rows only, add --output keep to the reset",
+            facts=one._asdict(),
+        )
 
 
-class Ahead(NamedTuple):
-    """The application id, its newest number, and the next batch; ``set_aside``: how to begin with a new checkpoint."""
-
-    application: str
-    newest: int
-    batch: int
-    set_aside: str
-
-
-@Check(
+@Check[Facts](
     "SW-DELTA-001",
     Severity.STOP,
-    text="the table has transactions of {it.application} up to {it.newest}: a batch function that writes with this "
-    "txnAppId skips batches {it.batch} to {it.newest} silently",
     risk="skip",
     goal="backfill",
     certainty="likely",
-    where="{facts.sink.seen.location}",
-    expected="transactions below {it.batch}",
-    found="{it.newest}",
-    advice="give the batch function a new txnAppId; if the checkpoint is newer than the transactions, none of its "
-    "batches has written anything; then start the query where this one started, after {it.set_aside}",
     needs=("sink",),
 )
-def transaction_ahead(facts: Facts) -> Iterator[Ahead]:
+def transaction_ahead(facts: Facts) -> Iterator[Found]:
     """The output has transactions of another application that are ahead of the checkpoint.
 
     What it finds: the only transactions in the log of the Delta table belong to an application id that is not the
@@ -120,34 +97,38 @@ def transaction_ahead(facts: Facts) -> Iterator[Ahead]:
     """
     # An id with the form of a query id is that of a sink which takes it from the query (SW-LOG-014).
     other = only_other_application(facts)
-    if other is not None and not other.is_query and other.newest >= facts.marks.next_batch:
-        yield Ahead(other.id, other.newest, facts.marks.next_batch, move_checkpoint_away(facts.checkpoint))
+    if other is None or isinstance(facts.sink, Unknown):
+        return
+    if not other.is_query and other.newest >= facts.marks.next_batch:
+        set_aside = move_checkpoint_away(facts.checkpoint)
+        yield Found(
+            f"the table has transactions of {other.id} up to {other.newest}: a batch function that writes with this "
+            f"txnAppId skips batches {facts.marks.next_batch} to {other.newest} silently",
+            where=facts.sink.seen.location,
+            expected=f"transactions below {facts.marks.next_batch}",
+            found=f"{other.newest}",
+            advice=(
+                "give the batch function a new txnAppId; if the checkpoint is newer than the transactions, none of its "
+                f"batches has written anything; then start the query where this one started, after {set_aside}"
+            ),
+            facts={
+                "application": other.id,
+                "newest": other.newest,
+                "batch": facts.marks.next_batch,
+                "set_aside": set_aside,
+            },
+        )
 
 
-class Forgotten(NamedTuple):
-    """The query id, and the batch that runs again."""
-
-    query_id: str
-    batch: int
-
-
-@Check(
+@Check[Facts](
     "SW-DELTA-004",
     Severity.WARNING,
-    text="batch {it.batch} will run again, and the output has no transaction of query {it.query_id}: if the batch was "
-    "written before, its rows are written a second time",
     risk="duplicate",
     goal="resume",
     certainty="possible",
-    where="{facts.sink.seen.location}",
-    expected="a transaction of query {it.query_id}",
-    found="none",
-    at_stake="the rows of batch {it.batch}",
-    advice="compare the newest rows of the output with the range of batch {it.batch}, and delete those that are there, "
-    "before the query is started",
     needs=("sink",),
 )
-def transaction_expired(facts: Facts) -> Iterator[Forgotten]:
+def transaction_expired(facts: Facts) -> Iterator[Found]:
     """The output does not know the batch that runs again.
 
     What it finds: the next batch is planned and will run again, and the log of the output has no transaction of the
@@ -170,4 +151,16 @@ def transaction_expired(facts: Facts) -> Iterator[Forgotten]:
     if checkpoint.committed < 0 or not checkpoint.marks.next_is_planned or query_id in facts.sink.transactions:
         return
     if only_other_application(facts) is None:
-        yield Forgotten(query_id, facts.marks.next_batch)
+        yield Found(
+            f"batch {facts.marks.next_batch} will run again, and the output has no transaction of query {query_id}: "
+            "if the batch was written before, its rows are written a second time",
+            where=facts.sink.seen.location,
+            expected=f"a transaction of query {query_id}",
+            found="none",
+            at_stake=f"the rows of batch {facts.marks.next_batch}",
+            advice=(
+                f"compare the newest rows of the output with the range of batch {facts.marks.next_batch}, and delete "
+                "those that are there, before the query is started"
+            ),
+            facts={"query_id": query_id, "batch": facts.marks.next_batch},
+        )

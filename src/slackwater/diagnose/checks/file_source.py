@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.escaping import quoted
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
 from slackwater.core.units import counted, utc_text
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 
 
-class Changed(NamedTuple):
-    """A source, the first changed file, how many there are, and what was recorded of it and is found now."""
-
-    source: str
-    file: str
-    files: int
-    recorded: str
-    now: str
-
-    @property
-    def counted(self) -> str:
-        """How many, in words."""
-        return counted(self.files, "file")
-
-
-@Check(
-    "SW-FSRC-005",
-    Severity.WARNING,
-    text="source {it.source} does not read {it.counted} again: the content changed after it was listed",
-    risk="loss",
-    goal="backfill",
-    certainty="likely",
-    where="{it.file}",
-    expected="a file last written at {it.recorded}",
-    found="one last written at {it.now}",
-    at_stake="the new rows of {it.counted}",
-    advice="write the new rows to files with new names; the next batch reads them",
-    at_start=True,
-)
-def file_changed(facts: Facts) -> Iterator[Changed]:
+@Check[Facts]("SW-FSRC-005", Severity.WARNING, risk="loss", goal="backfill", certainty="likely", at_start=True)
+def file_changed(facts: Facts) -> Iterator[Found]:
     """A source file was changed after it had been read, or planned.
 
     What it finds: files that the log of a source lists were written after the time that the log has of them, or have
@@ -61,41 +32,25 @@ def file_changed(facts: Facts) -> Iterator[Changed]:
         if isinstance(changed, Unknown) or not changed:
             continue
         first = changed[0]
+        files = len(changed)
         sizes = ("", "")
         if first.read_bytes != first.found_bytes:
             sizes = (f", {first.read_bytes} bytes", f", {first.found_bytes} bytes")
         recorded, now = utc_text(first.read_ms) + sizes[0], utc_text(first.found_ms) + sizes[1]
-        yield Changed(source.name, first.path, len(changed), recorded, now)
+        in_words = counted(files, "file")
+        yield Found(
+            f"source {source.name} does not read {in_words} again: the content changed after it was listed",
+            where=first.path,
+            expected=f"a file last written at {recorded}",
+            found=f"one last written at {now}",
+            at_stake=f"the new rows of {in_words}",
+            advice="write the new rows to files with new names; the next batch reads them",
+            facts={"source": source.name, "file": first.path, "files": files, "recorded": recorded, "now": now},
+        )
 
 
-class TooOld(NamedTuple):
-    """A source, the first file that is too old, how many there are, and the file as a word of a shell."""
-
-    source: str
-    file: str
-    files: int
-    word: str
-
-    @property
-    def counted(self) -> str:
-        """How many, in words."""
-        return counted(self.files, "file")
-
-
-@Check(
-    "SW-FSRC-006",
-    Severity.WARNING,
-    text="source {it.source} leaves out {it.counted} silently: never read, and too old for it",
-    risk="loss",
-    goal="backfill",
-    certainty="likely",
-    where="{it.file}",
-    expected="a file within maxFileAge of the newest one that was read, or one that was read",
-    found="an older one that was not",
-    at_stake="the rows of {it.counted}",
-    advice="give each of them a new time, and the next batch reads them: touch {it.word}",
-)
-def file_too_old(facts: Facts) -> Iterator[TooOld]:
+@Check[Facts]("SW-FSRC-006", Severity.WARNING, risk="loss", goal="backfill", certainty="likely")
+def file_too_old(facts: Facts) -> Iterator[Found]:
     """Files that were never read are too old for their source.
 
     What it finds: files next to those that a source has read, which it has not read, and which are older than the
@@ -111,35 +66,27 @@ def file_too_old(facts: Facts) -> Iterator[TooOld]:
     for source in facts.sources:
         files = source.too_old_files
         if not isinstance(files, Unknown) and files:
-            yield TooOld(source.name, files[0], len(files), quoted(files[0]))
+            file = files[0]
+            word, in_words = quoted(file), counted(len(files), "file")
+            yield Found(
+                f"source {source.name} leaves out {in_words} silently: never read, and too old for it",
+                where=file,
+                expected="a file within maxFileAge of the newest one that was read, or one that was read",
+                found="an older one that was not",
+                at_stake=f"the rows of {in_words}",
+                advice=f"give each of them a new time, and the next batch reads them: touch {word}",
+                facts={"source": source.name, "file": file, "files": len(files), "word": word},
+            )
 
 
-class Removed(NamedTuple):
-    """A source, the newest of the files, and how many there are."""
-
-    source: str
-    file: str
-    files: int
-
-    @property
-    def counted(self) -> str:
-        """How many, in words."""
-        return counted(self.files, "file")
-
-
-@Check(
+@Check[Facts](
     "SW-FSRC-009",
     Severity.INFO,
-    text="source {it.source} has read {it.counted} missing now: those batches cannot be processed again",
     risk="none",
     goal="resume",
-    where="{it.file}",
-    expected="the file, as sources/{it.source} lists it",
-    found="no file",
-    advice="before a replay or a rebuild restore the files under the same paths",
     needs=("read-files",),
 )
-def files_removed(facts: Facts) -> Iterator[Removed]:
+def files_removed(facts: Facts) -> Iterator[Found]:
     """Files that were read do not exist any more.
 
     What it finds: the log of a file source lists files of finished batches that are not in their folders. The option
@@ -156,37 +103,21 @@ def files_removed(facts: Facts) -> Iterator[Removed]:
     for source in facts.sources:
         removed = source.removed_files
         if not isinstance(removed, Unknown) and removed:
-            yield Removed(source.name, removed[-1], len(removed))
+            file = removed[-1]
+            files = len(removed)
+            in_words = counted(files, "file")
+            yield Found(
+                f"source {source.name} has read {in_words} missing now: those batches cannot be processed again",
+                where=file,
+                expected=f"the file, as sources/{source.name} lists it",
+                found="no file",
+                advice="before a replay or a rebuild restore the files under the same paths",
+                facts={"source": source.name, "file": file, "files": files},
+            )
 
 
-class Hidden(NamedTuple):
-    """A source, the output that it reads, and the first folder elsewhere with the number of all files elsewhere."""
-
-    source: str
-    output: str
-    folder: str
-    files: int
-
-    @property
-    def counted(self) -> str:
-        """How many, in words."""
-        return counted(self.files, "file")
-
-
-@Check(
-    "SW-FSRC-010",
-    Severity.WARNING,
-    text="source {it.source} reads the output of a file sink whose log lists {it.counted} in another place: "
-    "these rows are not read",
-    risk="loss",
-    goal="backfill",
-    where="{it.output}",
-    expected="files below {it.output}",
-    found="files below {it.folder}",
-    at_stake="the rows of {it.counted}",
-    advice="stop the stream that writes {it.output}, and replace {it.folder} by its address in every file of its log",
-)
-def output_read_in_part(facts: Facts) -> Iterator[Hidden]:
+@Check[Facts]("SW-FSRC-010", Severity.WARNING, risk="loss", goal="backfill")
+def output_read_in_part(facts: Facts) -> Iterator[Found]:
     """The source reads the output of a file sink that hides files.
 
     What it finds: the folder of a file source is the output of Spark's file sink, and the log of that output lists
@@ -203,39 +134,33 @@ def output_read_in_part(facts: Facts) -> Iterator[Hidden]:
     for source in facts.sources:
         for output in () if isinstance(source.outputs, Unknown) else source.outputs:
             if output.elsewhere:
-                yield Hidden(source.name, output.location, min(output.elsewhere), sum(output.elsewhere.values()))
+                folder = min(output.elsewhere)
+                files = sum(output.elsewhere.values())
+                in_words = counted(files, "file")
+                yield Found(
+                    f"source {source.name} reads the output of a file sink whose log lists {in_words} in another "
+                    "place: these rows are not read",
+                    where=output.location,
+                    expected=f"files below {output.location}",
+                    found=f"files below {folder}",
+                    at_stake=f"the rows of {in_words}",
+                    advice=(
+                        f"stop the stream that writes {output.location}, and replace {folder} by its address in every "
+                        "file of its log"
+                    ),
+                    facts={"source": source.name, "output": output.location, "folder": folder, "files": files},
+                )
 
 
-class Missing(NamedTuple):
-    """A source, the planned batch, the first missing file, and how many are missing."""
-
-    source: str
-    batch: int
-    file: str
-    files: int
-
-    @property
-    def counted(self) -> str:
-        """How many, in words."""
-        return counted(self.files, "file")
-
-
-@Check(
+@Check[Facts](
     "SW-FSRC-003",
     Severity.STOP,
-    text="batch {it.batch} is planned with {it.counted} missing in source {it.source}: "
-    "a start would commit it without these rows, silently",
     risk="loss",
     goal="resume",
-    where="{it.file}",
-    expected="the file, as sources/{it.source} lists it",
-    found="no file",
-    at_stake="the rows of {it.counted}",
-    advice="restore the files under the same paths, and start then",
     needs=("source-files",),
     explains=("source-files-missing",),
 )
-def planned_file_missing(facts: Facts) -> Iterator[Missing]:
+def planned_file_missing(facts: Facts) -> Iterator[Found]:
     """Files of the planned batch do not exist.
 
     What it finds: the next batch is planned with files that the log of its source lists and that are not there.
@@ -250,4 +175,16 @@ def planned_file_missing(facts: Facts) -> Iterator[Missing]:
     for source in facts.sources:
         missing = source.missing_files
         if not isinstance(missing, Unknown) and missing:
-            yield Missing(source.name, facts.marks.next_batch, missing[0], len(missing))
+            file = missing[0]
+            files = len(missing)
+            in_words = counted(files, "file")
+            yield Found(
+                f"batch {facts.marks.next_batch} is planned with {in_words} missing in source {source.name}: a start "
+                "would commit it without these rows, silently",
+                where=file,
+                expected=f"the file, as sources/{source.name} lists it",
+                found="no file",
+                at_stake=f"the rows of {in_words}",
+                advice="restore the files under the same paths, and start then",
+                facts={"source": source.name, "batch": facts.marks.next_batch, "file": file, "files": files},
+            )

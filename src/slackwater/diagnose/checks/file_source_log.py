@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from slackwater.core.facts import Facts, SourceFacts
 from slackwater.core.finding import Severity
 from slackwater.core.holes import holes
 from slackwater.core.units import counted
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import rebuild
 from slackwater.diagnose.checks.common.logs import strays_in_sources
 from slackwater.sources import kind_of
@@ -37,28 +36,8 @@ def entries_text(runs: Sequence[range]) -> str:
     return f"entry {shown}" if shown.isdigit() else f"entries {shown}"
 
 
-class Differ(NamedTuple):
-    """A source, the newest of its entries that differ, the newest compacted one, and how many differ."""
-
-    path: str
-    compacted: str
-    entries: str
-
-
-@Check(
-    "SW-FSRC-013",
-    Severity.WARNING,
-    text="{it.path} lists other files than {it.compacted} has for it ({it.entries} in all): one of them was edited or "
-    "copied, and files may be read twice or never",
-    risk="wrong",
-    goal="rebuild",
-    certainty="likely",
-    where="{facts.checkpoint.location}/{it.path}",
-    expected="the lines of {it.compacted}",
-    found="other files, times or numbers",
-    advice="compare both with a copy of the checkpoint, and restore the one that is wrong",
-)
-def entries_differ(facts: Facts) -> Iterator[Differ]:
+@Check[Facts]("SW-FSRC-013", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
+def entries_differ(facts: Facts) -> Iterator[Found]:
     """Two entries of a file source's log list different files for the same number.
 
     What it finds: an older entry of `sources/N` lists other files, or other times, than the newest compacted entry has
@@ -76,43 +55,24 @@ def entries_differ(facts: Facts) -> Iterator[Differ]:
             path = source.log.differing[0]
             newest = f"{path.rpartition('/')[0]}/{max(source.compacted)}.compact"
             count = len(source.log.differing)
-            yield Differ(path, newest, counted(count, "older entry", "older entries"))
+            entries = counted(count, "older entry", "older entries")
+            yield Found(
+                f"{path} lists other files than {newest} has for it ({entries} in all): one of them was edited or "
+                "copied, and files may be read twice or never",
+                where=f"{facts.checkpoint.location}/{path}",
+                expected=f"the lines of {newest}",
+                found="other files, times or numbers",
+                advice="compare both with a copy of the checkpoint, and restore the one that is wrong",
+                facts={"path": path, "compacted": newest, "entries": entries},
+            )
 
 
 # The source writes its entry before the plan in offsets/, so that a crash in between leaves one entry without a batch.
 _LEFT_BY_A_CRASH = 1
 
 
-class Ahead(NamedTuple):
-    """A source, the entry at which the newest batch ends, the newest entry of the log, and the next batch."""
-
-    source: str
-    planned: int
-    newest: int
-    batch: int
-
-    @property
-    def unread(self) -> int:
-        """How many entries no planned batch reads."""
-        return self.newest - self.planned
-
-
-@Check(
-    "SW-FSRC-011",
-    Severity.WARNING,
-    text="sources/{it.source} has {it.unread} entries after entry {it.planned}, at which the newest batch ends: "
-    "batch {it.batch} would read them all, though older batches may have read them",
-    risk="duplicate",
-    goal="rebuild",
-    certainty="likely",
-    where="{facts.checkpoint.location}/sources/{it.source}",
-    expected="at most entry {it.planned} and one more",
-    found="entry {it.newest}",
-    at_stake="the files of {it.unread} entries",
-    next=rebuild,
-    advice="if offsets/ and commits/ were restored from an older copy, restore sources/ and the output from it too",
-)
-def log_ahead(facts: Facts) -> Iterator[Ahead]:
+@Check[Facts]("SW-FSRC-011", Severity.WARNING, risk="duplicate", goal="rebuild", certainty="likely")
+def log_ahead(facts: Facts) -> Iterator[Found]:
     """The log of a file source is ahead of the batches.
 
     What it finds: `sources/N` has two or more entries after the end of the newest batch. A crash leaves one at most.
@@ -130,34 +90,27 @@ def log_ahead(facts: Facts) -> Iterator[Ahead]:
     for source in facts.sources:
         last = last_entry(source.end)
         if last is not None and source.entries and source.entries[-1] - last > _LEFT_BY_A_CRASH:
-            yield Ahead(source.name, last, source.entries[-1], facts.checkpoint.planned + 1)
+            newest = source.entries[-1]
+            batch = facts.checkpoint.planned + 1
+            unread = newest - last
+            yield Found(
+                f"sources/{source.name} has {unread} entries after entry {last}, at which the newest batch ends: "
+                f"batch {batch} would read them all, though older batches may have read them",
+                where=f"{facts.checkpoint.location}/sources/{source.name}",
+                expected=f"at most entry {last} and one more",
+                found=f"entry {newest}",
+                at_stake=f"the files of {unread} entries",
+                advice=(
+                    "if offsets/ and commits/ were restored from an older copy, restore sources/ and the output from "
+                    "it too"
+                ),
+                next=rebuild(facts),
+                facts={"source": source.name, "planned": last, "newest": newest, "batch": batch},
+            )
 
 
-class Missing(NamedTuple):
-    """A source, its missing entries for people, the first of them, the newest batch, and where runs of them end."""
-
-    source: str
-    entries: str
-    first: int
-    batch: int
-    ends: tuple[int, ...]
-
-
-@Check(
-    "SW-FSRC-001",
-    Severity.STOP,
-    text="batch {it.batch} reads {it.entries} of sources/{it.source}, which the log does not have: "
-    'a start fails with "batch {it.first} doesn\'t exist"',
-    risk="stuck",
-    goal="rebuild",
-    where="{facts.checkpoint.location}/sources/{it.source}",
-    expected="{it.entries}",
-    found="nothing",
-    next=rebuild,
-    damage=lambda it: (f"sources/{it.source}/{number}" for number in it.ends),
-    advice="restore {facts.checkpoint.location}/sources/{it.source} from a copy of the checkpoint",
-)
-def log_entry_missing(facts: Facts) -> Iterator[Missing]:
+@Check[Facts]("SW-FSRC-001", Severity.STOP, risk="stuck", goal="rebuild")
+def log_entry_missing(facts: Facts) -> Iterator[Found]:
     """The log of a file source lacks entries of the newest batch.
 
     What it finds: the newest batch in `offsets/` reads entries of `sources/N` that the log does not have.
@@ -176,31 +129,28 @@ def log_entry_missing(facts: Facts) -> Iterator[Missing]:
         missing = tuple(holes(first, newest.stop - 1, source.entries))
         if missing:
             ends = tuple(number for run in missing for number in (run[0], run[-1]))
-            yield Missing(source.name, entries_text(missing), ends[0], facts.checkpoint.planned, ends)
+            entries = entries_text(missing)
+            yield Found(
+                f"batch {facts.checkpoint.planned} reads {entries} of sources/{source.name}, which the log does not "
+                f'have: a start fails with "batch {ends[0]} doesn\'t exist"',
+                where=f"{facts.checkpoint.location}/sources/{source.name}",
+                expected=entries,
+                found="nothing",
+                advice=f"restore {facts.checkpoint.location}/sources/{source.name} from a copy of the checkpoint",
+                next=rebuild(facts),
+                damage=(f"sources/{source.name}/{number}" for number in ends),
+                facts={
+                    "source": source.name,
+                    "entries": entries,
+                    "first": ends[0],
+                    "batch": facts.checkpoint.planned,
+                    "ends": ends,
+                },
+            )
 
 
-class Gap(NamedTuple):
-    """A source, its missing entries for people, and the entry that is there before them, -1 for none."""
-
-    source: str
-    entries: str
-    after: int
-
-
-@Check(
-    "SW-FSRC-002",
-    Severity.STOP,
-    text="the log sources/{it.source} lacks {it.entries}, after which no compacted entry follows: "
-    "a start fails, as Spark reads the whole log",
-    risk="stuck",
-    goal="rebuild",
-    where="{facts.checkpoint.location}/sources/{it.source}",
-    expected="{it.entries}, or a later compacted entry",
-    found="nothing",
-    next=rebuild,
-    advice="restore {facts.checkpoint.location}/sources/{it.source} from a copy of the checkpoint",
-)
-def log_gap(facts: Facts) -> Iterator[Gap]:
+@Check[Facts]("SW-FSRC-002", Severity.STOP, risk="stuck", goal="rebuild")
+def log_gap(facts: Facts) -> Iterator[Found]:
     """The log of a file source has a gap after its newest compacted entry.
 
     What it finds: entries of `sources/N` are missing between the newest compacted entry, or the beginning, and the
@@ -223,29 +173,21 @@ def log_gap(facts: Facts) -> Iterator[Gap]:
             *holes(max(first, newest.stop), last, source.entries),
         )
         if gap:
-            yield Gap(source.name, entries_text(gap), gap[0][0] - 1)
+            entries = entries_text(gap)
+            yield Found(
+                f"the log sources/{source.name} lacks {entries}, after which no compacted entry follows: a start "
+                "fails, as Spark reads the whole log",
+                where=f"{facts.checkpoint.location}/sources/{source.name}",
+                expected=f"{entries}, or a later compacted entry",
+                found="nothing",
+                advice=f"restore {facts.checkpoint.location}/sources/{source.name} from a copy of the checkpoint",
+                next=rebuild(facts),
+                facts={"source": source.name, "entries": entries, "after": gap[0][0] - 1},
+            )
 
 
-class Old(NamedTuple):
-    """A source, and its missing entries for people."""
-
-    source: str
-    entries: str
-
-
-@Check(
-    "SW-FSRC-012",
-    Severity.WARNING,
-    text="the log sources/{it.source} lacks {it.entries} between others: a start does not read it, but a rebuild or "
-    "replay of its batch is not possible",
-    risk="none",
-    goal="resume",
-    where="{facts.checkpoint.location}/sources/{it.source}",
-    expected="{it.entries}",
-    found="nothing",
-    advice="find out what removes files from the checkpoint",
-)
-def old_entry_missing(facts: Facts) -> Iterator[Old]:
+@Check[Facts]("SW-FSRC-012", Severity.WARNING, risk="none", goal="resume")
+def old_entry_missing(facts: Facts) -> Iterator[Found]:
     """An older entry of the log of a file source is missing.
 
     What it finds: an entry of `sources/N` before the newest compacted entry is missing between others. The checkpoint
@@ -263,4 +205,13 @@ def old_entry_missing(facts: Facts) -> Iterator[Old]:
             continue
         gap = tuple(holes(source.entries[0], max(source.compacted) - 1, source.entries))
         if gap:
-            yield Old(source.name, entries_text(gap))
+            entries = entries_text(gap)
+            yield Found(
+                f"the log sources/{source.name} lacks {entries} between others: a start does not read it, but a "
+                "rebuild or replay of its batch is not possible",
+                where=f"{facts.checkpoint.location}/sources/{source.name}",
+                expected=entries,
+                found="nothing",
+                advice="find out what removes files from the checkpoint",
+                facts={"source": source.name, "entries": entries},
+            )

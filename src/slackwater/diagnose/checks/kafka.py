@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from slackwater.core.commands import reset_command, run_command
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import Facts, SourceFacts, Unknown
 from slackwater.core.finding import Severity
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
 
@@ -25,18 +25,14 @@ class Lacking(NamedTuple):
     records: int
 
 
-def with_problem(problem: str) -> Callable[[Facts], Iterator[Lacking]]:
-    """What looks for a problem that a kind of source reports: each source with it once."""
-
-    def find(facts: Facts) -> Iterator[Lacking]:
-        for source in facts.sources:
-            found = () if isinstance(source.unserved, Unknown) else source.unserved
-            mine = [one for one in found if one.problem == problem]
-            if mine:
-                first, records = mine[0], sum(one.records for one in mine)
-                yield Lacking(source.name, first.place, first.expected, first.found, len(mine), records)
-
-    return find
+def lacking(facts: Facts, problem: str) -> Iterator[Lacking]:
+    """Each source with this problem, which its kind reports."""
+    for source in facts.sources:
+        found = () if isinstance(source.unserved, Unknown) else source.unserved
+        mine = [one for one in found if one.problem == problem]
+        if mine:
+            first, records = mine[0], sum(one.records for one in mine)
+            yield Lacking(source.name, first.place, first.expected, first.found, len(mine), records)
 
 
 _TIMES = 10
@@ -47,15 +43,6 @@ _FEWEST_RUNS = 2
 
 _UNSUCCESSFUL = (None, "killed", "failed", "interrupted")
 """How such a run ends; ``None`` until the next start records that it was killed."""
-
-
-class TooLarge(NamedTuple):
-    """The batch, what it reads, what the largest batch before it has read, and the runs that did not complete it."""
-
-    batch: int
-    rows: int
-    largest: int
-    runs: int
 
 
 def _runs_without_batch(facts: Facts) -> int:
@@ -77,22 +64,15 @@ def _rows(source: SourceFacts) -> int:
         return 0
 
 
-@Check(
+@Check[Facts](
     "SW-KAFKA-013",
     Severity.WARNING,
-    text="batch {it.batch} reads {it.rows} records, the largest batch before it {it.largest}, and the last "
-    "{it.runs} runs did not complete it",
     risk="stuck",
     goal="resume",
     certainty="likely",
-    where="batch {it.batch}",
-    expected="a batch of about {it.largest}",
-    found="{it.rows} records",
-    next=lambda facts, _: run_command(facts.snapshot.stream),
-    advice="start the query with more memory or executors until the batch is committed; then set maxOffsetsPerTrigger",
     needs=("history",),
 )
-def batch_too_large(facts: Facts) -> Iterator[TooLarge]:
+def batch_too_large(facts: Facts) -> Iterator[Found]:
     """A planned batch is far larger than any batch before it, and runs do not complete it.
 
     What it finds: the planned batch reads at least ten times as many records as the largest recorded batch, or no batch
@@ -114,37 +94,31 @@ def batch_too_large(facts: Facts) -> Iterator[TooLarge]:
     rows = sum(_rows(source) for source in facts.sources)
     largest = max((batch.input_rows for batch in facts.batches), default=0)
     if runs >= _FEWEST_RUNS and rows > max(largest, 1) * _TIMES:
-        yield TooLarge(marks.planned, rows, largest, runs)
+        yield Found(
+            f"batch {marks.planned} reads {rows} records, the largest batch before it {largest}, and the last {runs} "
+            "runs did not complete it",
+            where=f"batch {marks.planned}",
+            expected=f"a batch of about {largest}",
+            found=f"{rows} records",
+            advice=(
+                "start the query with more memory or executors until the batch is committed; then set "
+                "maxOffsetsPerTrigger"
+            ),
+            next=run_command(facts.snapshot.stream),
+            facts={"batch": marks.planned, "rows": rows, "largest": largest, "runs": runs},
+        )
 
 
-class Behind(NamedTuple):
-    """A source, the first partition, what was compared, how many partitions and records, and what can be done."""
-
-    source: str
-    place: str
-    expected: str
-    found: str
-    parts: int
-    records: int
-    ways: str
-
-
-@Check(
+@Check[Facts](
     "SW-KAFKA-002",
     Severity.STOP,
-    text="{it.parts} partitions of source {it.source} end before the position of the stream: "
-    "the topic was created again, its log was cut, or this is another cluster",
     risk="loss",
     goal="reset",
-    where="{it.place}",
-    expected="{it.expected}",
-    found="{it.found}",
-    advice="{it.ways}",
     needs=("positions",),
     also=("KAFKA-14",),
     at_start=True,
 )
-def behind_position(facts: Facts) -> Iterator[Behind]:
+def behind_position(facts: Facts) -> Iterator[Found]:
     """A partition ends before the position of the stream.
 
     What it finds: the next offset that the stream would read is after the end of the partition: the topic was created
@@ -163,25 +137,20 @@ def behind_position(facts: Facts) -> Iterator[Behind]:
     """
     again, cut = (reset_command(facts.snapshot, "--output", "keep", start=one) for one in ("earliest", "shift:0"))
     ways = f"if the topic was created again: {again}; if its log was cut at its end: {cut}" if facts.recorded else ""
-    for lacking in with_problem("behind-position")(facts):
-        yield Behind(*lacking, ways)
+    for one in lacking(facts, "behind-position"):
+        yield Found(
+            f"{one.parts} partitions of source {one.source} end before the position of the stream: the topic was "
+            "created again, its log was cut, or this is another cluster",
+            where=one.place,
+            expected=one.expected,
+            found=one.found,
+            advice=ways,
+            facts={**one._asdict(), "ways": ways},
+        )
 
 
-@Check(
-    "SW-KAFKA-015",
-    Severity.STOP,
-    text="{it.parts} partitions of source {it.source} were cut at their end: {it.records} offsets before the position "
-    "of the stream are gone, and are given to other records",
-    risk="loss",
-    goal="reset",
-    where="{it.place}",
-    expected="{it.expected}",
-    found="{it.found}",
-    next=lambda facts, _: reset_command(facts.snapshot, "--output", "keep", start="shift:0"),
-    needs=("positions",),
-    at_start=True,
-)
-def log_cut(facts: Facts) -> Iterator[Lacking]:
+@Check[Facts]("SW-KAFKA-015", Severity.STOP, risk="loss", goal="reset", needs=("positions",), at_start=True)
+def log_cut(facts: Facts) -> Iterator[Found]:
     """The log of a topic was cut at its end.
 
     What it finds: a partition ends before the position of the stream, and its topic is the one that was read: it has
@@ -199,23 +168,20 @@ def log_cut(facts: Facts) -> Iterator[Lacking]:
     References: Apache Kafka documentation, "Unclean leader election"; Structured Streaming + Kafka Integration Guide,
     option failOnDataLoss
     """
-    yield from with_problem("log-cut")(facts)
+    for one in lacking(facts, "log-cut"):
+        yield Found(
+            f"{one.parts} partitions of source {one.source} were cut at their end: {one.records} offsets before the "
+            "position of the stream are gone, and are given to other records",
+            where=one.place,
+            expected=one.expected,
+            found=one.found,
+            next=reset_command(facts.snapshot, "--output", "keep", start="shift:0"),
+            facts=one._asdict(),
+        )
 
 
-@Check(
-    "SW-KAFKA-005",
-    Severity.WARNING,
-    text="{it.parts} partitions were added to source {it.source} and do not start at offset 0: "
-    "{it.records} records were removed before the stream could read them",
-    risk="loss",
-    where="{it.place}",
-    expected="{it.expected}",
-    found="{it.found}",
-    at_stake="{it.records} records",
-    advice="if these records are not wanted, start once with failOnDataLoss=false, and set it to true again",
-    needs=("positions",),
-)
-def partition_added(facts: Facts) -> Iterator[Lacking]:
+@Check[Facts]("SW-KAFKA-005", Severity.WARNING, risk="loss", needs=("positions",))
+def partition_added(facts: Facts) -> Iterator[Found]:
     """A partition was added that does not start at offset 0.
 
     What it finds: a subscribed topic has a partition that the stream has no position of, and its oldest offset is not
@@ -228,21 +194,21 @@ def partition_added(facts: Facts) -> Iterator[Lacking]:
     was added is read from its beginning, all of it.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
-    yield from with_problem("partition-added")(facts)
+    for one in lacking(facts, "partition-added"):
+        yield Found(
+            f"{one.parts} partitions were added to source {one.source} and do not start at offset 0: {one.records} "
+            "records were removed before the stream could read them",
+            where=one.place,
+            expected=one.expected,
+            found=one.found,
+            at_stake=f"{one.records} records",
+            advice="if these records are not wanted, start once with failOnDataLoss=false, and set it to true again",
+            facts=one._asdict(),
+        )
 
 
-@Check(
-    "SW-KAFKA-004",
-    Severity.STOP,
-    text="{it.parts} partitions in the position of source {it.source} do not exist, or are not subscribed any more",
-    risk="loss",
-    where="{it.place}",
-    expected="{it.expected}",
-    found="{it.found}",
-    advice="subscribe to the topic again; if it was removed on purpose, start once with failOnDataLoss=false",
-    needs=("positions",),
-)
-def partitions_gone(facts: Facts) -> Iterator[Lacking]:
+@Check[Facts]("SW-KAFKA-004", Severity.STOP, risk="loss", needs=("positions",))
+def partitions_gone(facts: Facts) -> Iterator[Found]:
     """Partitions that the stream reads do not exist, or are not subscribed.
 
     What it finds: the position of the stream has partitions that the brokers do not have, or topics that the recorded
@@ -257,36 +223,20 @@ def partitions_gone(facts: Facts) -> Iterator[Lacking]:
     silent.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
-    yield from with_problem("partitions-gone")(facts)
+    for one in lacking(facts, "partitions-gone"):
+        yield Found(
+            f"{one.parts} partitions in the position of source {one.source} do not exist, or are not subscribed any "
+            "more",
+            where=one.place,
+            expected=one.expected,
+            found=one.found,
+            advice="subscribe to the topic again; if it was removed on purpose, start once with failOnDataLoss=false",
+            facts=one._asdict(),
+        )
 
 
-class Expired(NamedTuple):
-    """A source, the first partition, what was compared, how many partitions and records, and what starts the query."""
-
-    source: str
-    place: str
-    expected: str
-    found: str
-    parts: int
-    records: int
-    start: str
-
-
-@Check(
-    "SW-KAFKA-001",
-    Severity.STOP,
-    text="the brokers have removed {it.records} records of {it.parts} partitions that source {it.source} has not read",
-    risk="loss",
-    goal="backfill",
-    where="{it.place}",
-    expected="{it.expected}",
-    found="{it.found}",
-    at_stake="{it.records} records",
-    advice="read the records from an archive; then set failOnDataLoss=false for one start; {it.start}; "
-    "then set failOnDataLoss to true again",
-    needs=("positions",),
-)
-def records_expired(facts: Facts) -> Iterator[Expired]:
+@Check[Facts]("SW-KAFKA-001", Severity.STOP, risk="loss", goal="backfill", needs=("positions",))
+def records_expired(facts: Facts) -> Iterator[Found]:
     """The brokers have removed records that the next batch starts with.
 
     What it finds: the position of the next batch is before the oldest offset that a partition has.
@@ -298,29 +248,32 @@ def records_expired(facts: Facts) -> Iterator[Expired]:
     every later loss is silent; a new checkpoint with `startingOffsets=latest` loses what the brokers still have, too.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss; SPARK-47135
     """
-    start = run_command(facts.snapshot.stream) if facts.recorded else None
-    for lacking in with_problem("records-expired")(facts):
-        yield Expired(*lacking, start or "start the query")
+    start = (run_command(facts.snapshot.stream) if facts.recorded else None) or "start the query"
+    for one in lacking(facts, "records-expired"):
+        yield Found(
+            f"the brokers have removed {one.records} records of {one.parts} partitions that source {one.source} has "
+            "not read",
+            where=one.place,
+            expected=one.expected,
+            found=one.found,
+            at_stake=f"{one.records} records",
+            advice=f"read the records from an archive; then set failOnDataLoss=false for one start; {start}; then set "
+            "failOnDataLoss to true again",
+            facts={**one._asdict(), "start": start},
+        )
 
 
-@Check(
+@Check[Facts](
     "SW-KAFKA-003",
     Severity.STOP,
-    text="{it.parts} partitions of source {it.source} are of a topic that was created again: "
-    "its records before the position of the stream are never read",
     risk="loss",
     goal="reset",
     certainty="likely",
-    where="{it.place}",
-    expected="{it.expected}",
-    found="{it.found}",
-    at_stake="{it.records} records",
-    next=lambda facts, _: reset_command(facts.snapshot, "--output", "keep"),
     needs=("positions",),
     also=("KAFKA-02",),
     at_start=True,
 )
-def topic_recreated(facts: Facts) -> Iterator[Lacking]:
+def topic_recreated(facts: Facts) -> Iterator[Found]:
     """A topic was created again.
 
     What it finds: the topic has another id than when the run started that read it. Where no id is recorded: every
@@ -337,4 +290,14 @@ def topic_recreated(facts: Facts) -> Iterator[Lacking]:
     `slackwater plan resume STREAM` keeps position and state, in a checkpoint that is not compared with earlier runs.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
-    yield from with_problem("topic-recreated")(facts)
+    for one in lacking(facts, "topic-recreated"):
+        yield Found(
+            f"{one.parts} partitions of source {one.source} are of a topic that was created again: its records before "
+            "the position of the stream are never read",
+            where=one.place,
+            expected=one.expected,
+            found=one.found,
+            at_stake=f"{one.records} records",
+            next=reset_command(facts.snapshot, "--output", "keep"),
+            facts=one._asdict(),
+        )

@@ -4,41 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 from slackwater.core.checkpoint import BatchLine
+from slackwater.core.damage import Damage
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
 from slackwater.core.sink import newest_batch
 from slackwater.core.units import batch_range, utc_text
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import move_away, rebuild, resume
 from slackwater.diagnose.checks.common.logs import (
     UNPARSED,
-    Unparsed,
     has_gaps_by_design,
     strays_in_logs,
     unplanned_commits,
 )
-
-
-class Ahead(NamedTuple):
-    """The committed batches without a plan, the newest planned batch, the batch that a start runs, and what doubles."""
-
-    batches: tuple[int, ...]
-    planned: int
-    runs: int
-    at_stake: str
-
-    @property
-    def named(self) -> str:
-        """The batches, in words."""
-        return batch_range(self.batches[0], self.batches[-1])
-
-    @property
-    def newest(self) -> str:
-        """The newest planned batch, in words."""
-        return newest_batch(self.planned)
 
 
 def _at_stake(facts: Facts, batch: int) -> str:
@@ -52,29 +32,28 @@ def _at_stake(facts: Facts, batch: int) -> str:
     return f"the rows of batch {batch}, once more at each start{unless}"
 
 
-def next_command(facts: Facts, it: Ahead) -> str:
-    """Without any plan there is nothing to resume from."""
-    return resume(facts, it) if it.planned >= 0 else rebuild(facts, it)
+def _unparsed(facts: Facts, log: str, damage: Damage, batch: int, how: str) -> Found:
+    """The finding about an entry that a start reads and cannot parse."""
+    return Found(
+        f"the entry of batch {batch} in {log}/ is {damage.kind}: a start reads it, and is refused",
+        where=f"{facts.checkpoint.location}/{log}/{batch}",
+        expected=damage.expected,
+        found=damage.found,
+        next=resume(facts),
+        advice=how,
+        damage=(f"{log}/{batch}",),
+        facts={
+            "batch": batch,
+            "kind": damage.kind,
+            "expected": damage.expected,
+            "found": damage.found,
+            "how": how,
+        },
+    )
 
 
-@Check(
-    "SW-LOG-007",
-    Severity.STOP,
-    text="commits/ has {it.named}, offsets/ does not: each start runs batch {it.runs} again and then fails, as "
-    "if a second job used the checkpoint",
-    risk="duplicate",
-    goal="resume",
-    where="{facts.checkpoint.location}/offsets",
-    expected="entries of {it.named}",
-    found="{it.newest}",
-    at_stake="{it.at_stake}",
-    next=next_command,
-    advice="stop all restarts of the query; restore the entries of {it.named} in offsets/ from a copy of the "
-    "checkpoint, or write them from the end offsets in the query's progress events",
-    also=("MOVE-02",),
-    damage=lambda it: ("offsets", *(f"offsets/{batch}" for batch in it.batches)),
-)
-def commits_ahead(facts: Facts) -> Iterator[Ahead]:
+@Check[Facts]("SW-LOG-007", Severity.STOP, risk="duplicate", goal="resume", also=("MOVE-02",))
+def commits_ahead(facts: Facts) -> Iterator[Found]:
     """Batches are committed that are not planned: commits/ is ahead of offsets/.
 
     What it finds: the newest entry of `commits/` is newer than the newest entry of `offsets/`.
@@ -88,11 +67,26 @@ def commits_ahead(facts: Facts) -> Iterator[Ahead]:
     an at-least-once sink gets twice and a file sink skips, and to delete the checkpoint reads everything again.
     References: SPARK-43542
     """
-    batches = unplanned_commits(facts.checkpoint)
-    if batches:
-        # `populateStartOffsets`: without an entry in offsets/ Spark starts with batch 0.
-        runs = max(facts.checkpoint.planned, 0)
-        yield Ahead(batches, facts.checkpoint.planned, runs, _at_stake(facts, runs))
+    batches, planned = unplanned_commits(facts.checkpoint), facts.checkpoint.planned
+    if not batches:
+        return
+    # `populateStartOffsets`: without an entry in offsets/ Spark starts with batch 0.
+    runs = max(planned, 0)
+    named, at_stake = batch_range(batches[0], batches[-1]), _at_stake(facts, runs)
+    yield Found(
+        f"commits/ has {named}, offsets/ does not: each start runs batch {runs} again and then fails, as if a second "
+        "job used the checkpoint",
+        where=f"{facts.checkpoint.location}/offsets",
+        expected=f"entries of {named}",
+        found=newest_batch(planned),
+        at_stake=at_stake,
+        # Without any plan there is nothing to resume from.
+        next=resume(facts) if planned >= 0 else rebuild(facts),
+        advice=f"stop all restarts of the query; restore the entries of {named} in offsets/ from a copy of the "
+        "checkpoint, or write them from the end offsets in the query's progress events",
+        damage=("offsets", *(f"offsets/{batch}" for batch in batches)),
+        facts={"batches": batches, "planned": planned, "runs": runs, "at_stake": at_stake},
+    )
 
 
 def _commits_entry_damaged_how(facts: Facts, batch: int) -> str:
@@ -106,21 +100,8 @@ def _commits_entry_damaged_how(facts: Facts, batch: int) -> str:
     return restored
 
 
-@Check(
-    "SW-LOG-005",
-    Severity.STOP,
-    text="the entry of batch {it.batch} in commits/ is {it.kind}: a start reads it, and is refused",
-    risk="stuck",
-    goal="resume",
-    where="{facts.checkpoint.location}/commits/{it.batch}",
-    expected="{it.expected}",
-    found="{it.found}",
-    next=resume,
-    advice="{it.how}",
-    also=("LOG-03",),
-    damage=lambda it: (f"commits/{it.batch}",),
-)
-def commits_entry_damaged(facts: Facts) -> Iterator[Unparsed]:
+@Check[Facts]("SW-LOG-005", Severity.STOP, risk="stuck", goal="resume", also=("LOG-03",))
+def commits_entry_damaged(facts: Facts) -> Iterator[Found]:
     """The newest entry of commits/ cannot be parsed.
 
     What it finds: the newest entry of `commits/`, which a start reads, is empty, cut or malformed.
@@ -136,47 +117,19 @@ def commits_entry_damaged(facts: Facts) -> Iterator[Unparsed]:
     checkpoint = facts.checkpoint
     batch = checkpoint.committed
     damage = checkpoint.damaged(f"commits/{batch}")
-    if damage is None or damage.kind not in UNPARSED or ("commits", batch) in strays_in_logs(checkpoint):
-        return
-    yield Unparsed(batch, damage.kind, damage.expected, damage.found, _commits_entry_damaged_how(facts, batch))
+    if damage is not None and damage.kind in UNPARSED and ("commits", batch) not in strays_in_logs(checkpoint):
+        yield _unparsed(facts, "commits", damage, batch, _commits_entry_damaged_how(facts, batch))
 
 
-class Skipped(NamedTuple):
-    """The batches that would never run, and the one that would."""
-
-    batches: tuple[int, ...]
-    newest: int
-    committed: int
-
-    @property
-    def named(self) -> str:
-        """The batches, in words."""
-        return batch_range(self.batches[0], self.batches[-1])
-
-    @property
-    def found(self) -> str:
-        """The newest committed batch, in words."""
-        return newest_batch(self.committed)
-
-
-@Check(
+@Check[Facts](
     "SW-LOG-009",
     Severity.STOP,
-    text="{it.named} are planned and not committed, and a start runs batch {it.newest} only: what the output lacks of "
-    "the others is lost",
     risk="loss",
     goal="rebuild",
-    where="{facts.checkpoint.location}/commits",
-    expected="batch {it.newest} or the one before as the newest entry",
-    found="{it.found}",
-    at_stake="{it.named}",
-    next=rebuild,
-    advice="do not start the query before the output was compared with {it.named}: if it has their rows, a start is "
-    "safe; if not, process their ranges, which the entries of offsets/ bound, in a batch job first",
     explains=("sink-behind",),
     at_start=True,
 )
-def commits_missing(facts: Facts) -> Iterator[Skipped]:
+def commits_missing(facts: Facts) -> Iterator[Found]:
     """More than one planned batch is not committed: a start runs only the newest of them.
 
     What it finds: two or more of the newest entries of `offsets/` have no entry in `commits/`, and the output is not
@@ -201,49 +154,44 @@ def commits_missing(facts: Facts) -> Iterator[Skipped]:
     done = max(min(snapshot.shown, default=-1), snapshot.recorded.committed, checkpoint.committed)
     batches = tuple(batch for batch in checkpoint.offset_ids[:-1] if batch > done)
     if batches and min(snapshot.shown, default=checkpoint.committed) >= checkpoint.committed:
-        yield Skipped(batches, checkpoint.planned, checkpoint.committed)
+        named = batch_range(batches[0], batches[-1])
+        found = newest_batch(checkpoint.committed)
+        yield Found(
+            f"{named} are planned and not committed, and a start runs batch {checkpoint.planned} only: what the "
+            "output lacks of the others is lost",
+            where=f"{facts.checkpoint.location}/commits",
+            expected=f"batch {checkpoint.planned} or the one before as the newest entry",
+            found=found,
+            at_stake=named,
+            advice=(
+                f"do not start the query before the output was compared with {named}: if it has their rows, a start is "
+                "safe; if not, process their ranges, which the entries of offsets/ bound, in a batch job first"
+            ),
+            next=rebuild(facts),
+            facts={"batches": batches, "newest": checkpoint.planned, "committed": checkpoint.committed},
+        )
 
 
-class Copied(NamedTuple):
-    """The folder of the log, both batches, what they share, and its value in the older one."""
-
-    log: str
-    batch: int
-    older: int
-    what: str
-    value: str
-
-
-def _plans(lines: tuple[BatchLine, ...]) -> Iterator[Copied]:
+def _same_time(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, str]]:
+    """Batches that were planned at the time of the batch before."""
     for earlier, later in pairwise(line for line in lines if line.planned and line.timestamp_ms):
         # An offline repartition keeps the time, too, but changes a setting.
         if earlier.timestamp_ms == later.timestamp_ms and earlier.settings == later.settings:
-            yield Copied("offsets", later.id, earlier.id, "time of planning", utc_text(later.timestamp_ms or 0))
+            yield later.id, earlier.id, "time of planning", utc_text(later.timestamp_ms or 0)
 
 
-def _commits(lines: tuple[BatchLine, ...]) -> Iterator[Copied]:
+def _same_state(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, str]]:
+    """Batches whose commit names the state of an older one."""
     seen: dict[str, int] = {}
     for line in lines:
         shared = [identity for identity in sorted(line.state_ids) if identity in seen]
         if shared:
-            yield Copied("commits", line.id, seen[shared[0]], "state", f"state id {shared[0]}")
+            yield line.id, seen[shared[0]], "state", f"state id {shared[0]}"
         seen.update(dict.fromkeys(line.state_ids, line.id))
 
 
-@Check(
-    "SW-LOG-018",
-    Severity.WARNING,
-    text="{it.log}/{it.batch} has the {it.what} of batch {it.older}: one of the two entries is a copy of another",
-    risk="wrong",
-    goal="rebuild",
-    certainty="likely",
-    where="{facts.checkpoint.location}/{it.log}/{it.batch}",
-    expected="a {it.what} of its own",
-    found="{it.value}, as in {it.log}/{it.older}",
-    at_stake="the rows between the positions of batches {it.older} and {it.batch}",
-    advice="restore {it.log}/{it.batch} or {it.log}/{it.older} from a copy of the checkpoint",
-)
-def entry_copied(facts: Facts) -> Iterator[Copied]:
+@Check[Facts]("SW-LOG-018", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
+def entry_copied(facts: Facts) -> Iterator[Found]:
     """An entry of a log is a copy of an older one.
 
     What it finds: two batches of `offsets/` were planned in the same millisecond with the same settings; or two entries
@@ -262,8 +210,18 @@ def entry_copied(facts: Facts) -> Iterator[Copied]:
     if facts.recorded:
         return
     lines = facts.checkpoint.report.batches
-    yield from [*_plans(lines)][-1:]
-    yield from [*_commits(lines)][-1:]
+    plans, commits = list(_same_time(lines)), list(_same_state(lines))
+    for log, copies in (("offsets", plans), ("commits", commits)):
+        for batch, older, what, value in copies[-1:]:
+            yield Found(
+                f"{log}/{batch} has the {what} of batch {older}: one of the two entries is a copy of another",
+                where=f"{facts.checkpoint.location}/{log}/{batch}",
+                expected=f"a {what} of its own",
+                found=f"{value}, as in {log}/{older}",
+                at_stake=f"the rows between the positions of batches {older} and {batch}",
+                advice=f"restore {log}/{batch} or {log}/{older} from a copy of the checkpoint",
+                facts={"log": log, "batch": batch, "older": older, "what": what, "value": value},
+            )
 
 
 def _offsets_entry_damaged_how(facts: Facts, batch: int) -> str:
@@ -277,21 +235,8 @@ def _offsets_entry_damaged_how(facts: Facts, batch: int) -> str:
     return restored
 
 
-@Check(
-    "SW-LOG-001",
-    Severity.STOP,
-    text="the entry of batch {it.batch} in offsets/ is {it.kind}: a start reads it, and is refused",
-    risk="stuck",
-    goal="resume",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    expected="{it.expected}",
-    found="{it.found}",
-    next=resume,
-    advice="{it.how}",
-    also=("LOG-02", "LOG-03"),
-    damage=lambda it: (f"offsets/{it.batch}",),
-)
-def offsets_entry_damaged(facts: Facts) -> Iterator[Unparsed]:
+@Check[Facts]("SW-LOG-001", Severity.STOP, risk="stuck", goal="resume", also=("LOG-02", "LOG-03"))
+def offsets_entry_damaged(facts: Facts) -> Iterator[Found]:
     """One of the two newest entries of offsets/ cannot be parsed.
 
     What it finds: one of the two entries of `offsets/` that a start reads is empty, cut or malformed.
@@ -309,33 +254,11 @@ def offsets_entry_damaged(facts: Facts) -> Iterator[Unparsed]:
     for batch in checkpoint.offset_ids[-2:]:
         damage = checkpoint.damaged(f"offsets/{batch}")
         if damage is not None and damage.kind in UNPARSED and batch not in strays:
-            yield Unparsed(batch, damage.kind, damage.expected, damage.found, _offsets_entry_damaged_how(facts, batch))
+            yield _unparsed(facts, "offsets", damage, batch, _offsets_entry_damaged_how(facts, batch))
 
 
-class Gap(NamedTuple):
-    """The missing batch, the newest one, and the newest that is there before both; -1 for none."""
-
-    missing: int
-    newest: int
-    before: int
-
-
-@Check(
-    "SW-LOG-006",
-    Severity.STOP,
-    text="batch {it.missing} has no entry in offsets/, and batch {it.newest} starts where it ended: "
-    'a start is refused with "batch {it.missing} doesn\'t exist"',
-    risk="stuck",
-    goal="resume",
-    where="{facts.checkpoint.location}/offsets/{it.missing}",
-    expected="the plan of batch {it.missing}",
-    found="nothing",
-    next=resume,
-    advice="restore offsets/{it.missing} from a copy of the checkpoint; without one, start a new checkpoint at the "
-    "positions after the newest written batch",
-    damage=lambda it: (f"offsets/{it.missing}",),
-)
-def offsets_entry_missing(facts: Facts) -> Iterator[Gap]:
+@Check[Facts]("SW-LOG-006", Severity.STOP, risk="stuck", goal="resume")
+def offsets_entry_missing(facts: Facts) -> Iterator[Found]:
     """The entry before the newest one in ``offsets/`` is missing.
 
     What it finds: the newest batch has an entry in `offsets/`, and the batch before it has none. Its end is the start
@@ -354,13 +277,22 @@ def offsets_entry_missing(facts: Facts) -> Iterator[Gap]:
     if ids[-1] - 1 > facts.checkpoint.committed + 1 > 0:
         # A number far behind all others is no batch of this query: SW-STORE-007.
         return
-    yield Gap(ids[-1] - 1, ids[-1], ids[-2] if len(ids) > 1 else -1)
-
-
-class Old(NamedTuple):
-    """The missing entries, as paths in the checkpoint."""
-
-    paths: tuple[str, ...]
+    missing = ids[-1] - 1
+    newest = ids[-1]
+    yield Found(
+        f"batch {missing} has no entry in offsets/, and batch {newest} starts where it ended: a start is refused "
+        f'with "batch {missing} doesn\'t exist"',
+        where=f"{facts.checkpoint.location}/offsets/{missing}",
+        expected=f"the plan of batch {missing}",
+        found="nothing",
+        advice=(
+            f"restore offsets/{missing} from a copy of the checkpoint; without one, start a new checkpoint at the "
+            "positions after the newest written batch"
+        ),
+        next=resume(facts),
+        damage=(f"offsets/{missing}",),
+        facts={"missing": missing, "newest": newest, "before": ids[-2] if len(ids) > 1 else -1},
+    )
 
 
 def _is_unread(path: str, planned: int, committed: int) -> bool:
@@ -370,20 +302,8 @@ def _is_unread(path: str, planned: int, committed: int) -> bool:
     return newest is not None and name.isdigit() and int(name) < newest
 
 
-@Check(
-    "SW-LOG-010",
-    Severity.WARNING,
-    text="{it.paths[0]} is missing between other entries: a start does not read it, but a rollback or rebuild to its "
-    "batch is not possible",
-    risk="none",
-    goal="resume",
-    where="{facts.checkpoint.location}/{it.paths[0]}",
-    expected="the entry that Spark wrote",
-    found="nothing",
-    advice="find out what removes files from the checkpoint",
-    damage=lambda it: it.paths,
-)
-def old_entries_missing(facts: Facts) -> Iterator[Old]:
+@Check[Facts]("SW-LOG-010", Severity.WARNING, risk="none", goal="resume")
+def old_entries_missing(facts: Facts) -> Iterator[Found]:
     """Entries of older batches are missing in a log.
 
     What it finds: entries of `offsets/` below the newest two, or of `commits/` below the newest, are missing between
@@ -402,4 +322,13 @@ def old_entries_missing(facts: Facts) -> Iterator[Old]:
     missing = (one.path for one in checkpoint.start_damage if one.kind == "missing")
     paths = tuple(path for path in missing if _is_unread(path, checkpoint.planned, checkpoint.committed))
     if paths and not facts.recorded:
-        yield Old(paths)
+        yield Found(
+            f"{paths[0]} is missing between other entries: a start does not read it, but a rollback or rebuild to "
+            "its batch is not possible",
+            where=f"{facts.checkpoint.location}/{paths[0]}",
+            expected="the entry that Spark wrote",
+            found="nothing",
+            advice="find out what removes files from the checkpoint",
+            damage=paths,
+            facts={"paths": paths},
+        )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 from slackwater.core.checkpoint import BatchLine
 from slackwater.core.checkpoint_logs import OffsetEntry
 from slackwater.core.facts import Facts, HistoryFacts
 from slackwater.core.finding import Severity
 from slackwater.core.units import batch_range
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import rebuild, write_query_id
 from slackwater.diagnose.checks.common.settings import PARTITIONS, PINNED
 from slackwater.diagnose.checks.sink import only_other_application
@@ -21,26 +20,8 @@ _UUID = re.compile(r"[0-9a-fA-F]{1,8}(-[0-9a-fA-F]{1,4}){3}-[0-9a-fA-F]{1,12}")
 """What Java's ``UUID.fromString`` accepts."""
 
 
-class BadId(NamedTuple):
-    """What the file has, and what writes it again."""
-
-    found: str
-    how: str
-
-
-@Check(
-    "SW-LOG-013",
-    Severity.STOP,
-    text="the file metadata has no query id that Spark can parse: a start is refused",
-    risk="stuck",
-    goal="resume",
-    where="{facts.checkpoint.location}/metadata",
-    expected="a UUID as id",
-    found="{it.found}",
-    advice="{it.how}",
-    damage=lambda _: ("metadata",),
-)
-def metadata_malformed(facts: Facts) -> Iterator[BadId]:
+@Check[Facts]("SW-LOG-013", Severity.STOP, risk="stuck", goal="resume")
+def metadata_malformed(facts: Facts) -> Iterator[Found]:
     """The file metadata has no query id that Spark can parse.
 
     What it finds: the file `metadata` is empty, no JSON, or its id is no UUID.
@@ -58,31 +39,27 @@ def metadata_malformed(facts: Facts) -> Iterator[BadId]:
         return
     known = facts.snapshot.generation.query_id
     sound = known if known is not None and _UUID.fullmatch(known) else None
-    yield BadId(query_id or (damage.found if damage is not None else "no id"), write_query_id(checkpoint, sound))
+    found = query_id or (damage.found if damage is not None else "no id")
+    how = write_query_id(checkpoint, sound)
+    yield Found(
+        "the file metadata has no query id that Spark can parse: a start is refused",
+        where=f"{facts.checkpoint.location}/metadata",
+        expected="a UUID as id",
+        found=found,
+        advice=how,
+        damage=("metadata",),
+        facts={"found": found, "how": how},
+    )
 
 
-class NoId(NamedTuple):
-    """The id that the query had, where it is recorded, and what writes it."""
-
-    query_id: str | None
-    how: str
-
-
-@Check(
+@Check[Facts](
     "SW-LOG-012",
     Severity.STOP,
-    text="the file metadata is missing: Spark up to 4.1 gives the query a new id, by which a sink takes an interrupted "
-    "batch twice, and from 4.2 on refuses to start",
     risk="duplicate",
     goal="resume",
-    where="{facts.checkpoint.location}/metadata",
-    expected="the id of the query",
-    found="nothing",
-    advice="{it.how}",
     also=("STORE-04",),
-    damage=lambda _: ("metadata",),
 )
-def metadata_missing(facts: Facts) -> Iterator[NoId]:
+def metadata_missing(facts: Facts) -> Iterator[Found]:
     """The file metadata is missing, and the logs have batches.
 
     What it finds: the checkpoint has entries in `offsets/` or `commits/`, and no file `metadata`, which has the id of
@@ -101,55 +78,41 @@ def metadata_missing(facts: Facts) -> Iterator[NoId]:
     if checkpoint.has("metadata") or not (checkpoint.offset_ids or checkpoint.commit_ids):
         return
     known = facts.snapshot.generation.query_id
-    yield NoId(known, write_query_id(checkpoint, known))
-
-
-class Edited(NamedTuple):
-    """The batch, what of it was changed, and both values."""
-
-    batch: int
-    what: str
-    recorded: str
-    found: str
+    how = write_query_id(checkpoint, known)
+    yield Found(
+        "the file metadata is missing: Spark up to 4.1 gives the query a new id, by which a sink takes an "
+        "interrupted batch twice, and from 4.2 on refuses to start",
+        where=f"{facts.checkpoint.location}/metadata",
+        expected="the id of the query",
+        found="nothing",
+        advice=how,
+        damage=("metadata",),
+        facts={"query_id": known, "how": how},
+    )
 
 
 def _planned_ms(entry: OffsetEntry) -> int:
     return entry.metadata.batch_timestamp_ms if entry.metadata is not None else 0
 
 
-def _difference(batch: int, recorded: OffsetEntry, now: OffsetEntry) -> Edited | None:
-    """The first difference that changes what a start does."""
+def _difference(recorded: OffsetEntry, now: OffsetEntry) -> tuple[str, str, str] | None:
+    """The first difference that changes what a start does, with both values."""
     ends = {one.source: one.text for one in recorded.offsets}
     for one in now.offsets:
         if ends.get(one.source) != one.text:
-            return Edited(batch, f"the offset of source {one.source}", str(ends.get(one.source)), str(one.text))
+            return f"the offset of source {one.source}", str(ends.get(one.source)), str(one.text)
     if recorded.watermark_ms != now.watermark_ms:
-        return Edited(batch, "the watermark", str(recorded.watermark_ms), str(now.watermark_ms))
+        return "the watermark", str(recorded.watermark_ms), str(now.watermark_ms)
     before = recorded.metadata.conf if recorded.metadata is not None else {}
     after = now.metadata.conf if now.metadata is not None else {}
     changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
     if not changed:
         return None
-    return Edited(batch, f"the setting {changed[0]}", str(before.get(changed[0])), str(after.get(changed[0])))
+    return f"the setting {changed[0]}", str(before.get(changed[0])), str(after.get(changed[0]))
 
 
-@Check(
-    "SW-LOG-011",
-    Severity.STOP,
-    text="the entry of batch {it.batch} in offsets/ was edited: {it.what} is not what Spark wrote",
-    risk="wrong",
-    goal="rebuild",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    expected="{it.recorded}, as the ledger recorded",
-    found="{it.found}",
-    at_stake="all rows from batch {it.batch} on",
-    advice="or set {it.what} in {facts.checkpoint.location}/offsets/{it.batch} to the recorded value again, and delete "
-    "the checksum .{it.batch}.crc next to it, where there is one",
-    needs=("history",),
-    next=rebuild,
-    at_start=True,
-)
-def offsets_entry_edited(facts: Facts) -> Iterator[Edited]:
+@Check[Facts]("SW-LOG-011", Severity.STOP, risk="wrong", goal="rebuild", needs=("history",), at_start=True)
+def offsets_entry_edited(facts: Facts) -> Iterator[Found]:
     """An entry of offsets/ differs from what Spark wrote there.
 
     What it finds: one of the two newest entries of `offsets/`, of a committed batch, has the time of planning that the
@@ -165,50 +128,43 @@ def offsets_entry_edited(facts: Facts) -> Iterator[Edited]:
     right only if output and state were cut back to the same batch.
     References: Structured Streaming Programming Guide, Recovery Semantics after Changes in a Streaming Query
     """
-    # A later time is another plan.
     checkpoint, history = facts.checkpoint, facts.history
     if not isinstance(history, HistoryFacts):
         return
     # A start reads the two newest entries only.
     pairs = zip(checkpoint.offset_ids[:-3:-1], (checkpoint.newest_offset, checkpoint.offset_before), strict=False)
     for batch, now in pairs:
-        recorded = history.offsets.get(batch)
-        if now is None or recorded is None or batch > checkpoint.committed or _planned_ms(now) > _planned_ms(recorded):
+        entry = history.offsets.get(batch)
+        # A later time is another plan.
+        if now is None or entry is None or batch > checkpoint.committed or _planned_ms(now) > _planned_ms(entry):
             continue
-        edited = _difference(batch, recorded, now)
-        if edited is not None:
-            yield edited
+        edited = _difference(entry, now)
+        if edited is None:
+            continue
+        what, recorded, found = edited
+        file = f"{checkpoint.location}/offsets/{batch}"
+        yield Found(
+            f"the entry of batch {batch} in offsets/ was edited: {what} is not what Spark wrote",
+            where=file,
+            expected=f"{recorded}, as the ledger recorded",
+            found=found,
+            at_stake=f"all rows from batch {batch} on",
+            next=rebuild(facts),
+            advice=f"or set {what} in {file} to the recorded value again, and delete the checksum .{batch}.crc next "
+            "to it, where there is one",
+            facts={"batch": batch, "what": what, "recorded": recorded, "found": found},
+        )
 
 
-class OnlyId(NamedTuple):
-    """The id of the query, and the newest batch of the output."""
-
-    query_id: str
-    written: int
-
-    @property
-    def named(self) -> str:
-        """The batches that would be skipped, in words."""
-        return batch_range(0, self.written)
-
-
-@Check(
+@Check[Facts](
     "SW-LOG-015",
     Severity.STOP,
-    text="the checkpoint has the query id and no batch, and the output has {it.named}: a start counts from 0, and the "
-    "output skips the new batches silently",
     risk="skip",
     goal="reset",
-    where="{facts.checkpoint.location}",
-    expected="batch {it.written} in offsets/",
-    found="only the file metadata",
-    at_stake="{it.named}",
-    advice="restore offsets/, commits/, sources/ and state/ from a copy of the checkpoint, or give the query a new "
-    "checkpoint and a new output",
     needs=("sink",),
     explains=("sink-foreign",),
 )
-def only_metadata(facts: Facts) -> Iterator[OnlyId]:
+def only_metadata(facts: Facts) -> Iterator[Found]:
     """The checkpoint has only the file metadata, and the output has batches.
 
     What it finds: the checkpoint has a query id and no batch, and the output shows batches, of a checkpoint that is not
@@ -228,38 +184,38 @@ def only_metadata(facts: Facts) -> Iterator[OnlyId]:
     if facts.recorded or checkpoint.offset_ids or checkpoint.commit_ids or query_id is None:
         return
     if written is not None and written >= 0 and facts.snapshot.output.batches_skipped:
-        yield OnlyId(query_id, written)
+        named = batch_range(0, written)
+        yield Found(
+            f"the checkpoint has the query id and no batch, and the output has {named}: a start counts from 0, and "
+            "the output skips the new batches silently",
+            where=facts.checkpoint.location,
+            expected=f"batch {written} in offsets/",
+            found="only the file metadata",
+            at_stake=named,
+            advice=(
+                "restore offsets/, commits/, sources/ and state/ from a copy of the checkpoint, or give the query a "
+                "new checkpoint and a new output"
+            ),
+            facts={"query_id": query_id, "written": written},
+        )
 
 
-class OtherId(NamedTuple):
-    """The query id of the checkpoint, the other one and where that is from, the next batch, and what writes it."""
+def _case(facts: Facts, query_id: str, other: str, by: str) -> Found:
+    batch, how = facts.marks.next_batch, write_query_id(facts.checkpoint, other)
+    return Found(
+        f"the query id of the checkpoint is {query_id}, and {by} has {other}: a sink that knows batches by the query "
+        "id accepts a batch that runs again a second time",
+        where=f"{facts.checkpoint.location}/metadata",
+        expected=other,
+        found=query_id,
+        at_stake=f"the rows of batch {batch}, if it has run already",
+        advice=f"if the output was written by this checkpoint: {how}",
+        facts={"query_id": query_id, "other": other, "by": by, "batch": batch, "how": how},
+    )
 
-    query_id: str
-    other: str
-    by: str
-    batch: int
-    how: str
 
-
-def _case(facts: Facts, query_id: str, other: str, by: str) -> OtherId:
-    return OtherId(query_id, other, by, facts.marks.next_batch, write_query_id(facts.checkpoint, other))
-
-
-@Check(
-    "SW-LOG-014",
-    Severity.WARNING,
-    text="the query id of the checkpoint is {it.query_id}, and {it.by} has {it.other}: a sink that knows batches by "
-    "the query id accepts a batch that runs again a second time",
-    risk="duplicate",
-    goal="resume",
-    certainty="likely",
-    where="{facts.checkpoint.location}/metadata",
-    expected="{it.other}",
-    found="{it.query_id}",
-    at_stake="the rows of batch {it.batch}, if it has run already",
-    advice="if the output was written by this checkpoint: {it.how}",
-)
-def query_id_changed(facts: Facts) -> Iterator[OtherId]:
+@Check[Facts]("SW-LOG-014", Severity.WARNING, risk="duplicate", goal="resume", certainty="likely")
+def query_id_changed(facts: Facts) -> Iterator[Found]:
     """The query id is not the one that wrote the output.
 
     What it finds: the file `metadata` has another query id than the ledger recorded for this checkpoint; or the only
@@ -284,39 +240,17 @@ def query_id_changed(facts: Facts) -> Iterator[OtherId]:
         yield _case(facts, query_id, other.id, "the output")
 
 
-class Changed(NamedTuple):
-    """The batch, the batch before it, the setting, and both values."""
-
-    batch: int
-    before: int
-    setting: str
-    value: str
-    now: str
-
-
-def _changes(earlier: BatchLine, later: BatchLine) -> Iterator[Changed]:
+def _changes(earlier: BatchLine, later: BatchLine) -> Iterator[str]:
     before, after = earlier.settings or {}, later.settings or {}
     for setting in PINNED:
         # An offline repartition (Spark 4.2) copies the entry with its time, and changes this setting.
         repartitioned = setting == PARTITIONS and earlier.timestamp_ms == later.timestamp_ms
         if setting in before and setting in after and before[setting] != after[setting] and not repartitioned:
-            yield Changed(later.id, earlier.id, setting, before[setting], after[setting])
+            yield setting
 
 
-@Check(
-    "SW-LOG-019",
-    Severity.WARNING,
-    text="{it.setting} changes from batch {it.before} to batch {it.batch}, which Spark does not do: "
-    "an entry was edited",
-    risk="wrong",
-    goal="rebuild",
-    certainty="likely",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    expected="{it.value}, as in offsets/{it.before}",
-    found="{it.now}",
-    advice="find out which entry was edited, and restore it from a copy of the checkpoint",
-)
-def setting_changed(facts: Facts) -> Iterator[Changed]:
+@Check[Facts]("SW-LOG-019", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
+def setting_changed(facts: Facts) -> Iterator[Found]:
     """A pinned setting changes from one batch to the next.
 
     What it finds: two consecutive entries of `offsets/` have different values of a setting that Spark takes from the
@@ -335,5 +269,15 @@ def setting_changed(facts: Facts) -> Iterator[Changed]:
     if facts.recorded:
         return
     planned = [line for line in facts.checkpoint.report.batches if line.settings is not None]
-    found = {one.setting: one for earlier, later in pairwise(planned) for one in _changes(earlier, later)}
-    yield from found.values()
+    newest = {setting: pair for pair in pairwise(planned) for setting in _changes(*pair)}
+    for setting, (earlier, later) in newest.items():
+        value, now = (earlier.settings or {})[setting], (later.settings or {})[setting]
+        yield Found(
+            f"{setting} changes from batch {earlier.id} to batch {later.id}, which Spark does not do: an entry was "
+            "edited",
+            where=f"{facts.checkpoint.location}/offsets/{later.id}",
+            expected=f"{value}, as in offsets/{earlier.id}",
+            found=now,
+            advice="find out which entry was edited, and restore it from a copy of the checkpoint",
+            facts={"batch": later.id, "before": earlier.id, "setting": setting, "value": value, "now": now},
+        )

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.logs import has_gaps_by_design
 
 
-class Gap(NamedTuple):
-    """The batch without an entry, and the newest one."""
-
-    missing: int
-    newest: int
-
-
-@Check(
-    "SW-MODE-003",
-    Severity.INFO,
-    text="the logs have the gaps of asynchronous progress tracking: a start without it is refused with "
-    '"batch {it.missing} doesn\'t exist"',
-    risk="stuck",
-    goal="resume",
-    where="{facts.checkpoint.location}/offsets",
-    certainty="likely",
-    advice="start the query with asynchronous progress tracking; before it is switched off, run two batches with "
-    "asyncProgressTrackingCheckpointIntervalMs=0",
-)
-def asynchronous_gaps(facts: Facts) -> Iterator[Gap]:
+@Check[Facts]("SW-MODE-003", Severity.INFO, risk="stuck", goal="resume", certainty="likely")
+def asynchronous_gaps(facts: Facts) -> Iterator[Found]:
     """The logs have the gaps of asynchronous progress tracking.
 
     What it finds: `offsets/` and `commits/` lack the same batches, as asynchronous progress tracking leaves them, and
@@ -46,26 +27,21 @@ def asynchronous_gaps(facts: Facts) -> Iterator[Gap]:
     """
     ids = facts.checkpoint.offset_ids
     if len(ids) > 1 and ids[-1] - 1 not in ids and has_gaps_by_design(facts.checkpoint):
-        yield Gap(ids[-1] - 1, ids[-1])
+        missing = ids[-1] - 1
+        yield Found(
+            'the logs have the gaps of asynchronous progress tracking: a start without it is refused with "batch '
+            f"{missing} doesn't exist\"",
+            where=f"{facts.checkpoint.location}/offsets",
+            advice=(
+                "start the query with asynchronous progress tracking; before it is switched off, run two batches with "
+                "asyncProgressTrackingCheckpointIntervalMs=0"
+            ),
+            facts={"missing": missing, "newest": ids[-1]},
+        )
 
 
-class Epoch(NamedTuple):
-    """The newest entry."""
-
-    batch: int
-
-
-@Check(
-    "SW-MODE-004",
-    Severity.INFO,
-    text="batch {it.batch} was written by the continuous trigger: a start with micro-batches fails with a "
-    "NullPointerException",
-    risk="stuck",
-    goal="resume",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    advice="keep the continuous trigger, or give the query a new checkpoint for micro-batches",
-)
-def continuous_entries(facts: Facts) -> Iterator[Epoch]:
+@Check[Facts]("SW-MODE-004", Severity.INFO, risk="stuck", goal="resume")
+def continuous_entries(facts: Facts) -> Iterator[Found]:
     """The newest batch was written by the continuous trigger.
 
     What it finds: the metadata line of the newest entry of `offsets/` is empty, as only the continuous trigger leaves
@@ -82,4 +58,10 @@ def continuous_entries(facts: Facts) -> Iterator[Epoch]:
     """
     newest = facts.checkpoint.newest_offset
     if newest is not None and newest.metadata is None:
-        yield Epoch(facts.checkpoint.planned)
+        yield Found(
+            f"batch {facts.checkpoint.planned} was written by the continuous trigger: a start with micro-batches "
+            "fails with a NullPointerException",
+            where=f"{facts.checkpoint.location}/offsets/{facts.checkpoint.planned}",
+            advice="keep the continuous trigger, or give the query a new checkpoint for micro-batches",
+            facts={"batch": facts.checkpoint.planned},
+        )

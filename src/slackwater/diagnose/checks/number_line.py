@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.commands import command, rebuild_command, run_command
-from slackwater.core.finding import Finding, Severity
+from slackwater.core.finding import Severity
 from slackwater.core.sink import newest_batch
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import batch_range
-from slackwater.diagnose.checks.common.rule import DAMAGED, REFUSED, Rule, When
+from slackwater.diagnose.checks.common.check import DAMAGED, Check, Found, When
 from slackwater.diagnose.checks.common.snapshot import (
     SHOWN,
     STATE_FOLDER,
@@ -26,15 +26,14 @@ from slackwater.diagnose.checks.common.snapshot import (
 )
 
 
-@Rule(
+@Check[Snapshot](
     "checkpoint-behind",
     Severity.STOP,
     order=212,
     risk="duplicate",
-    exit_code=REFUSED,
-    covers=("FSINK-04",),
+    also=("FSINK-04",),
 )
-def checkpoint_behind(snapshot: Snapshot) -> Iterator[Finding]:
+def checkpoint_behind(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint lacks batches that had been committed.
 
     What it finds: the ledger has recorded commits that the checkpoint does not have, as after a restore from a backup,
@@ -50,7 +49,7 @@ def checkpoint_behind(snapshot: Snapshot) -> Iterator[Finding]:
     if snapshot.marks.written is not None or recorded <= committed or lost_batch(snapshot) is not None:
         return
     ends = f"ends at batch {committed}" if committed >= 0 else "has no committed batch"
-    yield checkpoint_behind.finding(
+    yield Found(
         f"the checkpoint {ends}, but {batch_range(committed + 1, recorded)} had been committed; a start would write "
         "their rows a second time",
         goal="rebuild",
@@ -60,15 +59,15 @@ def checkpoint_behind(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-@Rule(
+@Check[Snapshot](
     "checkpoint-damaged",
     Severity.STOP,
     order=211,
     risk="stuck",
-    exit_code=DAMAGED,
-    covers=("STATE-02", "STATE-05", "STATE-08"),
+    ends_with=DAMAGED,
+    also=("STATE-02", "STATE-05", "STATE-08"),
 )
-def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Finding]:
+def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
     """A file of the checkpoint is missing or damaged.
 
     What it finds: a file that the next start reads is missing, torn, differs from its checksum or has an unknown
@@ -89,27 +88,26 @@ def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Finding]:
     worst = found[0]
     keeps_state = not state_is_lost(snapshot) and not any(one.path.startswith(STATE_FOLDER) for one in found)
     resumes = keeps_state and snapshot.marks.written is not None
-    yield checkpoint_damaged.finding(
+    yield Found(
         f"the checkpoint is damaged: {worst.clause}{and_more(found, 1)}",
         goal="resume" if resumes else "rebuild",
         next=command("plan", "resume", snapshot.stream.full_name, *snapshot.stream.session)
         if resumes
         else rebuild_command(snapshot),
         where=snapshot.generation.location,
-        expected=worst.expected or None,
-        found=worst.found or None,
+        expected=worst.expected,
+        found=worst.found,
     )
 
 
-@Rule(
+@Check[Snapshot](
     "checkpoint-lost",
     Severity.STOP,
     order=210,
     risk="skip",
-    exit_code=REFUSED,
-    covers=("SINK-01",),
+    also=("SINK-01",),
 )
-def checkpoint_lost(snapshot: Snapshot) -> Iterator[Finding]:
+def checkpoint_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint holds no batch, but the stream has run.
 
     What it finds: the ledger has recorded batches, and offsets/ of the checkpoint is empty or does not exist.
@@ -125,7 +123,7 @@ def checkpoint_lost(snapshot: Snapshot) -> Iterator[Finding]:
     if newest is None:
         return
     skips = snapshot.marks.written is not None or snapshot.output.batches_skipped
-    yield checkpoint_lost.finding(
+    yield Found(
         f"the checkpoint holds no batch, but batches up to {newest} were run; a start would count from 0 again and "
         + ("the sink would skip the new batches" if skips else "write their rows a second time"),
         risk="skip" if skips else "duplicate",
@@ -137,14 +135,8 @@ def checkpoint_lost(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-@Rule(
-    "clean",
-    Severity.INFO,
-    order=304,
-    when=When.IN_ORDER,
-    on_output=True,
-)
-def clean(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("clean", Severity.INFO, order=304, when=When.IN_ORDER, on_output=True)
+def clean(snapshot: Snapshot) -> Iterator[Found]:
     """Checkpoint and sink agree.
 
     What it finds: the newest batch of the sink is the newest committed batch, and its state can be loaded.
@@ -157,22 +149,22 @@ def clean(snapshot: Snapshot) -> Iterator[Finding]:
     marks = snapshot.marks
     if marks.planned >= 0 and marks.written is not None and not outputs_with_next(snapshot):
         interrupted = f"batch {marks.planned} was interrupted and will run again"
-        yield clean.finding(
+        yield Found(
             f"clean: {interrupted if marks.next_is_planned else 'checkpoint and sink agree'}",
             goal="resume",
             next=run_command(snapshot.stream),
         )
 
 
-@Rule(
+@Check[Snapshot](
     "commit-missing",
     Severity.INFO,
     order=302,
     when=When.IN_ORDER,
-    covers=("LOG-08",),
+    also=("LOG-08",),
     on_output=True,
 )
-def commit_missing(snapshot: Snapshot) -> Iterator[Finding]:
+def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
     """The sink has the next batch, and its commit is missing.
 
     What it finds: a run was killed after the sink wrote the batch and before Spark committed it; the batch is planned
@@ -188,20 +180,15 @@ def commit_missing(snapshot: Snapshot) -> Iterator[Finding]:
         return
     completed = snapshot.completed_batch is not None
     then = "the next run completes it without writing it again" if completed else "it will run again and be skipped"
-    yield commit_missing.finding(
+    yield Found(
         f"clean: the sink has batch {following}, its commit is missing; {then}",
         goal="resume",
         next=run_command(snapshot.stream),
     )
 
 
-@Rule(
-    "no-data-batch-pending",
-    Severity.INFO,
-    order=420,
-    from_plan=True,
-)
-def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("no-data-batch-pending", Severity.INFO, order=420, from_plan=True)
+def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Found]:
     """A batch without data is pending.
 
     What it finds: the newest commit has a newer watermark than its offsets, so that a running query would plan a batch
@@ -214,21 +201,20 @@ def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Finding]:
     """
     batch = snapshot.marks.pending_no_data
     if batch is not None:
-        yield no_data_batch_pending.finding(
+        yield Found(
             f"batch {batch}, without data, writes what the newest watermark has closed; the next start plans it, "
             "unless a source has unread data, which the batch then reads"
         )
 
 
-@Rule(
+@Check[Snapshot](
     "range-changed",
     Severity.STOP,
     order=232,
     risk="skip",
-    exit_code=REFUSED,
-    covers=("LOG-11",),
+    also=("LOG-11",),
 )
-def range_changed(snapshot: Snapshot) -> Iterator[Finding]:
+def range_changed(snapshot: Snapshot) -> Iterator[Found]:
     """The next batch is planned with another range than the one that the sink has written.
 
     What it finds: the sink has the planned batch, and offsets/ has other offsets for it than the ledger has recorded.
@@ -242,7 +228,7 @@ def range_changed(snapshot: Snapshot) -> Iterator[Finding]:
     seen = written(snapshot)
     if seen is None or seen.is_ahead or seen.newest != seen.following or not range_differs(snapshot):
         return
-    yield range_changed.finding(
+    yield Found(
         f"the sink holds batch {seen.newest}, but the checkpoint has planned batch {seen.newest} with another range; "
         "the sink would skip its rows silently",
         goal="rebuild",
@@ -252,20 +238,19 @@ def range_changed(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-@Rule(
+@Check[Snapshot](
     "state-lost",
     Severity.STOP,
     order=240,
     risk="stuck",
-    exit_code=REFUSED,
-    covers=(
+    also=(
         "STATE-01",
         "STATE-03",
         "STATE-04",
         "STATE-13",
     ),
 )
-def state_lost(snapshot: Snapshot) -> Iterator[Finding]:
+def state_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The next batch needs state that cannot be loaded.
 
     What it finds: state of the newest committed batch is missing or damaged in some operator, partition or store.
@@ -280,7 +265,7 @@ def state_lost(snapshot: Snapshot) -> Iterator[Finding]:
         return
     held, following = state_held(snapshot), snapshot.marks.next_batch
     loadable = f"can be loaded up to batch {held} only" if held >= 0 else "cannot be loaded"
-    yield state_lost.finding(
+    yield Found(
         f"batch {following} needs the state of batch {following - 1}, which {loadable}",
         goal="rebuild",
         next=rebuild_command(snapshot),
@@ -290,16 +275,16 @@ def state_lost(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-@Rule(
+@Check[Snapshot](
     "watermark-misses-batch",
     Severity.WARNING,
     order=400,
     risk="wrong",
     from_plan=True,
-    covers=("WM-01",),
+    also=("WM-01",),
     on_output=True,
 )
-def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Finding]:
+def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
     """A batch that the sink skips does not advance the watermark.
 
     What it finds: a query that Slackwater does not run was killed after the sink wrote a batch and before Spark
@@ -319,7 +304,7 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Finding]:
         if snapshot.output.can_cut
         else ("rebuild", rebuild_command(snapshot))
     )
-    yield watermark_misses_batch.finding(
+    yield Found(
         f"batch {snapshot.marks.written} will be skipped by the sink, which has it, and does not advance the "
         f"watermark: rows late only by it may be counted; exact instead: {following}",
         goal=goal,
@@ -327,13 +312,12 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-@Rule(
+@Check[Snapshot](
     "sink-ahead",
     Severity.STOP,
     order=230,
     risk="skip",
-    exit_code=REFUSED,
-    covers=(
+    also=(
         "FSINK-04",
         "SHARE-04",
         "SINK-01",
@@ -341,7 +325,7 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Finding]:
     ),
     on_output=True,
 )
-def sink_ahead(snapshot: Snapshot) -> Iterator[Finding]:
+def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
     """The sink has batches that the checkpoint has not planned.
 
     What it finds: the newest batch of the sink is newer than the next batch, or is the next batch and that is not
@@ -355,7 +339,7 @@ def sink_ahead(snapshot: Snapshot) -> Iterator[Finding]:
     seen = written(snapshot)
     if seen is None or not seen.is_ahead or not is_known(snapshot):
         return
-    yield sink_ahead.finding(
+    yield Found(
         f"the sink is ahead of the checkpoint: it would skip {batch_range(seen.following, seen.newest)} silently",
         goal="rebuild",
         next=rebuild_command(snapshot),
@@ -365,16 +349,15 @@ def sink_ahead(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-@Rule(
+@Check[Snapshot](
     "sink-behind",
     Severity.STOP,
     order=233,
     risk="loss",
-    exit_code=REFUSED,
-    covers=("FSINK-01", "FSINK-05", "FSINK-08", "MODE-07"),
+    also=("FSINK-01", "FSINK-05", "FSINK-08", "MODE-07"),
     on_output=True,
 )
-def sink_behind(snapshot: Snapshot) -> Iterator[Finding]:
+def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
     """The sink lacks batches that the checkpoint has committed.
 
     What it finds: the newest batch of the sink, or of one of several outputs, is older than the newest committed batch:
@@ -394,7 +377,7 @@ def sink_behind(snapshot: Snapshot) -> Iterator[Finding]:
     if seen.newest == seen.following and range_differs(snapshot):
         return
     emptied = seen.oldest < 0 and not snapshot.output.members
-    yield sink_behind.finding(
+    yield Found(
         f"the sink lacks {batch_range(seen.oldest + 1, seen.following - 1)}, which the checkpoint has committed; a "
         "start would leave their rows out",
         goal="rebuild",
@@ -408,15 +391,14 @@ def sink_behind(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-@Rule(
+@Check[Snapshot](
     "source-files-missing",
     Severity.STOP,
     order=250,
     risk="loss",
-    exit_code=REFUSED,
-    covers=("FSRC-03",),
+    also=("FSRC-03",),
 )
-def source_files_missing(snapshot: Snapshot) -> Iterator[Finding]:
+def source_files_missing(snapshot: Snapshot) -> Iterator[Found]:
     """Source files of the planned batch do not exist.
 
     What it finds: the next batch is planned with a range of source files, and some of them were deleted or moved.
@@ -428,7 +410,7 @@ def source_files_missing(snapshot: Snapshot) -> Iterator[Finding]:
     """
     missing = snapshot.missing_files
     if missing:
-        yield source_files_missing.finding(
+        yield Found(
             f"batch {snapshot.marks.next_batch} is planned with {len(missing)} source files that do not exist; its "
             "rows cannot be read",
             advice="restore the files; Spark would fail, or leave their rows out with ignoreMissingFiles",

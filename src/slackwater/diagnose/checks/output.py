@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.commands import rebuild_command, reset_command, run_command
-from slackwater.core.finding import Finding, Severity
+from slackwater.core.finding import Severity
 from slackwater.core.snapshot import Snapshot, Unreadable
 from slackwater.core.units import batch_range
-from slackwater.diagnose.checks.common.rule import DAMAGED, REFUSED, Rule, When
+from slackwater.diagnose.checks.common.check import DAMAGED, Check, Found, When
 from slackwater.diagnose.checks.common.snapshot import (
     SHOWN,
     and_more,
@@ -20,16 +20,15 @@ from slackwater.diagnose.checks.common.snapshot import (
 )
 
 
-@Rule(
+@Check[Snapshot](
     "sink-foreign",
     Severity.STOP,
     order=231,
     risk="skip",
-    exit_code=REFUSED,
-    covers=("SHARE-04",),
+    also=("SHARE-04",),
     on_output=True,
 )
-def sink_foreign(snapshot: Snapshot) -> Iterator[Finding]:
+def sink_foreign(snapshot: Snapshot) -> Iterator[Found]:
     """The output holds batches of which the stream has no record.
 
     What it finds: the sink shows batches, and neither the ledger nor the checkpoint has any batch of the stream.
@@ -42,7 +41,7 @@ def sink_foreign(snapshot: Snapshot) -> Iterator[Finding]:
     seen = written(snapshot)
     if seen is None or not seen.is_ahead or is_known(snapshot):
         return
-    yield sink_foreign.finding(
+    yield Found(
         f"the output already holds {batch_range(0, seen.newest)}, of which this stream has no record; the sink would "
         f"skip the stream's own {batch_range(seen.following, seen.newest)} silently",
         advice="give the stream an output directory of its own, or move this one away",
@@ -52,21 +51,20 @@ def sink_foreign(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-@Rule(
+@Check[Snapshot](
     "sink-marker-lost",
     Severity.STOP,
     order=140,
     risk="duplicate",
-    exit_code=REFUSED,
     when=When.ALWAYS,
     about="marker",
-    covers=(
+    also=(
         "FSINK-01",
         "SINK-02",
     ),
     on_output=True,
 )
-def sink_marker_lost(snapshot: Snapshot) -> Iterator[Finding]:
+def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The sink's marker was lost or set back, and the output may have rows that it does not show.
 
     What it finds: the marker shows an older batch than the stream is known to have written, or none.
@@ -88,7 +86,7 @@ def sink_marker_lost(snapshot: Snapshot) -> Iterator[Finding]:
         if unmarked.shows_rows
         else reset_command(snapshot, "--output", "keep")
     )
-    yield sink_marker_lost.finding(
+    yield Found(
         f"the sink's marker shows {shown}, but the stream has written later ones, and the output may have their rows; "
         "written again, they would be there twice",
         goal="rebuild" if unmarked.shows_rows and not swaps else "reset",
@@ -101,18 +99,17 @@ def sink_marker_lost(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-@Rule(
+@Check[Snapshot](
     "sink-owned",
     Severity.STOP,
     order=120,
     risk="skip",
-    exit_code=REFUSED,
     when=When.ALWAYS,
     about="identity",
-    covers=("SHARE-04",),
+    also=("SHARE-04",),
     on_output=True,
 )
-def sink_owned(snapshot: Snapshot) -> Iterator[Finding]:
+def sink_owned(snapshot: Snapshot) -> Iterator[Found]:
     """The output belongs to another stream.
 
     What it finds: the owner file or marker of the output names another stream.
@@ -124,7 +121,7 @@ def sink_owned(snapshot: Snapshot) -> Iterator[Finding]:
     """
     output = snapshot.output
     if output.owner is not None and output.owner != snapshot.stream.id:
-        yield sink_owned.finding(
+        yield Found(
             f"the output belongs to stream {output.owner_name}; the sink would skip batches of a second stream that "
             "writes there",
             advice="give the stream an output directory of its own, or move this one away",
@@ -134,14 +131,8 @@ def sink_owned(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-@Rule(
-    "sink-silent",
-    Severity.INFO,
-    order=303,
-    when=When.IN_ORDER,
-    on_output=True,
-)
-def sink_silent(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("sink-silent", Severity.INFO, order=303, when=When.IN_ORDER, on_output=True)
+def sink_silent(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint is in order; the sink does not show what it holds.
 
     What it finds: the sink has no mark of its newest batch that could be compared with the checkpoint.
@@ -155,7 +146,7 @@ def sink_silent(snapshot: Snapshot) -> Iterator[Finding]:
     if marks.planned >= 0 and marks.written is None and not outputs_with_next(snapshot):
         again = f"; batch {marks.planned} was interrupted and will run again" if marks.next_is_planned else ""
         shown = snapshot.output.unchecked or "this sink does not show what it holds"
-        yield sink_silent.finding(
+        yield Found(
             f"the checkpoint is in order; {shown}{again}",
             goal="resume",
             next=run_command(snapshot.stream),
@@ -171,15 +162,8 @@ def _advice(snapshot: Snapshot, problem: Unreadable) -> str:
     return f"{aside.command}, then: {again}"
 
 
-@Rule(
-    "sink-unreadable",
-    Severity.STOP,
-    order=200,
-    risk="loss",
-    exit_code=DAMAGED,
-    on_output=True,
-)
-def sink_unreadable(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("sink-unreadable", Severity.STOP, order=200, risk="loss", ends_with=DAMAGED, on_output=True)
+def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     """The newest batch in the sink cannot be read.
 
     What it finds: the manifest, log, marker or snapshot that shows the newest written batch cannot be parsed. The
@@ -195,7 +179,7 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Finding]:
     """
     problem = snapshot.output.unreadable
     if problem is not None:
-        yield sink_unreadable.finding(
+        yield Found(
             f"the batch that was written last is unknown: {problem.text}",
             code=problem.code,
             advice=_advice(snapshot, problem),
@@ -205,20 +189,20 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-@Rule(
+@Check[Snapshot](
     "output-damaged",
     Severity.STOP,
     order=220,
     risk="loss",
-    exit_code=DAMAGED,
-    covers=(
+    ends_with=DAMAGED,
+    also=(
         "FSINK-02",
         "FSINK-03",
         "FSINK-06",
     ),
     on_output=True,
 )
-def output_damaged(snapshot: Snapshot) -> Iterator[Finding]:
+def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
     """A file of the output is missing or damaged.
 
     What it finds: a data file that the manifest or table lists is missing or has another size.
@@ -234,25 +218,25 @@ def output_damaged(snapshot: Snapshot) -> Iterator[Finding]:
     if not damage or not snapshot.shown:
         return
     worst = damage[0]
-    yield output_damaged.finding(
+    yield Found(
         f"the output is damaged: {worst.clause}{and_more(damage, 1)}",
         goal="rebuild",
         next=rebuild_command(snapshot, "--at", "earliest"),
         advice="restore the files from a backup, or process the batches that wrote them again",
         where=snapshot.output.location,
-        expected=worst.expected or None,
-        found=worst.found or None,
+        expected=worst.expected,
+        found=worst.found,
     )
 
 
-@Rule(
+@Check[Snapshot](
     "orphan-files",
     Severity.INFO,
     order=440,
-    covers=("FSINK-07",),
+    also=("FSINK-07",),
     on_output=True,
 )
-def orphan_files(snapshot: Snapshot) -> Iterator[Finding]:
+def orphan_files(snapshot: Snapshot) -> Iterator[Found]:
     """Files in the output belong to no batch.
 
     What it finds: data files in the output's directory that its manifest does not list, such as those of interrupted
@@ -265,20 +249,15 @@ def orphan_files(snapshot: Snapshot) -> Iterator[Finding]:
     """
     orphans = snapshot.output.orphans
     if orphans:
-        yield orphan_files.finding(
+        yield Found(
             f"{len(orphans)} files in the output belong to no batch, such as those of interrupted batches; readers "
             f"that use the manifest ignore them: {', '.join(orphans[:SHOWN])}{and_more(orphans, SHOWN)}",
             where=snapshot.output.location,
         )
 
 
-@Rule(
-    "written-in-part",
-    Severity.INFO,
-    order=301,
-    when=When.IN_ORDER,
-)
-def written_in_part(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("written-in-part", Severity.INFO, order=301, when=When.IN_ORDER)
+def written_in_part(snapshot: Snapshot) -> Iterator[Found]:
     """One of several outputs has the next batch, another has not.
 
     What it finds: a run was killed between the outputs of one batch.
@@ -290,7 +269,7 @@ def written_in_part(snapshot: Snapshot) -> Iterator[Finding]:
     """
     having, following = outputs_with_next(snapshot), snapshot.marks.next_batch
     if snapshot.marks.planned >= 0 and having and len(having) < len(snapshot.outputs):
-        yield written_in_part.finding(
+        yield Found(
             f"clean: batch {following} was interrupted between the outputs; it will run again, and be skipped by "
             f"{' and '.join(having)}, which has it",
             goal="resume",
@@ -298,14 +277,8 @@ def written_in_part(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-@Rule(
-    "rows-not-kept",
-    Severity.WARNING,
-    order=431,
-    risk="loss",
-    when=When.ALWAYS,
-)
-def rows_not_kept(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("rows-not-kept", Severity.WARNING, order=431, risk="loss", when=When.ALWAYS)
+def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
     """The sink keeps no rows over a restart.
 
     What it finds: the sink, by its kind, holds its rows in memory or discards them.
@@ -317,23 +290,23 @@ def rows_not_kept(snapshot: Snapshot) -> Iterator[Finding]:
     """
     delivery = snapshot.output.delivery
     if delivery is not None and delivery.guarantee == "none":
-        yield rows_not_kept.finding(f"the {sink_kind(snapshot)} sink keeps no rows over a restart: {delivery.reason}")
+        yield Found(f"the {sink_kind(snapshot)} sink keeps no rows over a restart: {delivery.reason}")
 
 
-@Rule(
+@Check[Snapshot](
     "at-least-once",
     Severity.WARNING,
     order=430,
     risk="duplicate",
     when=When.ALWAYS,
-    covers=(
+    also=(
         "SINK-03",
         "SINK-04",
         "SINK-05",
     ),
     on_output=True,
 )
-def at_least_once(snapshot: Snapshot) -> Iterator[Finding]:
+def at_least_once(snapshot: Snapshot) -> Iterator[Found]:
     """The sink guarantees only at least once.
 
     What it finds: the sink, by its kind and options, cannot recognise a batch that it has.
@@ -346,6 +319,6 @@ def at_least_once(snapshot: Snapshot) -> Iterator[Finding]:
     """
     delivery = snapshot.output.delivery
     if delivery is not None and delivery.guarantee == "at-least-once":
-        yield at_least_once.finding(
+        yield Found(
             f"the {sink_kind(snapshot)} sink writes at least once, so that a restart can double rows: {delivery.reason}"
         )

@@ -5,41 +5,45 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
 from slackwater.core.checkpoint import BatchLine, SourceEnd
 from slackwater.core.errors import FormatError
-from slackwater.core.facts import CheckpointSeen, Facts
+from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.core.units import utc_text
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.store import temporary_files
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
 
 
-class Back(NamedTuple):
-    """The batch, its source, what is wrong with its range, and what the batch before has."""
-
-    batch: int
-    source: str
-    what: str
-    expected: str
-    now: str
+def _back(facts: Facts, batch: int, source: str, what: str, values: tuple[str, str]) -> Found:
+    """The finding about a range; ``values``: what the batch before has, and what this one has."""
+    expected, now = values
+    return Found(
+        f"the range of source {source} in batch {batch} {what}: two queries may use this checkpoint, each skipping "
+        "what the other has read",
+        where=f"{facts.checkpoint.location}/offsets/{batch}",
+        expected=expected,
+        found=now,
+        advice="look for another program with this checkpoint location, stop it, and give each query its own "
+        "checkpoint",
+        facts={"batch": batch, "source": source, "what": what, "expected": expected, "now": now},
+    )
 
 
 def _planned(facts: Facts) -> list[BatchLine]:
     return [line for line in facts.checkpoint.report.batches if line.planned and line.sources]
 
 
-def _positions(facts: Facts) -> Iterator[Back]:
+def _positions(facts: Facts) -> Iterator[tuple[str, Found]]:
     for earlier, later in pairwise(_planned(facts)):
         starts = {end.name: end for end in earlier.sources}
         for end in later.sources:
             start = starts.get(end.name)
             if start is not None and _goes_back(start, end):
                 what = f"ends before batch {earlier.id} does"
-                yield Back(later.id, end.name, what, f"a position after {start.end}", f"{end.end}")
+                yield end.name, _back(facts, later.id, end.name, what, (f"a position after {start.end}", f"{end.end}"))
 
 
 def _goes_back(start: SourceEnd, end: SourceEnd) -> bool:
@@ -55,7 +59,7 @@ def _goes_back(start: SourceEnd, end: SourceEnd) -> bool:
     return any(count is not None and count < 0 for count in (counted or {}).values())
 
 
-def _kinds(facts: Facts) -> Iterator[Back]:
+def _kinds(facts: Facts) -> Iterator[tuple[str, Found]]:
     """A kind that is there again after another one."""
     seen: dict[str, list[str]] = {}
     for line in _planned(facts):
@@ -64,25 +68,14 @@ def _kinds(facts: Facts) -> Iterator[Back]:
                 continue
             kinds, kind = seen.setdefault(end.name, []), kind_of(end.end, {}).kind
             if kinds and kind != kinds[-1] and kind in kinds:
-                yield Back(line.id, end.name, f"is of {kind} again, after {kinds[-1]}", f"offsets of {kinds[-1]}", kind)
+                what = f"is of {kind} again, after {kinds[-1]}"
+                yield end.name, _back(facts, line.id, end.name, what, (f"offsets of {kinds[-1]}", kind))
             if not kinds or kinds[-1] != kind:
                 kinds.append(kind)
 
 
-@Check(
-    "SW-SHARE-003",
-    Severity.WARNING,
-    text="the range of source {it.source} in batch {it.batch} {it.what}: two queries may use this checkpoint, each "
-    "skipping what the other has read",
-    risk="skip",
-    goal="backfill",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    expected="{it.expected}",
-    found="{it.now}",
-    certainty="possible",
-    advice="look for another program with this checkpoint location, stop it, and give each query its own checkpoint",
-)
-def ranges_go_back(facts: Facts) -> Iterator[Back]:
+@Check[Facts]("SW-SHARE-003", Severity.WARNING, risk="skip", goal="backfill", certainty="possible")
+def ranges_go_back(facts: Facts) -> Iterator[Found]:
     """The range of a batch goes back: two queries may use the checkpoint.
 
     What it finds: a batch of `offsets/` ends before the batch that precedes it, or the kind of a source changes and
@@ -98,47 +91,40 @@ def ranges_go_back(facts: Facts) -> Iterator[Back]:
     run loses rows of both.
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
-    found = {back.source: back for back in (*_kinds(facts), *_positions(facts))}
-    yield from found.values()
+    # The newest batch of each source.
+    yield from dict([*_kinds(facts), *_positions(facts)]).values()
 
 
 _LOGS = frozenset({"offsets", "commits"})
 
 
-class Twice(NamedTuple):
-    """The batch, its entry, what is wrong with it, and both values."""
+def _twice(facts: Facts, batch: int, path: str, what: str, values: tuple[str, str]) -> Found:
+    """The finding about an entry; ``values``: as it should be, and as it is."""
+    expected, now = values
+    return Found(
+        f"batch {batch} {what}: two drivers may have used this checkpoint at the same time",
+        where=f"{facts.checkpoint.location}/{path}",
+        expected=expected,
+        found=now,
+        at_stake=f"the rows of batch {batch}, where the sink does not know batches",
+        advice=f"look for a second driver of the query, and stop it; then compare the rows of batch {batch} with the "
+        "output",
+        facts={"batch": batch, "path": path, "what": what, "expected": expected, "now": now},
+    )
 
-    batch: int
-    path: str
-    what: str
-    expected: str
-    now: str
 
-
-def _times(checkpoint: CheckpointSeen) -> Iterator[Twice]:
-    planned = [line for line in checkpoint.report.batches if line.planned and line.timestamp_ms is not None]
+def _times(facts: Facts) -> Iterator[Found]:
+    planned = [line for line in facts.checkpoint.report.batches if line.planned and line.timestamp_ms is not None]
     for earlier, later in pairwise(planned):
         before, after = earlier.timestamp_ms or 0, later.timestamp_ms or 0
         if after < before:
             what = f"was planned before batch {earlier.id}"
-            yield Twice(later.id, f"offsets/{later.id}", what, f"a time after {utc_text(before)}", utc_text(after))
+            values = (f"a time after {utc_text(before)}", utc_text(after))
+            yield _twice(facts, later.id, f"offsets/{later.id}", what, values)
 
 
-@Check(
-    "SW-SHARE-001",
-    Severity.WARNING,
-    text="batch {it.batch} {it.what}: two drivers may have used this checkpoint at the same time",
-    risk="duplicate",
-    goal="resume",
-    certainty="possible",
-    where="{facts.checkpoint.location}/{it.path}",
-    expected="{it.expected}",
-    found="{it.now}",
-    at_stake="the rows of batch {it.batch}, where the sink does not know batches",
-    advice="look for a second driver of the query, and stop it; then compare the rows of batch {it.batch} with the "
-    "output",
-)
-def two_writers(facts: Facts) -> Iterator[Twice]:
+@Check[Facts]("SW-SHARE-001", Severity.WARNING, risk="duplicate", goal="resume", certainty="possible")
+def two_writers(facts: Facts) -> Iterator[Found]:
     """Two drivers may have written to the checkpoint.
 
     What it finds: a batch of `offsets/` was planned at an earlier time than the batch before it; or two temporary files
@@ -152,7 +138,7 @@ def two_writers(facts: Facts) -> Iterator[Twice]:
     Is the remedy safe: yes; nothing is changed. To delete the checkpoint because of the message reads everything again.
     References: SPARK-43542; SPARK-26425
     """
-    yield from list(_times(facts.checkpoint))[-1:]
+    yield from list(_times(facts))[-1:]
     attempts = Counter(
         (one.folder, int(one.target))
         for one in temporary_files(facts.checkpoint)
@@ -160,5 +146,5 @@ def two_writers(facts: Facts) -> Iterator[Twice]:
     )
     for (folder, batch), files in sorted(attempts.items()):
         if files > 1:
-            what = f"has {files} temporary files"
-            yield Twice(batch, f"{folder}/{batch}", what, "one temporary file at most", f"{files} of them")
+            values = ("one temporary file at most", f"{files} of them")
+            yield _twice(facts, batch, f"{folder}/{batch}", f"has {files} temporary files", values)

@@ -11,7 +11,7 @@ from slackwater.core.escaping import quoted
 from slackwater.core.facts import Facts, SinkFacts, Unknown
 from slackwater.core.finding import Severity
 from slackwater.core.units import counted
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.snapshot import sink_kind
 
 _QUERY_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -44,26 +44,13 @@ LIMIT = 100_000
 """A line has about 200 bytes: from here on each compaction reads and writes 20 MB."""
 
 
-class Large(NamedTuple):
-    """How many files the log lists, and the limit."""
-
-    files: int
-    limit: int
-
-
-@Check(
+@Check[Facts](
     "SW-FSINK-009",
     Severity.WARNING,
-    text="the log of the output lists {it.files} files, and each compaction reads and writes all of them: batches "
-    "become slower, and the driver can run out of memory",
     risk="stuck",
-    where="{facts.sink.seen.location}",
-    expected="{it.limit} files at most",
-    found="{it.files}",
-    advice="write fewer and larger files; or set the option retention of the sink, where no reader needs the old files",
     needs=("sink",),
 )
-def log_large(facts: Facts) -> Iterator[Large]:
+def log_large(facts: Facts) -> Iterator[Found]:
     """The log of the file sink is large.
 
     What it finds: the log of the output lists more than 100,000 files.
@@ -78,38 +65,28 @@ def log_large(facts: Facts) -> Iterator[Large]:
     References: SPARK-30462
     """
     if not isinstance(facts.sink, Unknown) and facts.sink.listed > LIMIT:
-        yield Large(facts.sink.listed, LIMIT)
+        yield Found(
+            f"the log of the output lists {facts.sink.listed} files, and each compaction reads and writes all of "
+            "them: batches become slower, and the driver can run out of memory",
+            where=facts.sink.seen.location,
+            expected=f"{LIMIT} files at most",
+            found=f"{facts.sink.listed}",
+            advice=(
+                "write fewer and larger files; or set the option retention of the sink, where no reader needs the old "
+                "files"
+            ),
+            facts={"files": facts.sink.listed, "limit": LIMIT},
+        )
 
 
-class Moved(NamedTuple):
-    """An address in the log, how many files it lists there, and where the output is."""
-
-    folder: str
-    files: int
-    location: str
-
-    @property
-    def counted(self) -> str:
-        """How many, in words."""
-        return counted(self.files, "file")
-
-
-@Check(
+@Check[Facts](
     "SW-MOVE-003",
     Severity.STOP,
-    text="the output lists {it.counted} in {it.folder}, which is not where it is: readers leave out these "
-    "rows silently",
     risk="loss",
-    where="{it.location}",
-    expected="files below {it.location}",
-    found="files below {it.folder}",
-    at_stake="the rows of {it.counted}",
-    advice="move the output back to {it.folder}; or copy its log, and replace {it.folder} by the address of "
-    "{it.location} in every file of the log",
     needs=("sink",),
     also=("MOVE-05",),
 )
-def output_moved(facts: Facts) -> Iterator[Moved]:
+def output_moved(facts: Facts) -> Iterator[Found]:
     """The log of the output lists files under another path.
 
     What it finds: the output's own log lists data files by absolute addresses, and some are not below the place where
@@ -126,16 +103,20 @@ def output_moved(facts: Facts) -> Iterator[Moved]:
     if isinstance(facts.sink, SinkFacts):
         location = facts.snapshot.output.location or ""
         for folder, files in sorted(facts.sink.elsewhere.items()):
-            yield Moved(folder, files, location)
-
-
-class Again(NamedTuple):
-    """The batch, the kind of the sink, the command that starts the query, and what counts the batch as done."""
-
-    batch: int
-    sink: str
-    start: str
-    done: str
+            in_words = counted(files, "file")
+            yield Found(
+                f"the output lists {in_words} in {folder}, which is not where it is: readers leave out these rows "
+                "silently",
+                where=location,
+                expected=f"files below {location}",
+                found=f"files below {folder}",
+                at_stake=f"the rows of {in_words}",
+                advice=(
+                    f"move the output back to {folder}; or copy its log, and replace {folder} by the address of "
+                    f"{location} in every file of the log"
+                ),
+                facts={"folder": folder, "files": files, "location": location},
+            )
 
 
 def _done(facts: Facts, batch: int) -> str:
@@ -150,25 +131,17 @@ def _done(facts: Facts, batch: int) -> str:
     return f"; if the output has all of them, start the query after: {copied}"
 
 
-@Check(
+@Check[Facts](
     "SW-SINK-003",
     Severity.WARNING,
-    text="batch {it.batch} was interrupted, and the {it.sink} sink does not show which of its rows it has: the next "
-    "start writes all of them, also those that are there",
     risk="duplicate",
     goal="resume",
     certainty="possible",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    expected="no row of batch {it.batch} in the output",
-    found="no entry {it.batch} in commits/",
-    at_stake="the rows of batch {it.batch}",
-    advice="look for the rows of batch {it.batch} in the output, and delete what is there of them; then: "
-    "{it.start}{it.done}",
     needs=("sink",),
     also=("SINK-04", "SINK-05"),
     explains=("at-least-once",),
 )
-def written_again(facts: Facts) -> Iterator[Again]:
+def written_again(facts: Facts) -> Iterator[Found]:
     """An interrupted batch will be written a second time.
 
     What it finds: the newest batch is planned and not committed, and the sink cannot recognise a batch that it has: a
@@ -190,5 +163,19 @@ def written_again(facts: Facts) -> Iterator[Again]:
         # The batches of a lost checkpoint are those of checkpoint-lost.
         return
     if snapshot.holder is None and snapshot.stream.output_mode in ("", "append"):
-        start = run_command(snapshot.stream)
-        yield Again(marks.planned, sink_kind(snapshot), start or "start the query", _done(facts, marks.planned))
+        start = run_command(snapshot.stream) or "start the query"
+        sink = sink_kind(snapshot)
+        done = _done(facts, marks.planned)
+        yield Found(
+            f"batch {marks.planned} was interrupted, and the {sink} sink does not show which of its rows it has: the "
+            "next start writes all of them, also those that are there",
+            where=f"{facts.checkpoint.location}/offsets/{marks.planned}",
+            expected=f"no row of batch {marks.planned} in the output",
+            found=f"no entry {marks.planned} in commits/",
+            at_stake=f"the rows of batch {marks.planned}",
+            advice=(
+                f"look for the rows of batch {marks.planned} in the output, and delete what is there of them; then: "
+                f"{start}{done}"
+            ),
+            facts={"batch": marks.planned, "sink": sink, "start": start, "done": done},
+        )

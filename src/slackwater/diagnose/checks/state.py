@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from slackwater.core.checkpoint import BatchLine
 from slackwater.core.commands import check_command
@@ -14,16 +13,9 @@ from slackwater.core.holes import holes
 from slackwater.core.records import BatchRecord
 from slackwater.core.state import StoreVersions
 from slackwater.core.units import counted
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import rebuild, replay_from
 from slackwater.diagnose.checks.common.settings import ENCODING, newest_committed, settings_of
-
-
-class Deleted(NamedTuple):
-    """The newest committed batch, and what shows that it had state."""
-
-    batch: int
-    shown: str
 
 
 def _batch_without_data(batches: Sequence[BatchLine]) -> int | None:
@@ -39,19 +31,8 @@ def _batch_without_data(batches: Sequence[BatchLine]) -> int | None:
     return found
 
 
-@Check(
-    "SW-STATE-003",
-    Severity.STOP,
-    text="{it.shown}, and state/ has none",
-    risk="stuck",
-    goal="rebuild",
-    where="{facts.checkpoint.location}/state",
-    expected="state of batch {it.batch}",
-    found="nothing",
-    next=rebuild,
-    advice="restore {facts.checkpoint.location}/state from a copy of the checkpoint",
-)
-def all_deleted(facts: Facts) -> Iterator[Deleted]:
+@Check[Facts]("SW-STATE-003", Severity.STOP, risk="stuck", goal="rebuild")
+def all_deleted(facts: Facts) -> Iterator[Found]:
     """All state was deleted.
 
     What it finds: `state/` has no state, and the logs show that there was some: the newest commit names versions of
@@ -72,27 +53,23 @@ def all_deleted(facts: Facts) -> Iterator[Deleted]:
     named = checkpoint.newest_commit.state_unique_ids if checkpoint.newest_commit is not None else None
     without_data = _batch_without_data(checkpoint.report.batches)
     if named:
-        operators = "1 operator" if len(named) == 1 else f"{len(named)} operators"
-        yield Deleted(checkpoint.committed, f"the commit of batch {checkpoint.committed} names state of {operators}")
+        shown = f"the commit of batch {checkpoint.committed} names state of {counted(len(named), 'operator')}"
     elif without_data is not None and checkpoint.committed >= without_data:
         shown = f"batch {without_data} was planned without new data, for operators with state"
-        yield Deleted(checkpoint.committed, shown)
+    else:
+        return
+    yield Found(
+        f"{shown}, and state/ has none",
+        where=f"{checkpoint.location}/state",
+        expected=f"state of batch {checkpoint.committed}",
+        found="nothing",
+        next=rebuild(facts),
+        advice=f"restore {checkpoint.location}/state from a copy of the checkpoint",
+        facts={"batch": checkpoint.committed, "shown": shown},
+    )
 
 
 _DOUBLED = "; later batches that did read their rows are written a second time, as their output cannot be cut"
-
-
-class Unread(NamedTuple):
-    """The first of the batches that read nothing, how many there are, and what a replay does to later ones."""
-
-    batch: int
-    batches: int
-    doubled: str
-
-    @property
-    def counted(self) -> str:
-        """How many, in words."""
-        return counted(self.batches, "batch", "batches")
 
 
 def _read_nothing(batch: BatchRecord) -> bool:
@@ -100,22 +77,15 @@ def _read_nothing(batch: BatchRecord) -> bool:
     return moved and not batch.input_rows and not any(source.input_rows for source in batch.sources)
 
 
-@Check(
+@Check[Facts](
     "SW-STATE-010",
     Severity.WARNING,
-    text="batch {it.batch} had new data and read no row of it ({it.counted} in all): what was not read counts as done",
     risk="loss",
     goal="replay",
     certainty="likely",
-    where="batch {it.batch}",
-    expected="rows of its range",
-    found="0 rows",
-    at_stake="the rows of {it.counted}",
-    next=lambda facts, it: replay_from(facts, it.batch),
-    advice="let the batch function raise its errors first; otherwise the batches are lost again{it.doubled}",
     needs=("history",),
 )
-def batch_without_rows(facts: Facts) -> Iterator[Unread]:
+def batch_without_rows(facts: Facts) -> Iterator[Found]:
     """A batch has read none of its rows.
 
     What it finds: the ledger has a committed batch whose sources had new data, and which read no row.
@@ -134,19 +104,23 @@ def batch_without_rows(facts: Facts) -> Iterator[Unread]:
     unread = [one.batch_id for one in facts.batches if _read_nothing(one)]
     if unread:
         later = facts.marks.committed - unread[0] + 1 > len(unread) and not output.can_cut
-        yield Unread(unread[0], len(unread), _DOUBLED if later else "")
+        batch = unread[0]
+        batches = len(unread)
+        doubled = _DOUBLED if later else ""
+        in_words = counted(batches, "batch", "batches")
+        yield Found(
+            f"batch {batch} had new data and read no row of it ({in_words} in all): what was not read counts as done",
+            where=f"batch {batch}",
+            expected="rows of its range",
+            found="0 rows",
+            at_stake=f"the rows of {in_words}",
+            advice=f"let the batch function raise its errors first; otherwise the batches are lost again{doubled}",
+            next=replay_from(facts, batch),
+            facts={"batch": batch, "batches": batches, "doubled": doubled},
+        )
 
 
 _STORE_WITHOUT_FOLDER = "default"
-
-
-class Disabled(NamedTuple):
-    """An operator, the file, what that is, and what was found instead."""
-
-    operator: int
-    path: str
-    what: str
-    found: str
 
 
 def _stores(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[int, str, StoreVersions]]:
@@ -155,7 +129,7 @@ def _stores(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[int, st
             yield partition, name, held
 
 
-def _schemas(checkpoint: CheckpointSeen, operator: int) -> Iterator[Disabled]:
+def _schemas(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[str, str, str]]:
     """Version 3 of the schema has a folder for each store; older ones have a file in partition 0."""
     if any(path.startswith(f"state/{operator}/_stateSchema/") for path in checkpoint.folders):
         return
@@ -163,31 +137,20 @@ def _schemas(checkpoint: CheckpointSeen, operator: int) -> Iterator[Disabled]:
         store = "" if name == _STORE_WITHOUT_FOLDER else f"/{name}"
         path = f"state/{operator}/0{store}/_metadata/schema"
         if not checkpoint.has(path):
-            yield Disabled(operator, path, "schema", "nothing")
+            yield path, "schema", "nothing"
 
 
-def _metadata(checkpoint: CheckpointSeen, operator: int) -> Iterator[Disabled]:
+def _metadata(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[str, str, str]]:
     folder = f"state/{operator}/_metadata"
     damage = next(checkpoint.damage_below(folder), None)
     if damage is not None:
-        yield Disabled(operator, damage.path, "metadata", damage.found)
+        yield damage.path, "metadata", damage.found
     elif not checkpoint.has(f"{folder}/metadata") and not checkpoint.folders.get(f"{folder}/v2"):
-        yield Disabled(operator, f"{folder}/metadata", "metadata", "nothing")
+        yield f"{folder}/metadata", "metadata", "nothing"
 
 
-@Check(
-    "SW-STATE-006",
-    Severity.WARNING,
-    text="the {it.what} of operator {it.operator} is missing or malformed: Spark would accept any query for its state",
-    risk="wrong",
-    where="{facts.checkpoint.location}/{it.path}",
-    expected="the {it.what} of the operator, as Spark wrote it",
-    found="{it.found}",
-    next=lambda facts, _: check_command(facts.snapshot.stream),
-    advice="restore {it.path} from a copy of the checkpoint, and change the query only together with its state",
-    also=("MOVE-07",),
-)
-def checks_disabled(facts: Facts) -> Iterator[Disabled]:
+@Check[Facts]("SW-STATE-006", Severity.WARNING, risk="wrong", also=("MOVE-07",))
+def checks_disabled(facts: Facts) -> Iterator[Found]:
     """The schema or the metadata of a stateful operator is missing.
 
     What it finds: an operator has state, and no schema file, or no operator metadata though Spark 4.0 or later wrote
@@ -210,33 +173,29 @@ def checks_disabled(facts: Facts) -> Iterator[Disabled]:
     for operator in sorted(checkpoint.inventory.stores):
         if not any(held.loadable for _, _, held in _stores(checkpoint, operator)):
             continue
-        yield from _schemas(checkpoint, operator)
-        if with_metadata:
-            yield from _metadata(checkpoint, operator)
+        lost = [*_schemas(checkpoint, operator), *(_metadata(checkpoint, operator) if with_metadata else ())]
+        for path, what, found in lost:
+            yield Found(
+                f"the {what} of operator {operator} is missing or malformed: Spark would accept any query for its "
+                "state",
+                where=f"{checkpoint.location}/{path}",
+                expected=f"the {what} of the operator, as Spark wrote it",
+                found=found,
+                next=check_command(facts.snapshot.stream),
+                advice=f"restore {path} from a copy of the checkpoint, and change the query only together with its "
+                "state",
+                facts={"operator": operator, "path": path, "what": what, "found": found},
+            )
 
 
-class Lost(NamedTuple):
-    """The newest state version with an id, and where the commit is or should be."""
-
-    version: int
-    commit: int
-
-
-@Check(
+@Check[Facts](
     "SW-STATE-011",
     Severity.STOP,
-    text="the files of the state have ids, up to version {it.version}, and no commit names them: "
-    "which of them belong to a batch is unknown",
     risk="stuck",
     goal="rebuild",
-    where="{facts.checkpoint.location}/commits/{it.commit}",
-    expected="a commit that names the ids of its state",
-    found="none",
-    next=rebuild,
-    advice="restore {facts.checkpoint.location}/commits from a copy of the checkpoint",
     explains=("state-lost",),
 )
-def ids_lost(facts: Facts) -> Iterator[Lost]:
+def ids_lost(facts: Facts) -> Iterator[Found]:
     """The ids of state versions are lost.
 
     What it finds: the files of the state have ids in their names (checkpoint format 2), and no commit names them.
@@ -259,29 +218,22 @@ def ids_lost(facts: Facts) -> Iterator[Lost]:
         return
     versions = [version for _, _, _, held in checkpoint.inventory.each() for version, _ in held.ids]
     if versions:
-        yield Lost(max(versions), max(checkpoint.committed, checkpoint.planned - 1))
+        newest = max(versions)
+        unnamed = max(checkpoint.committed, checkpoint.planned - 1)
+        yield Found(
+            f"the files of the state have ids, up to version {newest}, and no commit names them: which of them "
+            "belong to a batch is unknown",
+            where=f"{facts.checkpoint.location}/commits/{unnamed}",
+            expected="a commit that names the ids of its state",
+            found="none",
+            advice=f"restore {facts.checkpoint.location}/commits from a copy of the checkpoint",
+            next=rebuild(facts),
+            facts={"version": newest, "commit": unnamed},
+        )
 
 
-class Left(NamedTuple):
-    """The newest state version of any store, and how many operators have files."""
-
-    version: int
-    operators: int
-
-
-@Check(
-    "SW-STATE-014",
-    Severity.STOP,
-    text="the checkpoint has no batch, but state up to version {it.version}: the first batch of a new query expects "
-    "empty state",
-    risk="wrong",
-    goal="reset",
-    where="{facts.checkpoint.location}/state",
-    expected="no state",
-    found="state of {it.operators} operators, up to version {it.version}",
-    advice="restore offsets/, commits/ and sources/ from a copy of the checkpoint; for a new query use a new directory",
-)
-def left_behind(facts: Facts) -> Iterator[Left]:
+@Check[Facts]("SW-STATE-014", Severity.STOP, risk="wrong", goal="reset")
+def left_behind(facts: Facts) -> Iterator[Found]:
     """State is left under a new query.
 
     What it finds: the checkpoint has neither planned nor committed batches, and `state/` has files.
@@ -297,34 +249,24 @@ def left_behind(facts: Facts) -> Iterator[Left]:
     checkpoint = facts.checkpoint
     versions = [held.newest for _, _, _, held in checkpoint.inventory.each() if held.newest]
     if versions and not checkpoint.offset_ids and not checkpoint.commit_ids:
-        yield Left(max(versions), len(checkpoint.inventory.stores))
+        version = max(versions)
+        operators = len(checkpoint.inventory.stores)
+        yield Found(
+            f"the checkpoint has no batch, but state up to version {version}: the first batch of a new query expects "
+            "empty state",
+            where=f"{facts.checkpoint.location}/state",
+            expected="no state",
+            found=f"state of {operators} operators, up to version {version}",
+            advice=(
+                "restore offsets/, commits/ and sources/ from a copy of the checkpoint; for a new query use a new "
+                "directory"
+            ),
+            facts={"version": version, "operators": operators},
+        )
 
 
-class Partly(NamedTuple):
-    """An operator, the committed batch, the first partition without its state, and how many there are of how many."""
-
-    operator: int
-    batch: int
-    first: int
-    missing: int
-    partitions: int
-
-
-@Check(
-    "SW-STATE-009",
-    Severity.STOP,
-    text="batch {it.batch} is committed, and {it.missing} of the {it.partitions} partitions of operator {it.operator} "
-    "have no state of it",
-    risk="stuck",
-    goal="rebuild",
-    certainty="likely",
-    where="{facts.checkpoint.location}/state/{it.operator}/{it.first}",
-    expected="state of batch {it.batch} in every partition",
-    found="state of the batch before as the newest",
-    next=rebuild,
-    advice="if the sink is a batch function, let it read its whole DataFrame first; otherwise the batch fails again",
-)
-def partly_committed(facts: Facts) -> Iterator[Partly]:
+@Check[Facts]("SW-STATE-009", Severity.STOP, risk="stuck", goal="rebuild", certainty="likely")
+def partly_committed(facts: Facts) -> Iterator[Found]:
     """Only some partitions have committed their state.
 
     What it finds: the newest batch is committed, some partitions of an operator have its state, and others end at the
@@ -353,30 +295,31 @@ def partly_committed(facts: Facts) -> Iterator[Partly]:
             if stores and all(version in held.loadable for held in stores.values())
         ]
         if missing and complete and len(missing) + len(complete) == len(partitions):
-            yield Partly(operator, version - 1, missing[0], len(missing), len(partitions))
+            batch = version - 1
+            first = missing[0]
+            yield Found(
+                f"batch {batch} is committed, and {len(missing)} of the {len(partitions)} partitions of operator "
+                f"{operator} have no state of it",
+                where=f"{facts.checkpoint.location}/state/{operator}/{first}",
+                expected=f"state of batch {batch} in every partition",
+                found="state of the batch before as the newest",
+                advice=(
+                    "if the sink is a batch function, let it read its whole DataFrame first; otherwise the batch fails "
+                    "again"
+                ),
+                next=rebuild(facts),
+                facts={
+                    "operator": operator,
+                    "batch": batch,
+                    "first": first,
+                    "missing": len(missing),
+                    "partitions": len(partitions),
+                },
+            )
 
 
-class Hole(NamedTuple):
-    """The first store with missing versions, the first of them, and the number of stores."""
-
-    path: str
-    version: int
-    stores: int
-
-
-@Check(
-    "SW-STATE-015",
-    Severity.WARNING,
-    text="{it.path} cannot load version {it.version}, which is between others: a start does not read it, but a "
-    "rollback or rebuild to its batch is not possible",
-    risk="none",
-    goal="resume",
-    where="{facts.checkpoint.location}/{it.path}",
-    expected="the files of version {it.version}",
-    found="none, in {it.stores} stores",
-    advice="find out what removes files from the checkpoint",
-)
-def versions_missing(facts: Facts) -> Iterator[Hole]:
+@Check[Facts]("SW-STATE-015", Severity.WARNING, risk="none", goal="resume")
+def versions_missing(facts: Facts) -> Iterator[Found]:
     """Versions of state between others cannot be loaded.
 
     What it finds: a store can load an older and a newer version of its state, and not one between them: a file is
@@ -391,7 +334,7 @@ def versions_missing(facts: Facts) -> Iterator[Hole]:
     """
     if facts.recorded:
         return
-    found = []
+    lacking = []
     for operator, partition, _, held in facts.checkpoint.inventory.each():
         if held.ids:
             # What format 2 keeps of older versions is known from the commits only.
@@ -399,6 +342,15 @@ def versions_missing(facts: Facts) -> Iterator[Hole]:
         oldest = min(held.loadable, default=held.newest_loadable)
         missing = next(holes(oldest, held.newest_loadable - 1, held.loadable), None)
         if missing:
-            found.append((f"state/{operator}/{partition}", missing[0]))
-    if found:
-        yield Hole(*found[0], len(found))
+            lacking.append((f"state/{operator}/{partition}", missing[0]))
+    if lacking:
+        (path, version), stores = lacking[0], len(lacking)
+        yield Found(
+            f"{path} cannot load version {version}, which is between others: a start does not read it, but a rollback "
+            "or rebuild to its batch is not possible",
+            where=f"{facts.checkpoint.location}/{path}",
+            expected=f"the files of version {version}",
+            found=f"none, in {stores} stores",
+            advice="find out what removes files from the checkpoint",
+            facts={"path": path, "version": version, "stores": stores},
+        )

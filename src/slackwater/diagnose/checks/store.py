@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts
 from slackwater.core.finding import Severity
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import move_away, rebuild, resume
 from slackwater.diagnose.checks.common.logs import strays_in_logs, strays_in_sources
 
@@ -47,28 +47,13 @@ _DEFAULT = "the default, which renames"
 _WITHOUT_RENAME = "AbortableStreamBased"
 
 
-class Renames(NamedTuple):
-    """The setting, and what the last run had as its value."""
-
-    setting: str
-    manager: str
-
-
-@Check(
+@Check[Facts](
     "SW-STORE-001",
     Severity.WARNING,
-    text="the store of the checkpoint renames a file by a copy, and Spark makes its files by renames: a crash can "
-    "leave a part of a file",
     risk="stuck",
-    where="{facts.checkpoint.location}",
-    expected="{it.setting} with a class that does not rename",
-    found="{it.manager}",
-    advice="move the checkpoint to HDFS or to a disk that all machines mount; or on S3 add Spark's module "
-    "spark-hadoop-cloud to spark.jars.packages, and set {it.setting} to "
-    "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager before the next start",
     needs=("renames",),
 )
-def no_atomic_rename(facts: Facts) -> Iterator[Renames]:
+def no_atomic_rename(facts: Facts) -> Iterator[Found]:
     """The store of the checkpoint has no atomic rename.
 
     What it finds: the checkpoint is on a store that renames by a copy and a delete, and the last run did not have a
@@ -90,18 +75,23 @@ def no_atomic_rename(facts: Facts) -> Iterator[Renames]:
         return
     manager = (history.runs[0].settings or {}).get(_MANAGER, _DEFAULT)
     if _WITHOUT_RENAME not in manager:
-        yield Renames(_MANAGER, manager)
+        yield Found(
+            "the store of the checkpoint renames a file by a copy, and Spark makes its files by renames: a crash "
+            "can leave a part of a file",
+            where=facts.checkpoint.location,
+            expected=f"{_MANAGER} with a class that does not rename",
+            found=manager,
+            advice=(
+                "move the checkpoint to HDFS or to a disk that all machines mount; or on S3 add Spark's module "
+                f"spark-hadoop-cloud to spark.jars.packages, and set {_MANAGER} to "
+                "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager before the next start"
+            ),
+            facts={"setting": _MANAGER, "manager": manager},
+        )
 
 
 _CHANGES = frozenset({"delta", "changelog"})
 """Whole state (``snapshot``, ``zip``) is written when it suits Spark; no version needs one."""
-
-
-class Lost(NamedTuple):
-    """The missing file and its temporary one, as paths in the checkpoint."""
-
-    path: str
-    temporary: str
 
 
 def _is_lost(checkpoint: CheckpointSeen, one: Temporary) -> bool:
@@ -125,20 +115,8 @@ def _versions(names: Sequence[str]) -> frozenset[int]:
     return frozenset(int(number) for number in found if number.isascii() and number.isdigit())
 
 
-@Check(
-    "SW-STORE-002",
-    Severity.WARNING,
-    text="{it.path} is missing, and its temporary file is there: the store has lost a rename",
-    risk="stuck",
-    goal="resume",
-    certainty="likely",
-    where="{facts.checkpoint.location}/{it.path}",
-    expected="the file that Spark wrote",
-    found="{it.temporary}",
-    next=resume,
-    advice="restore {it.path} from a copy of the checkpoint; look for other renames that the store has lost",
-)
-def rename_lost(facts: Facts) -> Iterator[Lost]:
+@Check[Facts]("SW-STORE-002", Severity.WARNING, risk="stuck", goal="resume", certainty="likely")
+def rename_lost(facts: Facts) -> Iterator[Found]:
     """A file is missing, and its temporary file is there: a rename was lost.
 
     What it finds: an entry of `offsets/` or `commits/`, or a delta or changelog of state, is missing below newer ones,
@@ -154,18 +132,20 @@ def rename_lost(facts: Facts) -> Iterator[Lost]:
     References: SPARK-40826
     """
     checkpoint = facts.checkpoint
-    found = (one for one in temporary_files(checkpoint) if _is_lost(checkpoint, one))
-    yield from {path: Lost(path, one.path) for one in found if (path := f"{one.folder}/{one.target}")}.values()
+    lost = (one for one in temporary_files(checkpoint) if _is_lost(checkpoint, one))
+    for path, temporary in {f"{one.folder}/{one.target}": one.path for one in lost}.items():
+        yield Found(
+            f"{path} is missing, and its temporary file is there: the store has lost a rename",
+            where=f"{checkpoint.location}/{path}",
+            expected="the file that Spark wrote",
+            found=temporary,
+            next=resume(facts),
+            advice=f"restore {path} from a copy of the checkpoint; look for other renames that the store has lost",
+            facts={"path": path, "temporary": temporary},
+        )
 
 
 _METADATA = re.compile(r"state/(\d+)/_metadata(/v2)?")
-
-
-class WithoutState(NamedTuple):
-    """An operator, and the newest committed batch."""
-
-    operator: int
-    committed: int
 
 
 def _with_metadata(checkpoint: CheckpointSeen) -> set[int]:
@@ -173,22 +153,8 @@ def _with_metadata(checkpoint: CheckpointSeen) -> set[int]:
     return {int(match[1]) for match, names in folders if match is not None and names}
 
 
-@Check(
-    "SW-STORE-006",
-    Severity.STOP,
-    text="operator {it.operator} has metadata on this disk and no state, although batch {it.committed} is committed: "
-    "executors may have written the state to their own disks",
-    risk="stuck",
-    goal="rebuild",
-    certainty="likely",
-    where="{facts.checkpoint.location}/state/{it.operator}",
-    expected="state of batch {it.committed}",
-    found="nothing",
-    next=rebuild,
-    advice="look for state/{it.operator} under the same path on the machines of the executors, and use a checkpoint "
-    "location that all machines reach",
-)
-def state_on_other_disks(facts: Facts) -> Iterator[WithoutState]:
+@Check[Facts]("SW-STORE-006", Severity.STOP, risk="stuck", goal="rebuild", certainty="likely")
+def state_on_other_disks(facts: Facts) -> Iterator[Found]:
     """The state of an operator is not where its metadata is.
 
     What it finds: the checkpoint is on a local disk, has the metadata of a stateful operator and committed batches, and
@@ -209,33 +175,23 @@ def state_on_other_disks(facts: Facts) -> Iterator[WithoutState]:
         return
     kept = {operator for operator, _, _, held in checkpoint.inventory.each() if held.newest}
     for operator in sorted(_with_metadata(checkpoint) - kept):
-        yield WithoutState(operator, checkpoint.committed)
+        yield Found(
+            f"operator {operator} has metadata on this disk and no state, although batch {checkpoint.committed} is "
+            "committed: executors may have written the state to their own disks",
+            where=f"{facts.checkpoint.location}/state/{operator}",
+            expected=f"state of batch {checkpoint.committed}",
+            found="nothing",
+            advice=(
+                f"look for state/{operator} under the same path on the machines of the executors, and use a checkpoint "
+                "location that all machines reach"
+            ),
+            next=rebuild(facts),
+            facts={"operator": operator, "committed": checkpoint.committed},
+        )
 
 
-class Stray(NamedTuple):
-    """The file, its log and number, and what moves it out of the checkpoint."""
-
-    path: str
-    folder: str
-    number: int
-    how: str
-
-
-@Check(
-    "SW-STORE-007",
-    Severity.STOP,
-    text="{it.path} is far behind all other entries and is none of this query, but Spark takes it for the newest: a "
-    "start is refused",
-    risk="stuck",
-    goal="resume",
-    where="{facts.checkpoint.location}/{it.path}",
-    expected="no entry of this number",
-    found="a file named {it.number}",
-    certainty="likely",
-    advice="{it.how}",
-    damage=lambda it: (it.path, f"offsets/{it.number}", f"offsets/{it.number - 1}"),
-)
-def stray_entry(facts: Facts) -> Iterator[Stray]:
+@Check[Facts]("SW-STORE-007", Severity.STOP, risk="stuck", goal="resume", certainty="likely")
+def stray_entry(facts: Facts) -> Iterator[Found]:
     """A log has an entry with a number that no batch of the query has.
 
     What it finds: the newest number in `offsets/`, in `commits/` or in a file source's own log is far behind all
@@ -254,4 +210,14 @@ def stray_entry(facts: Facts) -> Iterator[Stray]:
         names = (f"{number}.compact", str(number))
         name = next(one for one in names if facts.checkpoint.has(f"{folder}/{one}"))
         path = f"{folder}/{name}"
-        yield Stray(path, folder, number, move_away(facts.checkpoint, path))
+        how = move_away(facts.checkpoint, path)
+        yield Found(
+            f"{path} is far behind all other entries and is none of this query, but Spark takes it for the newest: a "
+            "start is refused",
+            where=f"{facts.checkpoint.location}/{path}",
+            expected="no entry of this number",
+            found=f"a file named {number}",
+            advice=how,
+            damage=(path, f"offsets/{number}", f"offsets/{number - 1}"),
+            facts={"path": path, "folder": folder, "number": number, "how": how},
+        )

@@ -7,28 +7,27 @@ from typing import Literal
 
 from slackwater.core.commands import apply_command, command, rebuild_command, run_command, undo_command
 from slackwater.core.finding import Finding, Severity
-from slackwater.core.records import UNDOING, OperationRecord, StreamRecord
+from slackwater.core.records import UNDOING, OperationRecord
 from slackwater.core.reference import split_reference
 from slackwater.core.snapshot import Snapshot
-from slackwater.diagnose.checks.common.rule import FAILED, REFUSED, Rule, When
+from slackwater.diagnose.checks.common.check import FAILED, Check, Found, When
 from slackwater.diagnose.checks.common.snapshot import FAILURES, failed_run
 from slackwater.sources import kind_described
 
 
 def in_progress(operation: OperationRecord | None, holder: str | None) -> Iterator[Finding]:
+    """As ``operation-running`` finds it in a snapshot."""
+    return map(operation_running.finding, _in_progress(operation, holder))
+
+
+def _in_progress(operation: OperationRecord | None, holder: str | None) -> Iterator[Found]:
     """The finding about an operation that has not ended; ``holder`` is the purpose of the lease that is held."""
     if operation is not None and holder not in {None, "run"}:
-        yield operation_running.finding(f"operation {operation.id} ({operation.goal}) is in progress")
+        yield Found(f"operation {operation.id} ({operation.goal}) is in progress")
 
 
-@Rule(
-    "operation-running",
-    Severity.STOP,
-    order=100,
-    when=When.ALWAYS,
-    about="operation",
-)
-def operation_running(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("operation-running", Severity.STOP, ends_with=0, order=100, when=When.ALWAYS, about="operation")
+def operation_running(snapshot: Snapshot) -> Iterator[Found]:
     """An operation on the stream is in progress.
 
     What it finds: the ledger has an operation that has not ended, and the process that applies or undoes it holds the
@@ -39,15 +38,20 @@ def operation_running(snapshot: Snapshot) -> Iterator[Finding]:
     Is the remedy safe: yes; waiting changes nothing.
     References: docs/decisions/0013-lease.md
     """
-    yield from in_progress(snapshot.operation, snapshot.holder)
+    yield from _in_progress(snapshot.operation, snapshot.holder)
 
 
 def unfinished(operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]) -> Iterator[Finding]:
+    """As ``operation-unfinished`` finds it in a snapshot."""
+    return map(operation_unfinished.finding, _unfinished(operation, holder, session))
+
+
+def _unfinished(operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]) -> Iterator[Found]:
     """The finding about an operation that has not ended; ``holder`` is the purpose of the lease that is held."""
     if operation is None or holder not in {None, "run"}:
         return
     undo, undoing = undo_command(operation.id), operation.status == UNDOING
-    yield operation_unfinished.finding(
+    yield Found(
         f"undoing operation {operation.id} ({operation.goal}) was interrupted; it must be finished first"
         if undoing
         else f"operation {operation.id} ({operation.goal}) was interrupted; it must be finished or undone first",
@@ -56,16 +60,8 @@ def unfinished(operation: OperationRecord | None, holder: str | None, session: t
     )
 
 
-@Rule(
-    "operation-unfinished",
-    Severity.STOP,
-    order=101,
-    risk="stuck",
-    exit_code=REFUSED,
-    when=When.ALWAYS,
-    about="operation",
-)
-def operation_unfinished(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("operation-unfinished", Severity.STOP, order=101, risk="stuck", when=When.ALWAYS, about="operation")
+def operation_unfinished(snapshot: Snapshot) -> Iterator[Found]:
     """An operation on the stream was interrupted.
 
     What it finds: the ledger has an operation that has not ended, and no process works on it.
@@ -78,38 +74,33 @@ def operation_unfinished(snapshot: Snapshot) -> Iterator[Finding]:
     step.
     References: docs/decisions/0052-actions-with-inverses.md
     """
-    yield from unfinished(snapshot.operation, snapshot.holder, snapshot.stream.session)
+    yield from _unfinished(snapshot.operation, snapshot.holder, snapshot.stream.session)
 
 
-def misplaced(place: Literal["moved", "copied"], was: str | None, stream: StreamRecord | None = None) -> Finding:
-    """The finding about a home whose recorded folder is ``was``: for a ``stream`` with a command that says so.
+def misplaced(place: Literal["moved", "copied"], was: str | None) -> Finding:
+    """The finding about a home whose recorded folder is ``was``, for a command, which is repeated with the option."""
+    check = home_moved if place == "moved" else home_copied
+    return check.finding(_misplaced(place, was, f"repeat the command with --{place}, if that is so"))
 
-    Without a stream it answers a command, which can be repeated with the option.
-    """
+
+def _misplaced(place: Literal["moved", "copied"], was: str | None, advice: str) -> Found:
     was = was or "another place"
-    advice = f"repeat the command with --{place}, if that is so"
-    if stream is not None:
-        name = stream.full_name
-        moved = command("plan", "resume", name, "--moved", *stream.session)
-        copied = command("plan", "resume", name, "--copied", *stream.session)
-        advice = f"if that is so: {moved if place == 'moved' else copied}"
-    rule, text = home_moved, f"the home was moved here from {was}"
+    text = f"the home was moved here from {was}"
     if place == "copied":
-        rule, text = home_copied, f"the home is a copy of {was}; what it does would change the original's outputs"
-    return rule.finding(text, advice=advice, expected=f"a home at {was}")
+        text = f"the home is a copy of {was}; what it does would change the original's outputs"
+    return Found(text, advice=advice, expected=f"a home at {was}")
 
 
-@Rule(
+@Check[Snapshot](
     "home-moved",
     Severity.STOP,
     order=110,
     risk="wrong",
-    exit_code=REFUSED,
     when=When.ALWAYS,
     about="identity",
-    covers=("MOVE-01",),
+    also=("MOVE-01",),
 )
-def home_moved(snapshot: Snapshot) -> Iterator[Finding]:
+def home_moved(snapshot: Snapshot) -> Iterator[Found]:
     """The home was moved.
 
     What it finds: the home is not in the folder that is recorded in it, and the recorded folder does not have it any
@@ -122,20 +113,20 @@ def home_moved(snapshot: Snapshot) -> Iterator[Finding]:
     References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md
     """
     if snapshot.home == "moved":
-        yield misplaced("moved", snapshot.home_was, snapshot.stream)
+        planned = command("plan", "resume", snapshot.stream.full_name, "--moved", *snapshot.stream.session)
+        yield _misplaced("moved", snapshot.home_was, f"if that is so: {planned}")
 
 
-@Rule(
+@Check[Snapshot](
     "home-copied",
     Severity.STOP,
     order=111,
     risk="wrong",
-    exit_code=REFUSED,
     when=When.ALWAYS,
     about="identity",
-    covers=("MOVE-01",),
+    also=("MOVE-01",),
 )
-def home_copied(snapshot: Snapshot) -> Iterator[Finding]:
+def home_copied(snapshot: Snapshot) -> Iterator[Found]:
     """The home is a copy.
 
     What it finds: the home is not in the folder that is recorded in it, and the recorded folder still has the original.
@@ -149,16 +140,12 @@ def home_copied(snapshot: Snapshot) -> Iterator[Finding]:
     docs/decisions/0261-operations-of-a-copied-home.md
     """
     if snapshot.home == "copied":
-        yield misplaced("copied", snapshot.home_was, snapshot.stream)
+        planned = command("plan", "resume", snapshot.stream.full_name, "--copied", *snapshot.stream.session)
+        yield _misplaced("copied", snapshot.home_was, f"if that is so: {planned}")
 
 
-@Rule(
-    "running",
-    Severity.INFO,
-    order=130,
-    when=When.ALWAYS,
-)
-def running(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("running", Severity.INFO, order=130, when=When.ALWAYS)
+def running(snapshot: Snapshot) -> Iterator[Found]:
     """The stream is running, or an operation on it is in progress.
 
     What it finds: a process holds the lease of the stream.
@@ -169,16 +156,11 @@ def running(snapshot: Snapshot) -> Iterator[Finding]:
     References: docs/decisions/0013-lease.md
     """
     if snapshot.holder is not None:
-        yield running.finding("running" if snapshot.holder == "run" else f"{snapshot.holder} is in progress")
+        yield Found("running" if snapshot.holder == "run" else f"{snapshot.holder} is in progress")
 
 
-@Rule(
-    "new",
-    Severity.INFO,
-    order=300,
-    when=When.IN_ORDER,
-)
-def new(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("new", Severity.INFO, order=300, when=When.IN_ORDER)
+def new(snapshot: Snapshot) -> Iterator[Found]:
     """No batch has been planned yet.
 
     What it finds: the checkpoint and the ledger have no batch of the stream.
@@ -189,18 +171,11 @@ def new(snapshot: Snapshot) -> Iterator[Finding]:
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
     if snapshot.marks.planned < 0:
-        yield new.finding("no batch has been planned yet", next=run_command(snapshot.stream))
+        yield Found("no batch has been planned yet", next=run_command(snapshot.stream))
 
 
-@Rule(
-    "start-refused",
-    Severity.WARNING,
-    order=259,
-    risk="stuck",
-    exit_code=FAILED,
-    about="last-run",
-)
-def start_refused(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("start-refused", Severity.WARNING, order=259, risk="stuck", ends_with=FAILED, about="last-run")
+def start_refused(snapshot: Snapshot) -> Iterator[Found]:
     """The last start was refused.
 
     What it finds: the last start of the generation in use ended with an error before its query ran, and no run has
@@ -217,18 +192,11 @@ def start_refused(snapshot: Snapshot) -> Iterator[Finding]:
     reason, *hints = (refused.reason or refused.failure_code or "").split("\n")
     again = run_command(snapshot.stream)
     advice = "; ".join(hints) or (f"remove the reason, then: {again}" if again else "remove the reason")
-    yield start_refused.finding(f"the last start was refused: {reason}", advice=advice)
+    yield Found(f"the last start was refused: {reason}", advice=advice)
 
 
-@Rule(
-    "failed",
-    Severity.WARNING,
-    order=260,
-    risk="stuck",
-    exit_code=FAILED,
-    about="last-run",
-)
-def failed(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("failed", Severity.WARNING, order=260, risk="stuck", ends_with=FAILED, about="last-run")
+def failed(snapshot: Snapshot) -> Iterator[Found]:
     """The last run failed, and another run may succeed.
 
     What it finds: the last run of the generation in use ended with an error that is not known to be permanent.
@@ -241,18 +209,11 @@ def failed(snapshot: Snapshot) -> Iterator[Finding]:
     run = failed_run(snapshot)
     if run is not None and run.failure != "permanent":
         reason = f": {run.reason}" if run.reason else ""
-        yield failed.finding(f"the last run failed{reason}", goal="resume", next=run_command(snapshot.stream))
+        yield Found(f"the last run failed{reason}", goal="resume", next=run_command(snapshot.stream))
 
 
-@Rule(
-    "failed-permanently",
-    Severity.WARNING,
-    order=261,
-    risk="stuck",
-    exit_code=FAILED,
-    about="last-run",
-)
-def failed_permanently(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("failed-permanently", Severity.WARNING, order=261, risk="stuck", ends_with=FAILED, about="last-run")
+def failed_permanently(snapshot: Snapshot) -> Iterator[Found]:
     """The last run failed, and the same run would fail again.
 
     What it finds: the last run of the generation in use ended with an error that repeats as long as its cause is there:
@@ -270,7 +231,7 @@ def failed_permanently(snapshot: Snapshot) -> Iterator[Finding]:
     meaning, goal = FAILURES.get(run.failure_code or "", FAILURES["unknown"])
     reason = f": {run.reason}" if run.reason else ""
     file = split_reference(stream.pipeline_file)[0] or "the pipeline"
-    yield failed_permanently.finding(
+    yield Found(
         f"the last run failed and would fail again: {meaning}{reason}",
         goal=goal,
         next=rebuild_command(snapshot) if goal else None,
@@ -278,15 +239,8 @@ def failed_permanently(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-@Rule(
-    "global-watermark",
-    Severity.WARNING,
-    order=412,
-    risk="loss",
-    about="query",
-    from_plan=True,
-)
-def global_watermark(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("global-watermark", Severity.WARNING, order=412, risk="loss", about="query", from_plan=True)
+def global_watermark(snapshot: Snapshot) -> Iterator[Found]:
     """An operator of the query returns rows that the stateful operator behind it drops as late.
 
     What it finds: stateful operators follow each other where Spark's one watermark for the whole query is too far ahead
@@ -303,21 +257,14 @@ def global_watermark(snapshot: Snapshot) -> Iterator[Finding]:
     References: docs/reference/conformance.md
     """
     if snapshot.profile is not None and snapshot.profile.late_in_chain:
-        yield global_watermark.finding(
+        yield Found(
             "a stateful operator follows another one that returns rows older than the query's watermark: it drops them "
             "as late, and Spark's check for this is switched off"
         )
 
 
-@Rule(
-    "several-watermarks",
-    Severity.WARNING,
-    order=410,
-    risk="wrong",
-    about="query",
-    from_plan=True,
-)
-def several_watermarks(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("several-watermarks", Severity.WARNING, order=410, risk="wrong", about="query", from_plan=True)
+def several_watermarks(snapshot: Snapshot) -> Iterator[Found]:
     """The query has several watermarks, and those after its newest batch are not recorded.
 
     What it finds: the query's plan has more than one watermark, and the ledger does not have them after the newest
@@ -334,7 +281,7 @@ def several_watermarks(snapshot: Snapshot) -> Iterator[Finding]:
     """
     batch = snapshot.marks.committed
     if snapshot.forgets_inputs(batch, snapshot.profile):
-        yield several_watermarks.finding(
+        yield Found(
             f"the query has several watermarks, of which Spark keeps only the combined one over a restart, and those "
             f"after batch {batch} are not recorded: rows that an uninterrupted run drops as late may be counted, and "
             "windows may be written later"
@@ -344,15 +291,8 @@ def several_watermarks(snapshot: Snapshot) -> Iterator[Finding]:
 LOST = "rows of a batch that is interrupted are lost, and a restart or a rebuild cannot read them again"
 
 
-@Rule(
-    "source-not-fault-tolerant",
-    Severity.WARNING,
-    order=415,
-    risk="loss",
-    about="query",
-    from_plan=True,
-)
-def source_not_fault_tolerant(snapshot: Snapshot) -> Iterator[Finding]:
+@Check[Snapshot]("source-not-fault-tolerant", Severity.WARNING, order=415, risk="loss", about="query", from_plan=True)
+def source_not_fault_tolerant(snapshot: Snapshot) -> Iterator[Found]:
     """The query reads a source that cannot serve rows again.
 
     What it finds: a source of the query is a socket, which is for tests only and not fault-tolerant (programming guide,
@@ -367,4 +307,4 @@ def source_not_fault_tolerant(snapshot: Snapshot) -> Iterator[Finding]:
     sources = snapshot.profile.sources if snapshot.profile is not None else ()
     for name in sources:
         if not kind_described(name).serves_again:
-            yield source_not_fault_tolerant.finding(f"source {name} is not fault-tolerant: {LOST}")
+            yield Found(f"source {name} is not fault-tolerant: {LOST}")

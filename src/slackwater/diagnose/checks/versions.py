@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.facts import Facts, HistoryFacts
 from slackwater.core.finding import Severity
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.settings import PROVIDER, settings_of
 from slackwater.diagnose.defects import known
 
 
-class Releases(NamedTuple):
-    """The newest release of earlier runs, that of the last run, and whether the last one is newer."""
+def changed_release(facts: Facts) -> tuple[str, str, bool] | None:
+    """The newest release of earlier runs and the release of the last run, where the minor release is another one.
 
-    before: str
-    now: str
-    is_upgrade: bool
-
-
-def changed_release(facts: Facts) -> Releases | None:
-    """The releases, where the last run of this checkpoint had another minor release than the newest one before."""
+    The third value: whether the last one is newer.
+    """
     last, *earlier = releases(facts) or [""]
     if not earlier:
         return None
     before = max(earlier, key=minor_release)
     if minor_release(before) == minor_release(last):
         return None
-    return Releases(before, last, minor_release(last) > minor_release(before))
+    return before, last, minor_release(last) > minor_release(before)
 
 
 def releases(facts: Facts) -> list[str]:
@@ -44,19 +38,8 @@ def minor_release(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
 
 
-@Check(
-    "SW-VER-003",
-    Severity.WARNING,
-    text="Spark {it.now} continues a checkpoint of Spark {it.before}, which an older release may not be able to read",
-    risk="stuck",
-    goal="resume",
-    where="{facts.checkpoint.location}",
-    expected="Spark {it.before} or newer",
-    found="Spark {it.now}",
-    advice="run the query with Spark {it.before} again",
-    needs=("history",),
-)
-def downgrade(facts: Facts) -> Iterator[Releases]:
+@Check[Facts]("SW-VER-003", Severity.WARNING, risk="stuck", goal="resume", needs=("history",))
+def downgrade(facts: Facts) -> Iterator[Found]:
     """An older Spark continues the checkpoint.
 
     What it finds: the last run had an older release of Spark than a run before it on this checkpoint.
@@ -70,33 +53,26 @@ def downgrade(facts: Facts) -> Iterator[Releases]:
     doubles batches.
     References: SPARK-36519; Structured Streaming migration guide
     """
-    found = changed_release(facts)
-    if found is not None and not found.is_upgrade:
-        yield found
+    before, now, is_upgrade = changed_release(facts) or ("", "", True)
+    if not is_upgrade:
+        yield Found(
+            f"Spark {now} continues a checkpoint of Spark {before}, which an older release may not be able to read",
+            where=facts.checkpoint.location,
+            expected=f"Spark {before} or newer",
+            found=f"Spark {now}",
+            advice=f"run the query with Spark {before} again",
+            facts={"before": before, "now": now, "is_upgrade": False},
+        )
 
 
-class Affected(NamedTuple):
-    """The release of the last run, and a defect that it has: its issue, what it is, and what to do."""
-
-    release: str
-    issue: str
-    what: str
-    advice: str
-
-
-@Check(
+@Check[Facts](
     "SW-VER-006",
     Severity.INFO,
-    text="Spark {it.release} has the defect {it.issue}: {it.what}",
     risk="wrong",
     certainty="possible",
-    where="{facts.checkpoint.location}",
-    expected="a release without the defect",
-    found="Spark {it.release}",
-    advice="{it.advice}",
     needs=("history",),
 )
-def known_defect(facts: Facts) -> Iterator[Affected]:
+def known_defect(facts: Facts) -> Iterator[Found]:
     """The stream ran with a Spark that has a defect which changes rows unseen.
 
     What it finds: the release of the last run has a known defect of Spark that loses, doubles or changes rows without
@@ -118,23 +94,22 @@ def known_defect(facts: Facts) -> Iterator[Affected]:
     for defect in known() if release else ():
         is_met = not operators.isdisjoint(defect.operators) and provider.endswith(defect.provider)
         if is_met and defect.is_in(release):
-            yield Affected(release, defect.issue, defect.what, defect.advice)
+            yield Found(
+                f"Spark {release} has the defect {defect.issue}: {defect.what}",
+                where=facts.checkpoint.location,
+                expected="a release without the defect",
+                found=f"Spark {release}",
+                advice=defect.advice,
+                facts={"release": release, "issue": defect.issue, "what": defect.what, "advice": defect.advice},
+            )
 
 
 _FIRST_WITH = {("offsets", 2): (4, 2), ("commits", 2): (4, 0), ("commits", 3): (4, 2)}
 """The first Spark that reads each version of a log; version 1 is read by all."""
 
 
-class TooNew(NamedTuple):
-    """The entry, its version, what would be read, and which Spark is needed."""
-
-    path: str
-    expected: str
-    found: str
-    needed: str
-
-
-def _not_for_last_run(facts: Facts) -> Iterator[TooNew]:
+def _not_for_last_run(facts: Facts) -> Iterator[tuple[str, str, str, str]]:
+    """The logs that the Spark of the last run does not read: what it reads, what is there, and what is needed."""
     history, report = facts.history, facts.checkpoint.report
     if not isinstance(history, HistoryFacts) or not history.runs:
         return
@@ -143,23 +118,11 @@ def _not_for_last_run(facts: Facts) -> Iterator[TooNew]:
         needed = _FIRST_WITH.get((folder, version or 1))
         if needed is not None and minor_release(spark) < needed:
             needs = f"Spark {needed[0]}.{needed[1]} or newer"
-            yield TooNew(folder, f"what Spark {spark} of the last run reads", f"v{version}", needs)
+            yield folder, f"what Spark {spark} of the last run reads", f"v{version}", needs
 
 
-@Check(
-    "SW-VER-001",
-    Severity.STOP,
-    text="{it.path} has format version {it.found}, which needs {it.needed}: an older Spark refuses to start",
-    risk="stuck",
-    goal="resume",
-    where="{facts.checkpoint.location}/{it.path}",
-    expected="{it.expected}",
-    found="{it.found}",
-    advice="run the query with {it.needed}",
-    also=("LOG-04",),
-    damage=lambda it: (it.path,),
-)
-def log_too_new(facts: Facts) -> Iterator[TooNew]:
+@Check[Facts]("SW-VER-001", Severity.STOP, risk="stuck", goal="resume", also=("LOG-04",))
+def log_too_new(facts: Facts) -> Iterator[Found]:
     """A log has a version that the Spark of the query cannot read.
 
     What it finds: an entry of a log names a format version that is newer than the last run's Spark reads, or newer than
@@ -174,24 +137,21 @@ def log_too_new(facts: Facts) -> Iterator[TooNew]:
     References: SPARK-36519
     """
     unknown = [one for one in facts.checkpoint.damage if one.kind == "too-new" and not one.path.startswith("state/")]
-    for damage in unknown:
-        yield TooNew(damage.path, damage.expected, damage.found, "a newer Spark than 4.3")
-    if not unknown:
-        yield from _not_for_last_run(facts)
+    entries = [(one.path, one.expected, one.found, "a newer Spark than 4.3") for one in unknown]
+    for path, expected, found, needed in entries or _not_for_last_run(facts):
+        yield Found(
+            f"{path} has format version {found}, which needs {needed}: an older Spark refuses to start",
+            where=f"{facts.checkpoint.location}/{path}",
+            expected=expected,
+            found=found,
+            advice=f"run the query with {needed}",
+            damage=(path,),
+            facts={"path": path, "expected": expected, "found": found, "needed": needed},
+        )
 
 
-@Check(
-    "SW-VER-002",
-    Severity.INFO,
-    text="Spark {it.now} continues a checkpoint of Spark {it.before}: what the checkpoint does not pin keeps the "
-    "default of the older release",
-    risk="none",
-    where="{facts.checkpoint.location}",
-    expected="Spark {it.before}",
-    found="Spark {it.now}",
-    needs=("history",),
-)
-def upgrade(facts: Facts) -> Iterator[Releases]:
+@Check[Facts]("SW-VER-002", Severity.INFO, risk="none", needs=("history",))
+def upgrade(facts: Facts) -> Iterator[Found]:
     """A newer Spark continues the checkpoint.
 
     What it finds: the last run had a newer release of Spark than the runs before it on this checkpoint.
@@ -204,6 +164,13 @@ def upgrade(facts: Facts) -> Iterator[Releases]:
     Is the remedy safe: yes; nothing is changed.
     References: Structured Streaming migration guide
     """
-    found = changed_release(facts)
-    if found is not None and found.is_upgrade:
-        yield found
+    before, now, is_upgrade = changed_release(facts) or ("", "", False)
+    if is_upgrade:
+        yield Found(
+            f"Spark {now} continues a checkpoint of Spark {before}: what the checkpoint does not pin keeps the default "
+            "of the older release",
+            where=facts.checkpoint.location,
+            expected=f"Spark {before}",
+            found=f"Spark {now}",
+            facts={"before": before, "now": now, "is_upgrade": True},
+        )

@@ -5,41 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
 
+from slackwater.core.checkpoint import BatchLine
 from slackwater.core.commands import check_command, reset_command
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.core.state_programs import parsed_program
 from slackwater.core.units import duration_text, utc_text
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import rebuild, replay_from
-from slackwater.diagnose.checks.common.progress import Growing, never_falls
+from slackwater.diagnose.checks.common.progress import never_falls
 from slackwater.diagnose.checks.common.settings import newest_committed
 
 
-class Behind(NamedTuple):
-    """A batch, the watermark that it was planned with, and the one in its commit."""
-
-    batch: int
-    planned: str
-    committed: str
-
-
-@Check(
-    "SW-WM-005",
-    Severity.WARNING,
-    text="the commit of batch {it.batch} has an older watermark than the batch was planned with: "
-    "the next batch would count rows that are late",
-    risk="wrong",
-    goal="rebuild",
-    where="{facts.checkpoint.location}/commits/{it.batch}",
-    expected="a watermark of {it.planned} or later",
-    found="{it.committed}",
-    next=rebuild,
-    advice="restore commits/{it.batch} from a copy of the checkpoint",
-)
-def commit_behind(facts: Facts) -> Iterator[Behind]:
+@Check[Facts]("SW-WM-005", Severity.WARNING, risk="wrong", goal="rebuild")
+def commit_behind(facts: Facts) -> Iterator[Found]:
     """The newest commit has an older watermark than its batch.
 
     What it finds: the watermark in the newest entry of `commits/` is lower than the one with which the batch was
@@ -56,45 +36,35 @@ def commit_behind(facts: Facts) -> Iterator[Behind]:
     if entry is None or commit is None or commit.next_batch_watermark_ms >= entry.watermark_ms:
         return
     after = commit.next_batch_watermark_ms
-    yield Behind(checkpoint.committed, utc_text(entry.watermark_ms), utc_text(after) if after else "none")
+    planned = utc_text(entry.watermark_ms)
+    committed = utc_text(after) if after else "none"
+    yield Found(
+        f"the commit of batch {checkpoint.committed} has an older watermark than the batch was planned with: the "
+        "next batch would count rows that are late",
+        where=f"{facts.checkpoint.location}/commits/{checkpoint.committed}",
+        expected=f"a watermark of {planned} or later",
+        found=committed,
+        advice=f"restore commits/{checkpoint.committed} from a copy of the checkpoint",
+        next=rebuild(facts),
+        facts={"batch": checkpoint.committed, "planned": planned, "committed": committed},
+    )
 
 
-class Differs(NamedTuple):
-    """A batch with the watermark that it was planned with, and the batch before it with the one in its commit."""
-
-    batch: int
-    before: int
-    planned: str
-    committed: str
-
-
-def _pairs(facts: Facts) -> Iterator[Differs]:
+def _pairs(facts: Facts) -> Iterator[tuple[BatchLine, BatchLine]]:
     for earlier, later in pairwise(facts.checkpoint.report.batches):
         committed, planned = earlier.next_watermark_ms, later.watermark_ms
         # Entries without metadata are of continuous processing, which has no watermark.
         known = committed is not None and planned is not None and later.timestamp_ms is not None
         if known and later.id == earlier.id + 1 and committed != planned:
-            yield Differs(later.id, earlier.id, _text(planned or 0), _text(committed or 0))
+            yield earlier, later
 
 
 def _text(milliseconds: int) -> str:
     return f"{utc_text(milliseconds)} ({milliseconds})" if milliseconds else "none"
 
 
-@Check(
-    "SW-WM-008",
-    Severity.WARNING,
-    text="batch {it.batch} was planned with another watermark than the commit of batch {it.before} has: one of the two "
-    "entries was edited or copied",
-    risk="wrong",
-    goal="rebuild",
-    certainty="likely",
-    where="{facts.checkpoint.location}/offsets/{it.batch}",
-    expected="{it.committed}, as in commits/{it.before}",
-    found="{it.planned}",
-    advice="compare offsets/{it.batch} and commits/{it.before} with a copy of the checkpoint",
-)
-def commit_differs(facts: Facts) -> Iterator[Differs]:
+@Check[Facts]("SW-WM-008", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
+def commit_differs(facts: Facts) -> Iterator[Found]:
     """A batch was planned with another watermark than the commit before it has.
 
     What it finds: the entry of a batch in `offsets/` and that of the batch before it in `commits/` have different
@@ -108,38 +78,28 @@ def commit_differs(facts: Facts) -> Iterator[Differs]:
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"
     """
     # A plan of Slackwater's may set watermarks: recorded streams are left.
-    if not facts.recorded:
-        yield from [*_pairs(facts)][-1:]
+    if facts.recorded:
+        return
+    for earlier, later in [*_pairs(facts)][-1:]:
+        committed, planned = _text(earlier.next_watermark_ms or 0), _text(later.watermark_ms or 0)
+        batch, before = later.id, earlier.id
+        yield Found(
+            f"batch {batch} was planned with another watermark than the commit of batch {before} has: one of the two "
+            "entries was edited or copied",
+            where=f"{facts.checkpoint.location}/offsets/{batch}",
+            expected=f"{committed}, as in commits/{before}",
+            found=planned,
+            advice=f"compare offsets/{batch} and commits/{before} with a copy of the checkpoint",
+            facts={"batch": batch, "before": before, "planned": planned, "committed": committed},
+        )
 
 
 _CLOCKS_DIFFER_MS = 10 * 60 * 1000
 """Clocks of producers and of the driver may differ by so much."""
 
 
-class Future(NamedTuple):
-    """The first batch after which the watermark was ahead, that watermark, the batch's time, and the difference."""
-
-    batch: int
-    watermark: str
-    time: str
-    ahead: str
-
-
-@Check(
-    "SW-WM-006",
-    Severity.WARNING,
-    text="batch {it.batch} has moved the watermark {it.ahead} past the clock: rows with earlier times are dropped "
-    "as late, silently",
-    risk="loss",
-    goal="replay",
-    where="{facts.checkpoint.location}/commits/{it.batch}",
-    expected="a watermark up to {it.time}",
-    found="{it.watermark}",
-    next=lambda facts, it: replay_from(facts, it.batch),
-    advice="first filter out rows with times in the future, before withWatermark; without the filter they move the "
-    "watermark again",
-)
-def future(facts: Facts) -> Iterator[Future]:
+@Check[Facts]("SW-WM-006", Severity.WARNING, risk="loss", goal="replay")
+def future(facts: Facts) -> Iterator[Found]:
     """The watermark is ahead of the clock.
 
     What it finds: a batch has moved the watermark more than ten minutes past the time at which it was planned.
@@ -156,40 +116,40 @@ def future(facts: Facts) -> Iterator[Future]:
     for line in facts.checkpoint.report.batches:
         if line.timestamp_ms is None:
             continue
-        watermark = max(line.watermark_ms or 0, line.next_watermark_ms or 0)
-        if watermark <= line.timestamp_ms + _CLOCKS_DIFFER_MS:
+        moved_ms = max(line.watermark_ms or 0, line.next_watermark_ms or 0)
+        if moved_ms <= line.timestamp_ms + _CLOCKS_DIFFER_MS:
             ahead = None
         elif ahead is None:
-            ahead = line.id, watermark, line.timestamp_ms
+            ahead = line.id, moved_ms, line.timestamp_ms
     if ahead is not None:
-        batch, watermark, time = ahead
-        yield Future(batch, utc_text(watermark), utc_text(time), duration_text(watermark - time))
+        batch, watermark_ms, time_ms = ahead
+        watermark, time, past = utc_text(watermark_ms), utc_text(time_ms), duration_text(watermark_ms - time_ms)
+        yield Found(
+            f"batch {batch} has moved the watermark {past} past the clock: rows with earlier times are dropped as "
+            "late, silently",
+            where=f"{facts.checkpoint.location}/commits/{batch}",
+            expected=f"a watermark up to {time}",
+            found=watermark,
+            advice=(
+                "first filter out rows with times in the future, before withWatermark; without the filter they move "
+                "the watermark again"
+            ),
+            next=replay_from(facts, batch),
+            facts={"batch": batch, "watermark": watermark, "time": time, "ahead": past},
+        )
 
 
 _IDLE_SOURCE_BATCHES = 10
 
 
-class Idle(NamedTuple):
-    """The source without rows, and the first and the last of the batches that were looked at."""
-
-    source: str
-    first: int
-    last: int
-
-
-@Check(
+@Check[Facts](
     "SW-WM-003",
     Severity.WARNING,
-    text="the watermark has not moved from batch {it.first} to {it.last}, and source {it.source} had no rows in them",
     risk="stuck",
     certainty="likely",
-    where="{it.source}",
-    expected="rows, which move the watermark",
-    found="no rows",
-    advice="let the source have a record from time to time, or read it in a query of its own",
     needs=("history",),
 )
-def idle_source(facts: Facts) -> Iterator[Idle]:
+def idle_source(facts: Facts) -> Iterator[Found]:
     """An idle source keeps the watermark where it is.
 
     What it finds: over the last ten batches with rows the watermark has not moved, and one of several sources had no
@@ -215,16 +175,17 @@ def idle_source(facts: Facts) -> Iterator[Idle]:
         return
     for index in range(count.pop()):
         if not any(one.sources[index].input_rows for one in batches):
-            yield Idle(batches[-1].sources[index].description, batches[0].batch_id, batches[-1].batch_id)
-
-
-class Late(NamedTuple):
-    """The number of dropped rows, of the batches that dropped some, and the first and the last of these."""
-
-    rows: int
-    batches: int
-    first: int
-    last: int
+            source = batches[-1].sources[index].description
+            first = batches[0].batch_id
+            last = batches[-1].batch_id
+            yield Found(
+                f"the watermark has not moved from batch {first} to {last}, and source {source} had no rows in them",
+                where=source,
+                expected="rows, which move the watermark",
+                found="no rows",
+                advice="let the source have a record from time to time, or read it in a query of its own",
+                facts={"source": source, "first": first, "last": last},
+            )
 
 
 def _is_answered(facts: Facts, batch: int) -> bool:
@@ -240,21 +201,14 @@ def _delay_ms(facts: Facts, batch: int) -> int | None:
     return max((mark.delay_ms for one in inputs for mark in one.watermarks), default=None)
 
 
-@Check(
+@Check[Facts](
     "SW-WM-010",
     Severity.WARNING,
-    text="{it.rows} rows or more were dropped as late, in {it.batches} of the batches {it.first} to {it.last}",
     risk="loss",
     goal="reset",
-    where="batches {it.first} to {it.last}",
-    expected="rows within the delay of the watermark",
-    found="{it.rows} rows or more that were older",
-    at_stake="{it.rows} rows or more are in no result",
-    next=lambda facts, _: reset_command(facts.snapshot),
-    advice="first give the watermark a longer delay in the code; where the rows do not matter, do nothing",
     needs=("history",),
 )
-def rows_late(facts: Facts) -> Iterator[Late]:
+def rows_late(facts: Facts) -> Iterator[Found]:
     """The watermark has dropped rows as late.
 
     What it finds: recorded batches in which a stateful operator dropped rows that were older than the watermark, up to
@@ -273,27 +227,27 @@ def rows_late(facts: Facts) -> Iterator[Late]:
     """
     late = [one for one in facts.batches if one.late_rows and not _is_answered(facts, one.batch_id)]
     if late:
-        yield Late(sum(one.late_rows for one in late), len(late), late[0].batch_id, late[-1].batch_id)
+        rows = sum(one.late_rows for one in late)
+        batches = len(late)
+        first = late[0].batch_id
+        last = late[-1].batch_id
+        yield Found(
+            f"{rows} rows or more were dropped as late, in {batches} of the batches {first} to {last}",
+            where=f"batches {first} to {last}",
+            expected="rows within the delay of the watermark",
+            found=f"{rows} rows or more that were older",
+            at_stake=f"{rows} rows or more are in no result",
+            advice="first give the watermark a longer delay in the code; where the rows do not matter, do nothing",
+            next=reset_command(facts.snapshot),
+            facts={"rows": rows, "batches": batches, "first": first, "last": last},
+        )
 
 
 _STATE_GROWS_BATCHES = 50
 
 
-@Check(
-    "SW-WM-009",
-    Severity.WARNING,
-    text="the state grew from {it.before} to {it.after} rows in the batches {it.first} to {it.last}, and none of them "
-    "left fewer",
-    risk="stuck",
-    certainty="possible",
-    where="batches {it.first} to {it.last}",
-    expected="state that the watermark removes again",
-    found="{it.after} rows",
-    next=lambda facts, _: check_command(facts.snapshot.stream),
-    advice="have withWatermark before the operator and its column in the key; a young stream grows for a while, too",
-    needs=("history",),
-)
-def state_grows(facts: Facts) -> Iterator[Growing]:
+@Check[Facts]("SW-WM-009", Severity.WARNING, risk="stuck", certainty="possible", needs=("history",))
+def state_grows(facts: Facts) -> Iterator[Found]:
     """State is never removed: no watermark, or its column is not part of the key.
 
     What it finds: of the newest 50 or more recorded batches with rows none left fewer rows of state than the one
@@ -312,5 +266,16 @@ def state_grows(facts: Facts) -> Iterator[Growing]:
     if len(batches) < _STATE_GROWS_BATCHES:
         return
     rows = [one.state_rows for one in batches]
-    if never_falls(rows) and rows[-1] > rows[-len(rows) // 4] and rows[-1] > 2 * rows[0]:
-        yield Growing(rows[0], rows[-1], batches[0].batch_id, batches[-1].batch_id)
+    before, after, first, last = rows[0], rows[-1], batches[0].batch_id, batches[-1].batch_id
+    if never_falls(rows) and after > rows[-len(rows) // 4] and after > 2 * before:
+        yield Found(
+            f"the state grew from {before} to {after} rows in the batches {first} to {last}, and none of them left "
+            "fewer",
+            where=f"batches {first} to {last}",
+            expected="state that the watermark removes again",
+            found=f"{after} rows",
+            next=check_command(facts.snapshot.stream),
+            advice="have withWatermark before the operator and its column in the key; a young stream grows for a "
+            "while, too",
+            facts={"before": before, "after": after, "first": first, "last": last},
+        )

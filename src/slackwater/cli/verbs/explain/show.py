@@ -19,10 +19,11 @@ from slackwater.core.errors import UsageError
 from slackwater.core.escaping import one_line
 from slackwater.diagnose.catalogue import CATALOGUE, Failure, How
 from slackwater.diagnose.causes import covering
-from slackwater.diagnose.checks.common.rule import FAILED, HEADINGS, Rule
+from slackwater.diagnose.checks.common.check import FAILED, HEADINGS, Check
 from slackwater.diagnose.checks.common.snapshot import FAILURES
-from slackwater.diagnose.doctor import Documented, documented
+from slackwater.diagnose.doctor import documented
 from slackwater.diagnose.error_texts import ERRORS
+from slackwater.diagnose.number_line import RULES
 from slackwater.diagnose.signs import SIGNS
 
 SCHEMA = "slackwater.explain/1"
@@ -118,12 +119,12 @@ def codes_page(codes: list[tuple[str, str]]) -> Group:
     return Group(*(Text(f"{code:<{width}}{meaning}") for code, meaning in codes))
 
 
-def _of_rule(rule: Documented) -> Explanation:
+def _of_rule(rule: Check[Any]) -> Explanation:
     finds, matters, confirm, remedy, safe, references = (rule.sections.get(heading, "") for heading in HEADINGS)
     return Explanation(
         code=rule.code,
         kind="finding",
-        exit_code=rule.exit_code if isinstance(rule, Rule) else FOUND,
+        exit_code=rule.exit_code if rule in RULES else FOUND,
         meaning=rule.meaning,
         finds=finds,
         matters=matters,

@@ -1,33 +1,88 @@
-"""The type of a check: one finding of the catalogue, with what declares it and the function that looks for it."""
+"""The type of a check: a known problem, with the function that looks for it, whose docstring explains it."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from enum import Enum, auto
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from slackwater.core.facts import Facts, Judged, SourceFacts, Unknown
 from slackwater.core.finding import Finding, Risk, Severity
-from slackwater.diagnose.checks.common.rule import REFUSED, meaning_of, sections_of
 from slackwater.diagnose.checks.common.snapshot import as_possible
+
+DAMAGED = 3
+REFUSED = 5
+FAILED = 7
+
+HEADINGS = (
+    "What it finds",
+    "Why it matters",
+    "How to confirm",
+    "What to do",
+    "Is the remedy safe",
+    "References",
+)
+"""The page of a check has them after its first paragraph, each at the start of a line and with a colon."""
+
+_HEADING = re.compile(rf"^({'|'.join(HEADINGS)}): ", re.MULTILINE)
 
 Certainty = Literal["certain", "likely", "possible"]
 Need = Literal[
     "sink", "history", "code", "source-files", "read-files", "source-shapes", "positions", "renames", "settings"
 ]
 Goal = Literal["resume", "rebuild", "replay", "backfill", "reset"]
+About = Literal["operation", "identity", "marker", "stream", "last-run", "query"]
+"""The subject of a finding, for callers that refuse or leave out only findings of one subject."""
 
 _SHAPES = Unknown("the query's sources are recorded by a run only, and none has recorded them")
 
 CODE = re.compile(r"SW-([A-Z]+)-([0-9]{3})")
 
+Subject = TypeVar("Subject")
+
+
+class When(Enum):
+    """Whether what a check of the number line compares can be compared.
+
+    ``ALWAYS``: it compares no marks. ``COMPARABLE``: it compares marks or files, which change while a process writes,
+    and which are wrong where the sink's marker was lost. ``IN_ORDER``: it reports how the stream continues, where no
+    other check has found a stop or a failure.
+    """
+
+    ALWAYS = auto()
+    COMPARABLE = auto()
+    IN_ORDER = auto()
+
+
+class Found(NamedTuple):
+    """What a check yields: its finding in words, where a field that is empty or ``None`` is not shown.
+
+    ``next`` is the command to type, built in ``core/commands``. ``damage`` are the paths of the checkpoint's damage
+    that the finding says more exactly: where all damage is said so, ``checkpoint-damaged`` is left out. ``facts`` are
+    for the JSON documents. ``code``, ``risk`` and ``goal`` where they depend on what was found.
+    """
+
+    text: str
+    next: str | None = None
+    advice: str | None = None
+    where: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    at_stake: str | None = None
+    damage: Iterable[str] = ()
+    facts: Mapping[str, Any] | None = None
+    code: str | None = None
+    risk: Risk | None = None
+    goal: str | None = None
+
 
 class Diagnosed(NamedTuple):
     """A finding with how sure it is, what is at stake, and the facts that it was made of.
 
-    ``covers`` are the codes of the catalogue of failures that the finding may be. ``damage`` are the paths of the
-    checkpoint's damage that it says more exactly.
+    ``covers`` are the codes of the catalogue of failures that the finding may be.
     """
 
     finding: Finding
@@ -47,100 +102,110 @@ class NotChecked(NamedTuple):
     how: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One finding of the catalogue. ``find`` yields a case for each place where it applies.
+def _nothing(_: object) -> Iterator[Found]:
+    return iter(())
 
-    ``text``, ``where``, ``expected``, ``found``, ``at_stake`` and ``advice`` are formatted with the case as ``it`` and
-    the facts as ``facts``. ``next`` is the command to type, built in ``core/commands``. ``needs`` are the facts without
-    which nothing can be said. ``also`` are further codes of the catalogue that it finds, and ``explains`` the codes of
-    the number line's findings that it says more exactly. ``damage`` gives the paths of the checkpoint's damage that a
-    case is: where all damage is said so, ``checkpoint-damaged`` is left out. ``at_start``: a start looks for
-    it, and is refused if it is a stop; ``find`` then needs nothing that ``facts_of_start`` does not gather.
+
+@dataclass(frozen=True)
+class Check(Generic[Subject]):
+    """A known problem, and the decorator of the function that looks for it in its subject: a snapshot, or all facts.
+
+    ``also`` are the codes of the catalogue of failures that it finds, besides its own. ``ends_with`` is the exit code
+    of ``status``, by default ``REFUSED`` for a stop.
+
+    Of the number line: ``order`` is its place among the findings of a stream, the most urgent has the lowest.
+    ``from_plan``: it rests on the query's plan as the last run recorded it; all others rest on files and ids alone.
+    ``on_output``: it compares what the output shows.
+
+    Of all facts: ``needs`` are the facts without which nothing can be said. ``explains`` are the codes of the number
+    line's findings that it says more exactly. ``at_start``: a start looks for it, and is refused if it is a stop; it
+    then needs nothing that ``facts_of_start`` does not gather.
     """
 
     code: str
     severity: Severity
-    text: str
-    risk: Risk
+    risk: Risk = "none"
     goal: Goal | None = None
     certainty: Certainty = "certain"
-    where: str | None = None
-    expected: str | None = None
-    found: str | None = None
-    at_stake: str | None = None
-    next: Callable[[Facts, Any], str | None] | None = None
-    advice: str | None = None
-    needs: tuple[Need, ...] = ()
     also: tuple[str, ...] = ()
+    ends_with: int | None = None
+    order: int = 0
+    when: When = When.COMPARABLE
+    about: About = "stream"
+    from_plan: bool = False
+    on_output: bool = False
+    needs: tuple[Need, ...] = ()
     explains: tuple[str, ...] = ()
-    damage: Callable[[Any], Iterable[str]] | None = None
     at_start: bool = False
-    find: Callable[[Facts], Iterator[Any]] = lambda _: iter(())
+    find: Callable[[Subject], Iterator[Found]] = _nothing
+    page: str = ""
 
-    def __call__(self, find: Callable[[Facts], Iterator[Any]]) -> Check:
-        """As a decorator: the check with the function that looks for it, whose docstring is its page."""
-        return replace(self, find=find)
+    def __call__(self, find: Callable[[Subject], Iterator[Found]]) -> Check[Subject]:
+        """The check with the function, whose docstring is its page."""
+        return replace(self, find=find, page=inspect.getdoc(find) or "")
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of ``status`` and of a refused start."""
+        if self.ends_with is not None:
+            return self.ends_with
+        return REFUSED if self.severity is Severity.STOP else 0
 
     @property
     def covers(self) -> tuple[str, ...]:
         """The codes of the catalogue of failures: ``LOG-06`` of ``SW-LOG-006``, and the others."""
         match = CODE.fullmatch(self.code)
-        if match is None:
-            raise ValueError(f"{self.code} is no code of the form {CODE.pattern}")
-        return (f"{match[1]}-{int(match[2]):02}", *self.also)
+        return self.also if match is None else (f"{match[1]}-{int(match[2]):02}", *self.also)
 
     @property
     def meaning(self) -> str:
-        """The first paragraph of the docstring."""
-        return meaning_of(self.find)
+        """The first paragraph of the page."""
+        return " ".join(self.page.partition("\n\n")[0].split())
 
     @property
     def sections(self) -> dict[str, str]:
-        """The docstring's text by heading, each as one paragraph."""
-        return sections_of(self.find)
+        """The text of the page by heading, each as one paragraph."""
+        parts = _HEADING.split(self.page)[1:]
+        return {heading: " ".join(text.split()) for heading, text in zip(parts[::2], parts[1::2], strict=True)}
 
-    def missing(self, facts: Facts) -> Unknown | None:
-        """The first of the facts it needs that could not be gathered."""
-        for need in self.needs:
-            unknown = _missing(need, facts)
-            if unknown is not None:
-                return unknown
-        return None
-
-    def diagnose(self, facts: Facts) -> Iterator[Diagnosed]:
-        """What it finds. Only where nothing is ``missing``."""
-        for case in self.find(facts):
-            yield Diagnosed(
-                self._finding(facts, case),
-                self.certainty,
-                _formatted(self.at_stake, facts, case),
-                case._asdict(),
-                self.covers,
-                frozenset(self.damage(case)) if self.damage is not None else frozenset(),
-            )
-
-    def _finding(self, facts: Facts, case: Any) -> Finding:
-        command = self.next(facts, case) if self.next is not None and facts.recorded else None
-        finding = Finding(
-            self.code,
+    def finding(self, found: Found) -> Finding:
+        """The finding with what the check declares."""
+        return Finding(
+            found.code or self.code,
             self.severity,
-            self.text.format(it=case, facts=facts),
-            risk=self.risk,
-            goal=self.goal,
-            next=command,
-            advice=_formatted(self.advice, facts, case),
-            where=_formatted(self.where, facts, case),
-            expected=_formatted(self.expected, facts, case),
-            found=_formatted(self.found, facts, case),
-            exit_code=REFUSED if self.severity is Severity.STOP else 0,
+            found.text,
+            risk=found.risk or self.risk,
+            goal=found.goal or self.goal,
+            next=found.next or None,
+            advice=found.advice or None,
+            where=found.where or None,
+            expected=found.expected or None,
+            found=found.found or None,
+            exit_code=self.exit_code,
         )
-        return as_possible(finding, facts.snapshot)
+
+    def findings(self, subject: Subject) -> Iterator[Finding]:
+        """Its findings."""
+        return map(self.finding, self.find(subject))
 
 
-def _formatted(template: str | None, facts: Facts, case: Any) -> str | None:
-    """The text, ``None`` where the case leaves it empty."""
-    return None if template is None else template.format(it=case, facts=facts) or None
+def diagnosed(check: Check[Facts], facts: Facts) -> Iterator[Diagnosed]:
+    """The findings of a check for which nothing is ``missing``."""
+    for found in check.find(facts):
+        finding = check.finding(found if facts.recorded else found._replace(next=None))
+        yield Diagnosed(
+            as_possible(finding, facts.snapshot),
+            check.certainty,
+            found.at_stake or None,
+            dict(found.facts or {}),
+            check.covers,
+            frozenset(found.damage),
+        )
+
+
+def missing(check: Check[Facts], facts: Facts) -> Unknown | None:
+    """The first of the facts that a check needs and that could not be gathered."""
+    return next((unknown for need in check.needs if (unknown := _missing(need, facts))), None)
 
 
 def _missing(need: Need, facts: Facts) -> Unknown | None:

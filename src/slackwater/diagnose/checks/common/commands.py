@@ -1,8 +1,6 @@
-"""The commands that findings name, in the form that a check declares: from the facts, whatever the case."""
+"""The commands that findings name, in the form that a check declares: from the facts."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.escaping import quoted
@@ -11,12 +9,12 @@ from slackwater.core.facts import CheckpointSeen, Facts
 _ID_CHECKSUM = ".metadata.crc"
 
 
-def resume(facts: Facts, _: Any) -> str:
+def resume(facts: Facts) -> str:
     """Plan the least change after which a start is exact."""
     return command("plan", "resume", facts.name, *facts.snapshot.stream.session)
 
 
-def rebuild(facts: Facts, _: Any) -> str:
+def rebuild(facts: Facts) -> str:
     """Plan a rebuild after the newest written batch."""
     return rebuild_command(facts.snapshot)
 

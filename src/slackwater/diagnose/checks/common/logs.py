@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.facts import CheckpointSeen, Facts
 from slackwater.sources import kind_of
 
 UNPARSED = frozenset({"empty", "torn", "foreign", "unreadable"})
 """The kinds of damage of an entry that cannot be parsed, whatever Spark reads it."""
-
-
-class Unparsed(NamedTuple):
-    """An entry that cannot be parsed: its batch, what is wrong with it, and what to do."""
-
-    batch: int
-    kind: str
-    expected: str
-    found: str
-    how: str
 
 
 def has_gaps_by_design(checkpoint: CheckpointSeen) -> bool:

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from slackwater.core.facts import Facts
 from slackwater.core.records import BatchRecord
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
-
-
-class Growing(NamedTuple):
-    """A number after the first and after the last of some batches, and these batches."""
-
-    before: int
-    after: int
-    first: int
-    last: int
 
 
 def with_rows(facts: Facts, most: int) -> tuple[BatchRecord, ...]:
