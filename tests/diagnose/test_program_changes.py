@@ -135,6 +135,19 @@ def test_what_functions_get_from_their_process(environment: dict[str, str], effe
     assert {change.code for change in found.changes} <= {"environment-changed"}
 
 
+def test_the_environment_of_functions_behind_the_state_is_a_note_that_a_start_says() -> None:
+    kept = replace(PROGRAM, output_environment=KEPT)
+    found = verdict(kept, replace(kept, output_environment={**KEPT, "FACTOR": "d2", "TZ": "UTC"}))
+    assert found.starts
+    assert [(change.code, change.place, change.said) for change in found.changes] == [
+        ("environment-changed", "TZ", True),
+        ("environment-changed", "FACTOR", True),
+    ]
+    of_both = replace(kept, environment=KEPT)
+    now = replace(of_both, environment={**KEPT, "TZ": "UTC"}, output_environment={**KEPT, "TZ": "UTC"})
+    assert [change.place for change in verdict(of_both, now).changes] == ["TZ"]
+
+
 def test_another_version_of_a_library_is_a_note() -> None:
     kept = replace(PROGRAM, environment=KEPT, versions={"Python": "3.12", "numpy": "2.1", "removed": "1"})
     found = verdict(kept, replace(kept, versions={"Python": "3.12", "numpy": "2.2", "added": "1"}))

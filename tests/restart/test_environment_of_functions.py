@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.restart.scenario import CONF
-from tests.restart.small import PIPELINE, SmallWorkspace, error_code
+from tests.restart.small import PIPELINE, SmallWorkspace, error_code, expected, printed_commands
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 FUNCTION = """import os
@@ -23,6 +24,9 @@ def scaled(ts, n):
 READS_RATE = FUNCTION + PIPELINE.replace(
     'rows.withWatermark("ts"', 'rows.withColumn("n", F.udf(scaled, "bigint")("ts", "n")).withWatermark("ts"'
 )
+AT_ONCE = READS_RATE.replace('F.udf(scaled, "bigint")(', "SCALED(").replace(
+    "pipeline = sw.", "from pyspark.sql.types import LongType\n\nSCALED = F.udf(scaled, LongType())\npipeline = sw."
+)
 OLD = ("--conf", "spark.executorEnv.RATE=2", "--conf", "spark.executorEnv.TZ=UTC")
 NEW_RATE = ("--conf", "spark.executorEnv.RATE=3", "--conf", "spark.executorEnv.TZ=Etc/UTC")
 NEW_ZONE = ("--conf", "spark.executorEnv.RATE=2", "--conf", "spark.executorEnv.TZ=Asia/Tokyo")
@@ -31,6 +35,11 @@ NEW_ZONE = ("--conf", "spark.executorEnv.RATE=2", "--conf", "spark.executorEnv.T
 def _sums(workspace: SmallWorkspace) -> Counter[int]:
     rows = pyarrow.parquet.read_table(workspace.output).to_pylist()
     return Counter({row["window"]["start"].minute: row["n"] for row in rows})
+
+
+def _rows(workspace: SmallWorkspace) -> Counter[int]:
+    rows = pyarrow.parquet.read_table(workspace.output).to_pylist()
+    return Counter({row["window"]["start"].hour * 60 + row["window"]["start"].minute: row["n"] for row in rows})
 
 
 def test_a_start_with_another_environment_is_refused(tmp_path: Path) -> None:
@@ -49,3 +58,32 @@ def test_a_start_with_another_environment_is_refused(tmp_path: Path) -> None:
     assert "--accept environment-changed" in zone
     workspace.caught_up(*OLD)
     assert _sums(workspace) == Counter({0: 60})
+
+
+def test_a_rebuild_computes_with_the_old_environment(tmp_path: Path) -> None:
+    """Also where PySpark has made the function once, for the process, in the present environment."""
+    workspace = SmallWorkspace(tmp_path / "rebuilt", AT_ONCE)
+    old = ("--conf", "spark.executorEnv.RATE=2", "--conf", "spark.executorEnv.TZ=Asia/Tokyo")
+    workspace.add("first", range(20))
+    workspace.add("second", [*range(20, 70), 5])
+    workspace.kill_idle(1, *old)
+    shutil.rmtree(workspace.checkpoint / "state")
+
+    plan = ("plan", "rebuild", "web/per_page", "--pipeline", "clicks.py", "--out", "plan.json")
+    planned = workspace.slackwater(*plan, *CONF, *NEW_RATE)
+    shown = planned.stdout + planned.stderr
+    workspace.slackwater("apply", "plan.json", "--yes", *CONF, *NEW_RATE)
+    workspace.add("third", range(70, 132))
+    refused = workspace.caught_up(*NEW_RATE, code=5)
+
+    assert "with the environment that it is started in" not in shown
+    assert error_code(refused) == "program-changed"
+    assert "start it with the settings that made its state" in refused.stderr
+    (again, *_) = printed_commands(refused.stderr)
+    workspace.slackwater(*again, "--until-caught-up", *CONF)
+    minutes = [*range(132), 5]
+    sums = expected(minutes, 0, 120)
+    # Nine hours later in Tokyo.
+    assert _rows(workspace) == Counter(
+        {start: 2 * sum(1 + (m // 60 + 9) for m in minutes if m // 30 * 30 == start) for start in sums}
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,6 +72,7 @@ class FakeSession:
         self.sparkContext = SimpleNamespace(
             _jvm=SimpleNamespace(org=SimpleNamespace(apache=SimpleNamespace(spark=spark))),
             _jsc=SimpleNamespace(sc=lambda: context),
+            environment=dict[str, str](),
         )
         state = SimpleNamespace(conf=lambda: _of_jvm(self.conf))
         self._jsparkSession = SimpleNamespace(sessionState=lambda: state)
@@ -154,3 +156,26 @@ def test_a_value_with_a_secret_stays_in_a_replay(recorded: dict[str, str]) -> No
 
     assert (session.conf[LEAST], session.conf[URL], session.application[URL]) == ("5", LOGIN, LOGIN)
     assert changed_settings(session, before) == {LEAST: ("3", "5")}
+
+
+def test_a_variable_of_executors_is_a_setting_that_a_start_can_set_again() -> None:
+    session: Any = FakeSession({})
+    session.sparkContext.environment["RATE"] = "3"
+
+    def built(given: Any) -> Any:
+        program = Program(operators=(OperatorShape("aggregate"),), environment={"TZ": "UTC"} | _given(given))
+        return SimpleNamespace(
+            frame=SimpleNamespace(sparkSession=given), program=program, definition=SimpleNamespace(settings={})
+        )
+
+    def _given(given: Any) -> dict[str, str]:
+        return {f"spark.executorEnv.{name}": value for name, value in given.sparkContext.environment.items()}
+
+    now = built(session)
+    kept = replace(now.program, environment={"TZ": "UTC", "spark.executorEnv.RATE": "2"})
+    found = only_settings(
+        now, kept, {ANSI: "true", ZONE: "UTC", "spark.executorEnv.RATE": "2"}, lambda _: built(session)
+    )
+    assert found == (OtherSetting("spark.executorEnv.RATE", "2", "3"),)
+    assert session.sparkContext.environment == {"RATE": "3"}
+    assert session.conf == {}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import uuid
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -46,11 +48,12 @@ class Rows:
 
 
 def _with(sink: Sink) -> Program:
-    return with_output_functions(PROGRAM, sink, Reach("", {}), cast("Any", None))
+    session = SimpleNamespace(sparkContext=SimpleNamespace(environment={"RATE": "of a worker"}))
+    return with_output_functions(PROGRAM, sink, Reach("", {}), cast("Any", session))
 
 
 def _program(function: Any) -> Program:
-    return _with(sinks.foreach(function) if isinstance(function, Rows) else sinks.foreach_batch(function))
+    return _with(sinks.foreach(function) if hasattr(function, "process") else sinks.foreach_batch(function))
 
 
 @pytest.mark.parametrize(
@@ -86,6 +89,31 @@ def test_what_differs_in_each_start_is_no_change() -> None:
 
 def test_a_program_of_an_earlier_version_has_no_such_function() -> None:
     assert changes(PROGRAM, _program(_writer(2))) == ()
+
+
+def _scaled(frame: Any, _batch: Any) -> None:
+    frame.write.json(f"out/{os.environ.get('RATE')}")
+
+
+class Scaled:
+    """Writes single rows."""
+
+    def process(self, row: Any) -> None:
+        row.update(rate=os.environ.get("RATE"))
+
+
+@pytest.mark.parametrize(("function", "places"), [(_scaled, ["RATE"]), (Scaled(), [])])
+def test_what_a_function_gets_from_its_process(
+    function: object, places: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RATE", "2")
+    before = _program(function)
+    monkeypatch.setenv("RATE", "3")
+
+    found = changes(before, _program(function))
+
+    assert [change.place for change in found] == places, "a worker has another value than the driver, here the same"
+    assert all(change.code == "environment-changed" and change.said for change in found)
 
 
 def test_other_sinks_have_none() -> None:

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from slackwater.runtime.process_environment import environment_of
+from slackwater.core.errors import Refused
+from slackwater.core.program import InputShape, Program
+from slackwater.runtime.process_environment import (
+    changed_environment,
+    environment_before,
+    environment_of,
+    environment_settings,
+    of_workers,
+    replace_environment,
+    restore_environment,
+    with_environment,
+)
 from tests.runtime.test_code_reach import reach
 
 HELPERS = """
@@ -61,3 +75,56 @@ def test_neither_values_nor_secrets_are_recorded() -> None:
     assert list(found) == ["TZ", "FACTOR", "spark.executorEnv.RATE"]
     assert found["TZ"] == "Asia/Tokyo"
     assert not any(value in json.dumps(found) for value in ("12.5", "7.25", "s3cret"))
+
+
+class _Session:
+    """What is read of a session."""
+
+    def __init__(self, given: dict[str, str]) -> None:
+        self.sparkContext = SimpleNamespace(environment=given)
+
+
+def test_a_replay_sets_what_a_run_recorded_and_nothing_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"TZ": "Asia/Tokyo", "FACTOR": "2", "LANG": "C.UTF-8", "DB": "jdbc:x://me:s3cret@db/x"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("UNSET", raising=False)
+    first: Any = _Session({"RATE": "7", "PYTHONPATH": "/a"})
+    read = ["FACTOR", "UNSET", "DB"]
+    program = Program(environment=environment_of(read, first.sparkContext.environment, os.environ))
+    recorded = environment_settings(program, first)
+    assert recorded.items() >= {
+        ("environment.FACTOR", "2"), ("environment.LANG", "C.UTF-8"), ("environment.TZ", "Asia/Tokyo"),
+        ("environment.UNSET", ""), ("spark.executorEnv.RATE", "7"),
+    }  # fmt: skip
+    assert "s3cret" not in str(recorded)
+    assert not any("PYTHONPATH" in name for name in recorded)
+
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.delenv("FACTOR")
+    later: Any = _Session({"TZ": "Europe/Berlin", "ADDED": "1", "PYTHONPATH": "/b"})
+    assert changed_environment(later, recorded) == {
+        "spark.executorEnv.ADDED": (None, "1"),
+        "spark.executorEnv.FACTOR": ("2", None),
+        "spark.executorEnv.RATE": ("7", None),
+        "spark.executorEnv.TZ": ("Asia/Tokyo", "Europe/Berlin"),
+    }
+    before, given = environment_before(later), dict(later.sparkContext.environment)
+    replace_environment(later, recorded)
+    assert environment_of(read, later.sparkContext.environment, os.environ) == program.environment
+    assert of_workers(later, recorded).items() >= {("FACTOR", "2"), ("TZ", "Asia/Tokyo"), ("PYTHONPATH", "/b")}
+    assert changed_environment(later, recorded) == {}
+    restore_environment(later, before)
+    assert (os.environ["TZ"], "FACTOR" in os.environ) == ("UTC", False)
+    assert later.sparkContext.environment == given
+
+    monkeypatch.setenv("UNSET", "1")
+    with pytest.raises(Refused, match="UNSET"):
+        replace_environment(later, recorded)
+    restore_environment(later, before)
+
+
+def test_functions_of_a_query_without_state_are_recorded_apart(tmp_path: Path) -> None:
+    program = Program(rows=(InputShape("source 0", functions=("outer",)),))
+    found = with_environment(program, reach(tmp_path, FILES), cast("Any", _Session({"FACTOR": "2"})))
+    assert (set(found.output_environment), found.environment) == ({"TZ", "FACTOR", "SUFFIX"}, {})
+    assert environment_settings(found, cast("Any", _Session({}))) == {}

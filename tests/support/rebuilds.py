@@ -219,8 +219,8 @@ class StubRuntime:
     def environment_read(self, reference: str) -> tuple[str, ...]:
         return environment_read(reference)
 
-    def environment_changes(self, workspace: Workspace, kept: Program, /) -> tuple[str, ...]:
-        return SparkRuntime(print).environment_changes(workspace, kept)
+    def environment_changes(self, workspace: Workspace, stream: str, kept: Program, /) -> tuple[str, ...]:
+        return SparkRuntime(print).environment_changes(workspace, stream, kept)
 
     def require_spark(self) -> None: ...
 

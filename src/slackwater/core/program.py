@@ -21,6 +21,8 @@ TIME_ZONE = "TZ"
 """The variable of the process's time zone, and its name in ``Program.environment``."""
 EXECUTOR_VARIABLE = "spark.executorEnv."
 """Before the name of a variable that only a setting shows, and no code."""
+PROCESS_VARIABLE = "environment."
+"""Before the name of a variable of the process among the settings of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +183,8 @@ class Program:
     ``settings`` are session settings that change what the same plan computes.
 
     ``environment`` is what the functions of operators get from their process: the name of its time zone, and of each
-    variable a digest, empty where it is not set. ``versions`` has those of Python and of the libraries they use.
+    variable a digest, empty where it is not set. ``output_environment`` is the same for the functions behind the last
+    operator, or of a stateless query. ``versions`` has those of Python and of the libraries they use.
     """
 
     spark_version: str = ""
@@ -193,6 +196,7 @@ class Program:
     functions: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    output_environment: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     outside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -220,6 +224,7 @@ class Program:
             functions=dict(value.get("functions") or {}),
             settings=dict(value.get("settings") or {}),
             environment=dict(value.get("environment") or {}),
+            output_environment=dict(value.get("output_environment") or {}),
             versions=dict(value.get("versions") or {}),
             values={name: dict(one) for name, one in (value.get("values") or {}).items()},
             outside={name: _texts(one) for name, one in (value.get("outside") or {}).items()},

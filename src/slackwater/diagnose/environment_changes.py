@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from slackwater.core.program import EXECUTOR_VARIABLE, TIME_ZONE, Program
 from slackwater.core.verdict import Change, Effect
@@ -11,31 +12,40 @@ from slackwater.core.zones import is_same_zone
 CODE = "environment-changed"
 
 
+_OF_STATE = "computed rows of the kept state with what was before"
+_OF_OUTPUT = "compute the rows of new batches with what is now"
+
+
 def environment_changes(kept: Program, now: Program) -> Iterator[Change]:
     """The differences that matter for values in the kept state; none where one of both is not recorded."""
-    before, after = kept.environment, now.environment
+    for change in _differences(kept.environment, now.environment):
+        yield replace(change, text=f"{change.text}; they {_OF_STATE}")
+
+
+def output_environment_changes(kept: Program, now: Program) -> Iterator[Change]:
+    """The differences for all other functions, and other versions: a start says the former, and goes on."""
+    told = {change.place for change in _differences(kept.environment, now.environment)}
+    for change in _differences(kept.output_environment, now.output_environment):
+        if change.place not in told:
+            text = f"{change.text}; they {_OF_OUTPUT}"
+            yield replace(change, effect=Effect.COMPATIBLE, text=text, goal=None, said=True)
+    for name in sorted(kept.versions.keys() & now.versions.keys()):
+        if kept.versions[name] != now.versions[name]:
+            yield _version(name, kept.versions[name], now.versions[name])
+
+
+def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
     if not before or not after:
         return
     zone, zone_now = before.get(TIME_ZONE), after.get(TIME_ZONE)
     if zone and zone_now and not is_same_zone(zone, zone_now):
-        yield Change(
-            CODE,
-            Effect.CHANGES_ROWS,
-            f"Python functions ran in the time zone {zone}, run in {zone_now}; they computed rows of the kept state in "
-            f"the old one, which {TIME_ZONE}={zone} brings back",
-            place=TIME_ZONE,
-            before=zone,
-            after=zone_now,
-            goal="rebuild",
-        )
+        text = f"Python functions ran in the time zone {zone}, run in {zone_now}"
+        yield Change(CODE, Effect.CHANGES_ROWS, text, place=TIME_ZONE, before=zone, after=zone_now, goal="rebuild")
     for name in sorted({_variable_of(key) for key in {*before, *after} - {TIME_ZONE}}):
         was, is_now = _digest(before, name), _digest(after, name)
         # Of a variable that only the code of one of them names nothing is known; changed code is compared itself.
         if was != is_now and (name in before) == (name in after):
             yield _variable(name, was_set=bool(was), is_set=bool(is_now))
-    for name in sorted(kept.versions.keys() & now.versions.keys()):
-        if kept.versions[name] != now.versions[name]:
-            yield _version(name, kept.versions[name], now.versions[name])
 
 
 def _variable_of(key: str) -> str:
@@ -51,8 +61,7 @@ def _variable(name: str, *, was_set: bool, is_set: bool) -> Change:
     return Change(
         CODE,
         Effect.CHANGES_ROWS,
-        f"environment variable {name} of Python functions {words}; they computed rows of the kept state with what it "
-        "was before",
+        f"environment variable {name} of Python functions {words}",
         place=name,
         before="set" if was_set else "not set",
         after="set" if is_set else "not set",

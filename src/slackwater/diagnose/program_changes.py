@@ -15,7 +15,7 @@ from itertools import zip_longest
 
 from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
 from slackwater.core.verdict import Change, Effect, Verdict
-from slackwater.diagnose.environment_changes import environment_changes
+from slackwater.diagnose.environment_changes import environment_changes, output_environment_changes
 from slackwater.diagnose.function_changes import changed_function, not_repeatable
 from slackwater.diagnose.operator_changes import operator_changes, operator_words
 from slackwater.sources import kinds, kinds_of_format
@@ -80,7 +80,7 @@ def changes(kept: Program, now: Program) -> tuple[Change, ...]:
     found = list(_changes(kept, now))
     if not found:
         found = list(_behind_the_state(kept, now))
-    found += [*_output_schema(kept, now), *not_repeatable(kept, now)]
+    found += [*output_environment_changes(kept, now), *_output_schema(kept, now), *not_repeatable(kept, now)]
     # The type of a source's column is the reason, and after what it makes of keys and aggregates.
     return tuple(sorted(dict.fromkeys(found), key=lambda change: (-change.effect, change.code == COLUMN_TYPE)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound
@@ -90,12 +91,19 @@ class RunsPart(LedgerPart):
         with self._database.read() as connection:
             return _run(connection, run_id)
 
-    def record_rows_digest(self, run_id: int, rows_digest: str | None, program: str | None = None) -> None:
+    def record_rows_digest(
+        self,
+        run_id: int,
+        rows_digest: str | None,
+        program: str | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         """Record which rows the query of a run reads, as ``QueryProfile.rows_digest``; known once it has started.
 
-        ``program`` is recorded too, where it was not known at the start.
+        ``program`` and ``settings`` are recorded too, where they were not known at the start.
         """
-        known = {"rows_digest": rows_digest} | ({"program": program} if program is not None else {})
+        late: dict[str, Any] = {"program": program, "settings": None if settings is None else dict(settings)}
+        known = {"rows_digest": rows_digest} | {name: value for name, value in late.items() if value is not None}
         with self._database.write() as connection:
             connection.update(runs, known, "id = :id", {"id": run_id})
 

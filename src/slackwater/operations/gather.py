@@ -72,7 +72,7 @@ def _pipeline_facts(
     ledger, name = workspace.ledger, stream.full_name
     programs = next((one.programs for one in ledger.generations(name) if one.number == stream.current_generation), None)
     newest = program_of_batch(programs, ledger.newest_entry(name, "commits"))
-    changed = reader.environment_changes(workspace, Program.from_json(newest)) if newest is not None else ()
+    changed = reader.environment_changes(workspace, name, Program.from_json(newest)) if newest is not None else ()
     return PipelineFacts(reader.digest(reference), reader.environment_read(reference), changed)
 
 

@@ -48,8 +48,8 @@ class Reach:
 
     code: str
     functions: Mapping[str, str]
-    uses: Callable[[Iterable[str]], Uses] = field(default=lambda _: Uses(), compare=False, repr=False)
-    """What the functions with these names use."""
+    uses: Callable[[Iterable[str] | None], Uses] = field(default=lambda _: Uses(), compare=False, repr=False)
+    """What the functions with these names use; ``None``: the function itself, and all that it reaches."""
     taken: Callable[[object], Taken] = field(default=lambda _: Taken(), compare=False, repr=False)
     """What a function or class that Spark has pickled takes with it."""
 
@@ -161,18 +161,19 @@ class _Graph:
             found.setdefault(path.rpartition(".")[2], {path})
         return {name: sha256(json.dumps(sorted(found[name])).encode()).hexdigest() for name in sorted(found)}
 
-    def uses(self, root: Iterable[Token], names: Iterable[str]) -> Uses:
+    def uses(self, root: Iterable[Token], names: Iterable[str] | None) -> Uses:
         """What functions with these names use; of names that the code does not show, such as that of a partial, all.
 
-        Not what the root itself does: that runs before the query.
+        Not what the root itself does, which runs before the query, unless that is asked for by ``None``.
         """
-        first, wanted = set(root), set(names)
+        first, wanted = set(root), set(names or ())
         known = [
             (name, Definition(scope))
             for name, scope in (*self._defined(), *self._registered())
             if Definition(scope) not in first
         ]
-        pieces = self._reachable([piece for name, piece in known if name in wanted] or [piece for _, piece in known])
+        called = [piece for name, piece in known if name in wanted] or [piece for _, piece in known]
+        pieces = self._reached if names is None else self._reachable(called)
         tokens = {token for piece in pieces for token in self._text(piece) if isinstance(token, str)}
         paths = [token.removeprefix("library ") for token in tokens if token.startswith("library ")]
         scopes = [piece.scope for piece in pieces if isinstance(piece, Definition)]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import structlog
 
 from slackwater.core.program import Program
-from slackwater.runtime.code_reach import Reach, reach_of
+from slackwater.runtime.code_reach import Reach, Uses, reach_of
 from slackwater.runtime.function_values import Taken
 from slackwater.runtime.pickled import NOT_READ
 from slackwater.runtime.plan_functions import data_source, name_of, together
+from slackwater.runtime.process_environment import with_output_environment
 from slackwater.sinks.common.registry import SINKS
 
 if TYPE_CHECKING:
@@ -44,11 +45,14 @@ class Combines(Protocol):
 def with_output_functions(program: Program, sink: Sink, reach: Reach, spark: SparkSession) -> Program:
     """The program with the functions of the sink, or of the sinks in it, among those behind the last operator."""
     found: dict[str, list[tuple[str, Taken]]] = {}
-    for place, function in enumerate(_functions(sink, spark)):
+    for place, (function, in_driver) in enumerate(_functions(sink, spark)):
         name = name_of(function)
         if name not in program.functions and program.rows:
             try:
-                found.setdefault(name, []).append((str(place), _taken(function, reach)))
+                taken, uses = _taken(function, reach)
+                found.setdefault(name, []).append((str(place), taken))
+                given = {} if in_driver else spark.sparkContext.environment
+                program = with_output_environment(program, uses, given)
             except NOT_READ as error:
                 log.debug("the function of a sink cannot be compared", function=name, error=str(error))
     if not found:
@@ -62,18 +66,19 @@ def with_output_functions(program: Program, sink: Sink, reach: Reach, spark: Spa
     )
 
 
-def _functions(sink: Sink, spark: SparkSession) -> Iterator[object]:
+def _functions(sink: Sink, spark: SparkSession) -> Iterator[tuple[object, bool]]:
+    """Each function, and whether the driver runs it."""
     if isinstance(sink, Combines):
         yield from (each for member in sink.members for each in _functions(member, spark))
     elif isinstance(sink, CallsFunction) and sink.function is not None:
-        yield sink.function
+        yield sink.function, sink.kind == "foreach_batch"
     elif sink.kind not in SINKS.names() and (made := data_source(sink.kind, spark)) is not None:
-        yield made
+        yield made, False
 
 
-def _taken(function: object, reach: Reach) -> Taken:
+def _taken(function: object, reach: Reach) -> tuple[Taken, Uses]:
     if isinstance(function, type):
-        return reach.taken(function)
+        return reach.taken(function), reach.uses([function.__name__])
     called: Callable[..., Any] = getattr(function, "process", cast("Callable[..., Any]", function))
     own = reach_of(called)
-    return replace(own.taken(function), code=own.code)
+    return replace(own.taken(function), code=own.code), own.uses(None)

@@ -6,15 +6,17 @@ import locale
 import os
 import platform
 import sys
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from slackwater.core.masking import is_secret_name
-from slackwater.core.program import EXECUTOR_VARIABLE, TIME_ZONE, Program
-from slackwater.core.zones import process_zone
-from slackwater.runtime.code_reach import Reach
+from slackwater.core.errors import Refused
+from slackwater.core.masking import is_secret_name, mask
+from slackwater.core.program import EXECUTOR_VARIABLE, PROCESS_VARIABLE, TIME_ZONE, Program
+from slackwater.core.zones import is_same_zone, process_zone
+from slackwater.runtime.code_reach import Reach, Uses
 from slackwater.runtime.code_scopes import NOT_THE_PROJECTS, vars_of
 
 if TYPE_CHECKING:
@@ -25,20 +27,34 @@ HOW_IT_RUNS = (
     "YARN_",
 )  # fmt: skip
 """Prefixes of variables that executors get for the process itself: they count only where a function names them."""
+_LOCALE = ("LANG", "LC_")
 _DIGEST_LENGTH = 16
 
 
 def with_environment(program: Program, reach: Reach, spark: SparkSession) -> Program:
-    """The program with the environment of the functions whose values its state keeps; as it is without any."""
-    names = {name for operator in program.operators for name in operator.functions}
-    if not names:
+    """The program with the environment of its functions: of those whose values its state keeps, and of all others."""
+    kept = {name for operator in program.operators for name in operator.functions}
+    behind = {name for rows in program.rows for name in rows.functions} - kept
+    given = spark.sparkContext.environment
+    if behind:
+        program = with_output_environment(program, reach.uses(behind), given)
+    if not kept:
         return program
-    given: Mapping[str, str] = spark.sparkContext.environment
-    used = reach.uses(names)
+    used = reach.uses(kept)
     return replace(
         program,
         environment=environment_of(used.variables, given, os.environ),
-        versions=_versions(used.libraries),
+        versions={**program.versions, **_versions(used.libraries)},
+    )
+
+
+def with_output_environment(program: Program, used: Uses, given: Mapping[str, str]) -> Program:
+    """The program with what functions that write its rows use; ``given`` is empty for those that the driver runs."""
+    environment = environment_of(used.variables, given, os.environ)
+    return replace(
+        program,
+        output_environment={**environment, **program.output_environment},
+        versions={**program.versions, **_versions(used.libraries)},
     )
 
 
@@ -56,17 +72,127 @@ def environment_of(read: Iterable[str], given: Mapping[str, str], process: Mappi
     return {TIME_ZONE: process_zone(effective.get(TIME_ZONE)), **dict(sorted(found.items()))}
 
 
-def present_environment(kept: Program, settings: Mapping[str, str], process: Mapping[str, str]) -> Mapping[str, str]:
-    """The environment that the functions of a recorded program would get now; without any none was recorded."""
+def present_environment(
+    kept: Program, settings: Mapping[str, str], process: Mapping[str, str], recorded: Mapping[str, str]
+) -> Mapping[str, str]:
+    """The environment that the functions of a recorded program would get in a replay; without any none was recorded.
+
+    ``recorded`` are the settings of the run, in which a replay finds the variables that it sets.
+    """
     if not kept.environment:
         return {}
-    given = {
-        name.removeprefix(EXECUTOR_VARIABLE): value
-        for name, value in settings.items()
-        if name.startswith(EXECUTOR_VARIABLE)
-    }
+    set_again = {name: value for name, value in _process(recorded).items() if value}
+    given = _executors(recorded if set_again else settings)
     named = [name for name in kept.environment if not name.startswith(EXECUTOR_VARIABLE)]
-    return environment_of(named, given, process)
+    return environment_of(named, given, {**process, **set_again})
+
+
+def environment_settings(program: Program | None, spark: SparkSession) -> dict[str, str]:
+    """The variables that the functions of the kept state get, as settings, which a replay sets; empty: not set.
+
+    Without secrets, and without variables that are empty, and have to stay so.
+    """
+    if program is None or not program.environment:
+        return {}
+    given = spark.sparkContext.environment
+    names = {name.removeprefix(EXECUTOR_VARIABLE) for name in program.environment}
+    names |= {name for name in os.environ if name.startswith(_LOCALE)}
+    names = {name for name in names if not name.startswith(HOW_IT_RUNS)}
+    found = {PROCESS_VARIABLE + name: os.environ.get(name) for name in names - given.keys()}
+    found |= {EXECUTOR_VARIABLE + name: given[name] for name in names & given.keys()}
+    zone = process_zone(os.environ.get(TIME_ZONE))
+    # That of a file without a name cannot be set.
+    found[PROCESS_VARIABLE + TIME_ZONE] = "" if " " in zone else zone
+    return {name: value or "" for name, value in sorted(found.items()) if value is None or mask(value) == value != ""}
+
+
+def changed_environment(spark: SparkSession, before: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
+    """The old and the present value of each variable that differs, by the setting of executors that sets it."""
+    given = spark.sparkContext.environment
+    kept, present = _variables(before), {**os.environ, **given}
+    added = {name: "" for name in given if kept and name not in kept and _is_replaced(name)}
+    found = {}
+    for name, value in sorted({**kept, **added}.items()):
+        now = process_zone(present.get(name)) if name == TIME_ZONE else present.get(name, "")
+        same = is_same_zone(value, now) if name == TIME_ZONE else value == now
+        if not same and not name.startswith(_LOCALE):
+            found[EXECUTOR_VARIABLE + name] = (value or None, mask(now) or None)
+    return found
+
+
+def replace_environment(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    """Set the variables that a run has recorded, in this process and for executors; all stay if it has none.
+
+    Raises Refused (``variable-set``) for a variable that the run did not have: workers get it from their parents.
+    """
+    given, process, executors = spark.sparkContext.environment, _process(settings), _executors(settings)
+    for name in [name for name in given if process and _is_replaced(name)]:
+        del given[name]
+    given.update(executors)
+    for name, value in process.items():
+        if not value and name in os.environ:
+            raise Refused(
+                "variable-set",
+                f"Functions read the environment variable {name}, which the run did not have whose batches are "
+                "replayed",
+                where=name,
+                expected="not set",
+                found="set",
+                hint=f"unset {name}, then repeat the command; nothing in use was changed",
+            )
+        if value:
+            os.environ[name] = value
+    time.tzset()
+
+
+def of_workers(spark: SparkSession, settings: Mapping[str, str]) -> dict[str, str]:
+    """The variables to give to workers under these settings of a run: Spark's have those of its start."""
+    process = {name: os.environ[name] for name in _process(settings) if name in os.environ}
+    return {**process, **spark.sparkContext.environment}
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The variables of this process, and of its executors."""
+
+    process: Mapping[str, str] = field(repr=False)
+    given: Mapping[str, str] = field(repr=False)
+
+
+def environment_before(spark: SparkSession) -> Environment:
+    """What ``replace_environment`` changes, for ``restore_environment``."""
+    return Environment(dict(os.environ), dict(spark.sparkContext.environment))
+
+
+def restore_environment(spark: SparkSession, before: Environment) -> None:
+    """Set the variables as they were."""
+    for name in os.environ.keys() - before.process.keys():
+        del os.environ[name]
+    os.environ.update(before.process)
+    given = spark.sparkContext.environment
+    given.clear()
+    given.update(before.given)
+    time.tzset()
+
+
+def _variables(settings: Mapping[str, str]) -> dict[str, str]:
+    return {**_process(settings), **_executors(settings)}
+
+
+def _process(settings: Mapping[str, str]) -> dict[str, str]:
+    return _below(settings, PROCESS_VARIABLE)
+
+
+def _executors(settings: Mapping[str, str]) -> dict[str, str]:
+    return _below(settings, EXECUTOR_VARIABLE)
+
+
+def _below(settings: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {name.removeprefix(prefix): value for name, value in settings.items() if name.startswith(prefix)}
+
+
+def _is_replaced(name: str) -> bool:
+    return not is_secret_name(name) and not name.startswith(HOW_IT_RUNS)
 
 
 def _counts(name: str) -> bool:

@@ -18,7 +18,7 @@ from pyspark.sql import streaming
 
 from slackwater.core.masking import mask_setting
 from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
-from slackwater.formats.plan_json import TreeNode, parse_plan
+from slackwater.formats.plan_json import PYTHON_FUNCTIONS, TreeNode, parse_plan
 from slackwater.runtime.code_reach import Reach, reach_of
 from slackwater.runtime.function_values import Taken
 from slackwater.runtime.logical_plan import (
@@ -123,6 +123,17 @@ def _data_sources(facts: PlanFacts, nodes: Nodes, frame: DataFrame, reach: Reach
         except NOT_READ as error:
             log.debug("the class of a data source cannot be compared", source=name, error=str(error))
     return found
+
+
+def give_variables(frame: DataFrame, variables: Mapping[str, str]) -> None:
+    """Give a query's functions exactly these variables: they have those that the session had at their first use."""
+    with _room_for_deep_plans():
+        calls = expressions_of(_read(frame)[1], lambda one: one.name in PYTHON_FUNCTIONS, of_subqueries=True)
+        for _, expression in calls:
+            given = expression.func().envVars()
+            given.clear()
+            for name, value in variables.items():
+                given.put(name, value)
 
 
 def plan_facts(frame: DataFrame) -> PlanFacts:

@@ -110,8 +110,8 @@ class BuiltStream:
             return None
         try:
             program = program_of(self.frame, self.definition.output_mode, self.reach)
-            program = with_output_functions(program, self.definition.sink, self.reach, self.frame.sparkSession)
-            return with_environment(program, self.reach, self.frame.sparkSession)
+            program = with_environment(program, self.reach, self.frame.sparkSession)
+            return with_output_functions(program, self.definition.sink, self.reach, self.frame.sparkSession)
         except unreadable as error:
             log.warning("the query cannot be compared", stream=self.definition.full_name, error=str(error))
             return None

@@ -24,6 +24,7 @@ from slackwater.runtime.available_now import EndOfRun
 from slackwater.runtime.failures import SPARK_ERRORS, Failure, classify
 from slackwater.runtime.input_watermarks import InputWatermarkKeeper
 from slackwater.runtime.listener import ProgressRecorder, Recorded
+from slackwater.runtime.process_environment import environment_settings
 from slackwater.runtime.query import BuiltStream, QueryStart, start
 from slackwater.runtime.sql_settings import effective_settings
 from slackwater.runtime.verdict import program_digest
@@ -82,7 +83,10 @@ class QueryRun:
             generation.stream,
             generation.number,
             services.spark_version,
-            settings=effective_settings(built.frame.sparkSession),
+            settings={
+                **effective_settings(built.frame.sparkSession),
+                **environment_settings(built.program, built.frame.sparkSession),
+            },
             code=services.code,
             program=program_digest(built.program),
             accepted=services.accepted.get(generation.stream),

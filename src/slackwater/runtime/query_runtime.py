@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from slackwater.core.program import Program
 from slackwater.core.records import StreamRecord
 from slackwater.diagnose.environment_changes import environment_changes
+from slackwater.ledger.recording.history import settings_of_state
 from slackwater.ledger.workspace import Workspace
 from slackwater.runtime.loader import digest, environment_read, load
 from slackwater.runtime.process_environment import present_environment
@@ -35,9 +36,10 @@ class SparkRuntime:
         """Names of the environment variables that the pipeline file reads, sorted."""
         return environment_read(reference)
 
-    def environment_changes(self, workspace: Workspace, kept: Program, /) -> tuple[str, ...]:
-        """What the Python functions of a program would get from this process that is not as it was, in words."""
-        present = present_environment(kept, {**workspace.settings.spark, **self.spark}, os.environ)
+    def environment_changes(self, workspace: Workspace, stream: str, kept: Program, /) -> tuple[str, ...]:
+        """What the Python functions of a program would get in a replay that is not as it was, in words."""
+        recorded = settings_of_state(workspace.ledger, stream) or {}
+        present = present_environment(kept, {**workspace.settings.spark, **self.spark}, os.environ, recorded)
         return tuple(change.text for change in environment_changes(kept, replace(kept, environment=present)))
 
     def require_spark(self) -> None:

@@ -32,13 +32,15 @@ from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.positions import compact_interval, resolve, rows_served, served_positions
+from slackwater.runtime.process_environment import Environment, environment_before, of_workers, restore_environment
 from slackwater.runtime.profile import profile_of
+from slackwater.runtime.program import give_variables
 from slackwater.runtime.query import BuiltStream, QueryStart, build
 from slackwater.runtime.query_run import QueryRun, RunServices
 from slackwater.runtime.replay_query import ReplayQuery
 from slackwater.runtime.session import driver_jvm_pid, start_session
 from slackwater.runtime.session_options import SessionOptions, spark_version
-from slackwater.runtime.sql_settings import replace_settings, settings_after
+from slackwater.runtime.sql_settings import VARIABLES, replace_settings, settings_after
 from slackwater.runtime.stream_session import session_of
 from slackwater.runtime.strict_sources import strict_sources
 from slackwater.runtime.verdict import program_json, record_program
@@ -86,6 +88,7 @@ class SparkReplayer:
         self._spark: SparkSession | None = None
         self._recorded = recorded or {}
         self._present_settings: Mapping[str, str] = {}
+        self._environment: Environment | None = None
         self._built: BuiltStream | None = None
         self._built_under: Mapping[str, str] = {}
         self._profile: QueryProfile | None = None
@@ -107,6 +110,8 @@ class SparkReplayer:
             self._spark = self._built = self._query = None
             if query is not None:
                 query.end()
+            if self._environment is not None:
+                restore_environment(spark, self._environment)
             spark.stop()
             self._loaded_bytes = 0
 
@@ -321,6 +326,7 @@ class SparkReplayer:
             self._spark = self._start()
             # Read before any batch is replayed: each replay sets the settings of its own run in this session.
             self._present_settings = settings_after(self._spark, self._recorded)
+            self._environment = environment_before(self._spark)
         return self._spark
 
     def _start(self) -> SparkSession:
@@ -337,9 +343,13 @@ class SparkReplayer:
         """The query, analysed under these settings; ``None`` means those of the present session."""
         wanted = self._present_settings if settings is None else settings
         if self._built is None or self._built_under != wanted:
+            if self._environment is not None:
+                restore_environment(spark, self._environment)
             replace_settings(spark, wanted)
             # The user's function is called again: time zone and ANSI mode are resolved when a DataFrame is analysed.
             self._built = build(spark, self._loaded, self._definition(), self._home)
+            if any(name.startswith(VARIABLES) for name in {*wanted, *self._built_under}):
+                give_variables(self._built.frame, of_workers(spark, wanted))
             self._built_under = dict(wanted)
         return self._built
 

@@ -11,6 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.masking import is_secret_name, mask, mask_setting
+from slackwater.core.program import EXECUTOR_VARIABLE, PROCESS_VARIABLE
+from slackwater.runtime.process_environment import (
+    Environment,
+    changed_environment,
+    environment_before,
+    replace_environment,
+    restore_environment,
+)
 from slackwater.sources.common.scala import scala_map
 
 if TYPE_CHECKING:
@@ -44,6 +52,9 @@ HOW_IT_IS_STORED = (
 )
 """Prefixes of settings that determine how and where data is stored; a replay keeps those of its session."""
 
+
+VARIABLES = (EXECUTOR_VARIABLE, PROCESS_VARIABLE)
+"""Prefixes of what is recorded among the settings, and is set in the environment of functions."""
 
 HOW_IT_RUNS = (
     "spark.app.attempt.", "spark.app.id", "spark.app.initial.", "spark.app.name", "spark.app.startTime",
@@ -83,8 +94,10 @@ def values_of(spark: SparkSession, names: Iterable[str]) -> dict[str, str]:
 def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
     """Set exactly these of the settings that a session can change; the others return to Spark's defaults.
 
-    Unchanged: static settings, secrets, what Slackwater itself sets, and how data is stored.
+    Unchanged: static settings, secrets, what Slackwater itself sets, and how data is stored. Raises as
+    ``replace_environment``.
     """
+    replace_environment(spark, settings)
     present = _set_explicitly(spark)
     for key in _replaceable(spark, present, present):
         if key not in settings:
@@ -100,16 +113,18 @@ class SetExplicitly:
 
     session: Mapping[str, str] = field(repr=False)
     application: Mapping[str, str | None] = field(repr=False)
+    environment: Environment
 
 
 def settings_before(spark: SparkSession, settings: Mapping[str, str]) -> SetExplicitly:
     """What is set before ``replace_settings`` with these settings, for ``restore_settings``."""
     session = scala_map(_conf(spark).getAllConfs())
-    return SetExplicitly(session, _of_application(spark, {*session, *settings}))
+    return SetExplicitly(session, _of_application(spark, {*session, *settings}), environment_before(spark))
 
 
 def restore_settings(spark: SparkSession, before: SetExplicitly) -> None:
     """Set exactly what was set: effective settings have no secrets, and have defaults that nobody set."""
+    restore_environment(spark, before.environment)
     present = scala_map(_conf(spark).getAllConfs())
     for key in present.keys() - before.session.keys():
         spark.conf.unset(key)
@@ -129,7 +144,8 @@ def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str
 
     Where the session does not set them, the user's own hold, and those that decide what a time and an overflow are.
     """
-    kept = {key: value for key, value in recorded.items() if key in ALWAYS or not key.startswith(PREFIX)}
+    others = (PREFIX, *VARIABLES)
+    kept = {key: value for key, value in recorded.items() if key in ALWAYS or not key.startswith(others)}
     effective, given = effective_settings(spark), _set_explicitly(spark)
     return effective | kept | {key: value for key, value in effective.items() if key in given}
 
@@ -139,7 +155,8 @@ def changed_settings(spark: SparkSession, before: Mapping[str, str]) -> dict[str
     present = effective_settings(spark)
     names = [name for name in sorted({*before, *present}) if before.get(name) != present.get(name)]
     replaceable = _replaceable(spark, names, _set_explicitly(spark))
-    return {name: (before.get(name), present.get(name)) for name in replaceable}
+    found = {name: (before.get(name), present.get(name)) for name in replaceable}
+    return {**found, **changed_environment(spark, before)}
 
 
 def _set(spark: SparkSession, key: str, value: str) -> None:
@@ -162,7 +179,7 @@ def _replaceable(spark: SparkSession, keys: Iterable[str], present: Mapping[str,
         key
         for key in keys
         if key not in NOT_THE_QUERYS
-        and not key.startswith(HOW_IT_IS_STORED)
+        and not key.startswith((*HOW_IT_IS_STORED, *VARIABLES))
         and not is_secret_name(key)
         and mask(present.get(key, "")) == present.get(key, "")
         and not sql_conf.isStaticConfigKey(key)

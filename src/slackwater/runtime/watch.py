@@ -16,7 +16,7 @@ import structlog
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.operators import state_stores
 from slackwater.core.errors import SlackwaterError
-from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
+from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, RunRecord, StreamRecord
 from slackwater.core.reference import reference_of
 from slackwater.core.state_programs import with_started
 from slackwater.diagnose.checks.stream import unfinished
@@ -34,6 +34,7 @@ from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.listener import ProgressRecorder, QueryLife, Recorded, make_listener
 from slackwater.runtime.loader import digest, is_application, locate
 from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.process_environment import environment_settings
 from slackwater.runtime.query import BuiltStream
 from slackwater.runtime.session_options import spark_version
 from slackwater.runtime.sql_settings import effective_settings
@@ -194,7 +195,7 @@ class SessionWatch:
         before = self._begin(stream.full_name, number)
         if noticed is not None:
             # Not here: the program waits for its query.
-            self._recorder.afterwards(lambda: self._describe(noticed, before, run.id, is_new=is_new))
+            self._recorder.afterwards(lambda: self._describe(noticed, before, run, is_new=is_new))
 
     def _stream(self, life: QueryLife, location: str, noticed: _Noticed | None, execution: Any) -> StreamRecord:
         """The stream of this checkpoint: the one that the ledger has, else one by the name that a run would take."""
@@ -216,7 +217,7 @@ class SessionWatch:
         self._ledger.update_generation(stream, number, programs=with_started(generation.programs, None, committed))
         return Before(generation, committed)
 
-    def _describe(self, noticed: _Noticed, before: Before, run: int, *, is_new: bool) -> None:
+    def _describe(self, noticed: _Noticed, before: Before, run: RunRecord, *, is_new: bool) -> None:
         """Record what the query's plan shows, and its program, as of before its first batch."""
         built = BuiltStream(noticed.definition, noticed.start.frame, frozenset(), noticed.start)
         generation, layout = before.generation, None
@@ -226,7 +227,8 @@ class SessionWatch:
             # Tasks create the folders of stores: before the first commit some may be missing.
             if built.profile.stateful and before.committed >= 0:
                 layout[STATE_STORES] = state_stores(open_read_store(generation.location))
-            self._ledger.record_rows_digest(run, built.profile.rows_digest, program_digest(built.program))
+            settings = {**(run.settings or {}), **environment_settings(built.program, self._spark)}
+            self._ledger.record_rows_digest(run.id, built.profile.rows_digest, program_digest(built.program), settings)
         if is_new and noticed.start.given.name is None and self._reference is not None and before.committed < 0:
             known = repeated(built, self._reference, self._ledger, self._streams)
             if known is not None:

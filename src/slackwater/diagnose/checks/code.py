@@ -254,12 +254,13 @@ CHANGES = (
     ),
     _change(
         "environment-changed",
-        "What a function that state depends on gets from its process has changed.",
+        "What a Python function gets from its process has changed.",
         "the time zone of the process, an environment variable that the function names, or a setting "
-        "`spark.executorEnv.*` differs. Of values only digests are recorded, of secrets nothing. Another version of "
-        "Python or of a library that the function uses, or another encoding of the locale, is a note.",
-        "rows of the kept state were computed with the old values. Those of variables and of the process's time zone "
-        "are not set again for a replay: it computes with the present ones.",
+        "`spark.executorEnv.*` differs. Values are recorded with each run as settings are, of secrets nothing. Another "
+        "version of Python or of a library that the function uses, another encoding of the locale, and what functions "
+        "behind the state, or of a batch, get are notes.",
+        "rows of the kept state were computed with the old values. Batches are replayed with those of their runs, so "
+        "that a rebuild makes the same state again: start with the old ones, or accept the change.",
         Effect.CHANGES_ROWS,
     ),
     _change(

@@ -128,8 +128,8 @@ class PipelineReader(Protocol):
     def environment_read(self, reference: str) -> tuple[str, ...]:
         """Names of the environment variables that the file reads, sorted."""
 
-    def environment_changes(self, workspace: Workspace, kept: Program, /) -> tuple[str, ...]:
-        """What the Python functions of a program would get from this process that is not as it was, in words."""
+    def environment_changes(self, workspace: Workspace, stream: str, kept: Program, /) -> tuple[str, ...]:
+        """What the Python functions of a program would get in a replay that is not as it was, in words."""
 
 
 class QueryRuntime(PipelineReader, Protocol):

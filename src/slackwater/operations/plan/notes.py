@@ -18,6 +18,8 @@ USUAL = {
     ("spark.sql.ansi.enabled", "true"),
     ("spark.sql.session.timeZone", "UTC"),
     ("spark.sql.session.timeZone", "Etc/UTC"),
+    ("environment.TZ", "UTC"),
+    ("environment.TZ", "Etc/UTC"),
 }
 """Settings that most runs have; they are recorded and used, and not worth a line."""
 
