@@ -14,15 +14,14 @@ if sys.path[0] == str(Path(__file__).parent):
     # This folder has modules with names of the standard library.
     del sys.path[0]
 
-from slackwater.diagnose.error_texts import ERRORS, recognise
-from slackwater.diagnose.errors.common.template import compile_template
+from slackwater.diagnose.error_texts import compile_template, error_texts, recognise
 
 LOGS = {
     "a usual log": "26/11/23 10:00:00 INFO MicroBatchExecution: Committed offsets for batch 41. Metadata OffsetSeq\n",
     "one error again and again": "java.lang.IllegalStateException: batch 3 doesn't exist\n",
     "parts of templates": "/state/1/2/3.delta does not exist",
 }
-LITERALS = tuple({compile_template(text).literal for group in ERRORS.all() for error in group for text in error.texts})
+LITERALS = tuple({compile_template(text).literal for error in error_texts() for text in error.texts})
 
 
 def main() -> None:

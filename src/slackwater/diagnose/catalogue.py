@@ -204,14 +204,6 @@ CATALOGUE: Mapping[str, Failure] = {
         "Another writer changed the table at the same time",
         "the batch was not committed, and runs again at the next start; separate the writers",
     ),
-    "SINK-08": _run(
-        "The rows do not fit the columns of the table",
-        "the batch was not committed, and runs again at the next start; correct the query or the table",
-    ),
-    "SINK-09": _run(
-        "The service of the sink refuses the write",
-        "the batch was not committed, and runs again at the next start, after what the message names was corrected",
-    ),
     "DELTA-01": Failure("A txnAppId is used again after a reset"),
     "DELTA-02": _hidden("Two writes of a batch have one transaction id", "the second leaves no trace in the table"),
     "DELTA-03": _hidden("Transaction settings are left in the session", "the writes that were skipped leave no trace"),
@@ -234,10 +226,6 @@ CATALOGUE: Mapping[str, Failure] = {
     "SRC-04": _hidden(
         "The records of a source have new fields", "only the connector compares them; a restart takes the new schema"
     ),
-    "SRC-05": _run(
-        "A source or the service of a sink cannot be reached, or refuses access",
-        "a transient failure: the run is started again; what is refused has to be granted, and credentials corrected",
-    ),
     "SRC-06": _run(
         "Another reader has taken a partition of the source",
         "the batch was not committed, and runs again at the next start; give each query its own consumer group",
@@ -251,7 +239,6 @@ CATALOGUE: Mapping[str, Failure] = {
     "STORE-05": _reported("No permission, no quota or no space", "disk-full", "cannot-write"),
     "STORE-06": Failure("A checkpoint on a local disk is used by a cluster"),
     "STORE-07": Failure("A tool has left files in a log"),
-    "STORE-08": _run("A store does not answer, or throttles", "a transient failure: the run is started again"),
     "MODE-01": _run("Trigger once leaves new data", "`run --until-caught-up` runs available-now"),
     "MODE-02": _reported("Asynchronous progress tracking is not supported here", "query-refused"),
     "MODE-03": Failure("Asynchronous progress tracking was switched off"),
@@ -259,32 +246,6 @@ CATALOGUE: Mapping[str, Failure] = {
     "MODE-05": _run("A task of a continuous query failed", "the run is started again; `at-least-once`"),
     "MODE-06": _reported("Real-time mode does not take the checkpoint", "query-refused"),
     "MODE-07": Failure("A batch was skipped by hand"),
-    "APP-01": _run(
-        "A function of the program has failed", "the checkpoint is intact; correct the function, and run again"
-    ),
-    "APP-02": _run(
-        "A driver or an executor had no memory left", "the checkpoint is intact; the batch runs again with more memory"
-    ),
-    "APP-03": _run("An executor or a Python worker has exited", "a transient failure: the run is started again"),
-    "APP-04": _reported("Spark refuses the query as it is written", "query-refused", "query-start"),
-    "APP-05": _run(
-        "A record or file of the input cannot be parsed",
-        "the batch runs again at the next start, and fails again until the record or its parser is corrected",
-    ),
-    "APP-06": _run("A table, column or path that the query names does not exist", "Spark's own message names it"),
-    "APP-07": _run("The query was stopped while a batch was running", "the batch runs again at the next start"),
-    "APP-08": _run(
-        "Java, Python or one of its modules does not fit this Spark",
-        "the checkpoint is intact; install what the message names, for the driver and each executor, and run again",
-    ),
-    "APP-09": _run(
-        "A setting or an option has a value that is refused",
-        "the checkpoint is intact; correct the option that the message names, and run again",
-    ),
     "APP-10": Failure("A batch takes longer than its rows take to arrive"),
-    "APP-11": _hidden(
-        "The program ends before its query: nothing waits for it",
-        "the checkpoint is intact; call query.awaitTermination(), or start it by `run`, which waits",
-    ),
     "APP-12": Failure("Batches take longer than the interval of their trigger"),
 }

@@ -8,7 +8,7 @@ from typing import Literal
 
 from slackwater.diagnose.catalogue import CATALOGUE
 from slackwater.diagnose.doctor import Diagnosis, documented
-from slackwater.diagnose.errors.common.symptom import Symptom
+from slackwater.diagnose.error_texts import Symptom
 
 State = Literal["confirmed", "known", "not-checked", "not-visible", "excluded"]
 _RANKS: Mapping[State, int] = {"confirmed": 0, "known": 1, "not-checked": 1, "not-visible": 1, "excluded": 2}

@@ -1,7 +1,7 @@
 """Defects of Spark that are known: what a user sees of them, which releases have them, and which do not any more.
 
 They are data (``defects.toml``), from the pull requests that corrected them. A message of one of them is recognised by
-``errors/defects``; a defect that nobody sees is found by the releases that a stream ran with (``checks/ver``).
+``error_texts``; a defect that nobody sees is found by the releases that a stream ran with (``checks/ver``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TABLE = Path(__file__).with_name("defects.toml")
 class Defect:
     """``issue``: its number in Spark's issue tracker. ``what``: a sentence without its end.
 
-    ``texts``: templates of its message (``errors/common/template``), none for a defect that nobody sees; they count
+    ``texts``: templates of its message (``error_texts``), none for a defect that nobody sees; they count
     only close to one of ``needs``. ``since``: the first release that has it, empty if that is not known. ``fixed``: of
     each line of releases the first one that does not. ``avoid``: what helps without another release. ``operators`` and
     ``provider``: the streams whose rows it can change without any message, empty for a defect that has one.

@@ -1,40 +1,60 @@
 """Recognises Spark's error texts in a stack trace, a driver log or the message of a failed query.
 
+The texts are data (``error_texts.toml``, and ``defects.toml`` for known defects of Spark), and only those of this
+product's subject: logs of a checkpoint, state, sources, sinks, modes, watermarks, versions, two writers.
+
 One cause has the text of several Spark versions, and one text has several causes: a symptom names the catalogue's codes
 that it may mean, and the stream's files decide (``diagnose/causes``). Pure: the same text gives the same symptoms.
 
-A text is read in parts of bounded size. Colours and carriage returns are removed. A trace inside a JSON string gets its
+A text is a template: the words of a message, with placeholders such as ``<batch>`` for its values. ``batch <batch>
+doesn't exist`` is found by its longest literal part, ``doesn't exist``, with a search for a string; only there the
+whole template is compared. A blank stands for any white space, and a line feed is a blank at which some version of the
+message has a line end. ``<any>`` stands for any part of a line, ``<eol>`` for the end of the line. The values of other
+placeholders are returned by their names.
+
+A log is read in parts of bounded size. Colours and carriage returns are removed. A trace inside a JSON string gets its
 line ends back as vertical tabs, so that the numbers of lines stay those of the input.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import brief, mask
-from slackwater.core.registry import Registry
-from slackwater.diagnose.errors.common.complaints import complaint_places
-from slackwater.diagnose.errors.common.names import keys_of, named_places
-from slackwater.diagnose.errors.common.paths import missing_places
-from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText, Level, Symptom
-from slackwater.diagnose.errors.common.template import Place, Template, compile_template
-from slackwater.diagnose.errors.common.thrown import thrown_places
+from slackwater.diagnose.defects import known
 
-ERRORS: Registry[tuple[ErrorText, ...]] = Registry("slackwater.diagnose.errors", "GROUP", "slackwater.errors")
+_TABLE = Path(__file__).with_suffix(".toml")
+
+_NUMBER = r"-?\d{1,19}+"
+_WORD = r"""[^\s'"\[\](),;]{1,256}"""
+_PATH = r"""[^\s'"`<>|]{1,512}"""
+_REST = r"[^\n]{1,400}"
+
+_NAMES: Mapping[str, str] = {
+    _NUMBER: "batch version operator partition source start end offset found_offset size latest interval recorded"
+    " requested earliest expected found committed file",
+    _WORD: "id table group conf name format mode store state_id before after",
+    _PATH: "path target root",
+    _REST: "partitions operators current",
+    r"[\w.\-]{1,249}?-\d{1,6}(?!\w)": "topic_partition",
+}
+_PATTERNS: Mapping[str, str] = {name: pattern for pattern, names in _NAMES.items() for name in names.split()}
+_PIECE = re.compile(r"<(\w+)>")
+_BEFORE_MAX = 700
+_AFTER_MAX = 2500
 
 _PLACES_MAX = 8
 """How often one text is compared in one part of a log; the last places are the newest failure."""
 _NEAR_CHARACTERS = 8000
 _LINE_CHARACTERS = 300
-_CERTAINTIES = tuple(Certainty)
-_FALLBACKS = (Level.GENERAL, Level.COMPLAINT, Level.WORDS, Level.CATCH_ALL)
-"""Levels that count only where no better one is recognised."""
-_WEAKEST = {Level.COMPLAINT: 1, Level.WORDS: 2, Level.CATCH_ALL: 3}
-"""Levels that yield to any other text of the same characters, whatever their certainty is."""
 PART_CHARACTERS = 1 << 20
 _OVERLAP_CHARACTERS = 1 << 14
 """How much of a part is seen again in the next: more than an error text with what is close to it."""
@@ -44,6 +64,117 @@ _MAIL = re.compile(r" (?=\n)|(?<=\n)(?:> ?){1,8}")
 """What mails add: a blank before the end of a line that was wrapped, and marks of a quotation."""
 
 _ESCAPED_LINE_END = re.compile(r"(?:\\r)?\\n(?=\\t|Caused by|\s|at |=== |Driver stacktrace)")
+
+
+class Certainty(StrEnum):
+    """``CERTAIN``: the text has one cause. ``LIKELY``: the first code is the usual cause. ``POSSIBLE``: a hint only."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+class Level(IntEnum):
+    """What a text is in a log; an earlier level is reported first.
+
+    ``CAUSE`` names what failed. ``NAMED`` is known by the name of an error condition or exception alone. ``WRAPPER`` is
+    printed around other causes, and counts where no cause is known. ``GENERAL`` is the class of an exception, reported
+    where none of them is recognised. ``NOTE`` is a message of a query that continues.
+    """
+
+    CAUSE = 0
+    NAMED = 1
+    WRAPPER = 2
+    GENERAL = 3
+    NOTE = 4
+
+
+_CERTAINTIES = tuple(Certainty)
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """Codes that come first if one of ``literals``, such as a stack frame, is close to the text.
+
+    ``certainty`` replaces the certainty of the text, if it is given.
+    """
+
+    literals: tuple[str, ...]
+    codes: tuple[str, ...]
+    certainty: Certainty | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorText:
+    """One symptom of the table.
+
+    ``texts`` are templates, the most informative first. ``codes`` are the catalogue's codes that the texts may mean,
+    the most likely first. A text counts only close to one of ``needs``, if there are any. ``below`` names two values of
+    the message: the text counts only where the first is smaller than the second. ``says`` is what is known of this text
+    beyond what the catalogue has for its first code.
+    """
+
+    symptom: str
+    codes: tuple[str, ...]
+    texts: tuple[str, ...]
+    level: Level = Level.CAUSE
+    certainty: Certainty | None = None
+    near: tuple[Near, ...] = ()
+    needs: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """A symptom that was recognised in a text.
+
+    ``params`` are values of the message, such as ``batch`` or ``path``; ``line`` is the matched text up to the end of
+    its line. Both are masked. ``where`` is the number of the line in the input, from 1. ``says`` is what is known of it
+    beyond what the catalogue has for its first code.
+    """
+
+    symptom: str
+    codes: tuple[str, ...]
+    line: str
+    where: int
+    certainty: Certainty
+    level: Level
+    params: Mapping[str, str] = field(default_factory=dict, hash=False)
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a template matches in a text, with the values of its placeholders."""
+
+    start: int
+    end: int
+    params: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A compiled template. ``literal`` is in each text that the template matches."""
+
+    literal: str
+    pattern: re.Pattern[str]
+
+    def places(self, text: str, joined: str, most: int) -> Iterator[Place]:
+        """Where the template matches, the last place first; at most ``most`` places of its literal are compared.
+
+        The literal is looked for in ``joined``, the text with blanks for its line ends: a page or a terminal may have
+        wrapped it. The work for each place is bounded, because only some text around the literal is compared.
+        """
+        at = len(text)
+        for _ in range(most):
+            at = joined.rfind(self.literal, 0, at)
+            if at < 0:
+                return
+            for found in self.pattern.finditer(text, max(0, at - _BEFORE_MAX), min(len(text), at + _AFTER_MAX)):
+                if found.start() <= at < found.end():
+                    params = {name: value.rstrip(".,;:)") for name, value in found.groupdict().items() if value}
+                    yield Place(found.start(), found.end(), params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +195,10 @@ class _Found:
         return self.error.level, is_hint, -self.start
 
     @property
-    def weight(self) -> tuple[int, int, int, int, bool]:
-        """Sorts the best first of texts that overlap: the longer text says more, and so does what is close to it.
-
-        The words of a message that is known mean what the message means.
-        """
+    def weight(self) -> tuple[int, int, int, bool]:
+        """Sorts the best first of texts that overlap: the longer text says more, and so does what is close to it."""
         length = self.end - self.start
-        return (
-            _WEAKEST.get(self.error.level, 0),
-            self.error.level,
-            _CERTAINTIES.index(self.certainty),
-            -length,
-            not self.error.needs,
-        )
+        return self.error.level, _CERTAINTIES.index(self.certainty), -length, not self.error.needs
 
     @property
     def quality(self) -> tuple[int, int, int]:
@@ -96,16 +218,9 @@ def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
             if known is None or found.quality >= known.quality:
                 best[found.error.symptom] = found
     kept = _without_overlaps(best.values())
-    explained = {found.codes[0] for found in kept if found.error.level <= Level.WRAPPER and not found.error.follows}
-    ranked = sorted(kept, key=lambda found: (not explained.isdisjoint(found.error.follows), *found.rank))
-    best_level = min((found.error.level for found in ranked), default=Level.NOTE)
-    return tuple(
-        found.symptom for found in ranked if found.error.level not in _FALLBACKS or _is_best(found, best_level)
-    )
-
-
-def _is_best(found: _Found, best_level: Level) -> bool:
-    return found.error.level is best_level
+    ranked = sorted(kept, key=lambda found: found.rank)
+    has_better = any(found.error.level < Level.GENERAL for found in ranked)
+    return tuple(found.symptom for found in ranked if found.error.level is not Level.GENERAL or not has_better)
 
 
 def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:
@@ -118,36 +233,88 @@ def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:
 
 
 @cache
-def _templates(groups: tuple[tuple[ErrorText, ...], ...]) -> tuple[tuple[Template, ErrorText], ...]:
-    return tuple((compile_template(text), error) for group in groups for error in group for text in error.texts)
+def error_texts() -> tuple[ErrorText, ...]:
+    """All symptoms, in the order of the tables."""
+    areas = tomllib.loads(_TABLE.read_text(encoding="utf-8")).values()
+    return (*(_error_text(name, entry) for area in areas for name, entry in area.items()), *_defects())
+
+
+def _error_text(symptom: str, entry: Mapping[str, Any]) -> ErrorText:
+    return ErrorText(
+        symptom,
+        tuple(entry["codes"]),
+        tuple(entry["texts"]),
+        Level[entry.get("level", "cause").upper()],
+        _certainty(entry),
+        tuple(Near(tuple(near["literals"]), tuple(near["codes"]), _certainty(near)) for near in entry.get("near", ())),
+        tuple(entry.get("needs", ())),
+        tuple(entry.get("below", ())),
+    )
+
+
+def _certainty(entry: Mapping[str, Any]) -> Certainty | None:
+    return Certainty(entry["certainty"]) if "certainty" in entry else None
+
+
+def _defects() -> Iterator[ErrorText]:
+    for defect in known():
+        if defect.texts:
+            yield ErrorText(
+                f"defect-{defect.issue.lower()}",
+                ("VER-06",),
+                defect.texts,
+                certainty=Certainty.LIKELY,
+                needs=defect.needs,
+                says=f"{defect.issue}: {defect.what}; {defect.advice}",
+            )
 
 
 @cache
-def _names(groups: tuple[tuple[ErrorText, ...], ...]) -> Mapping[str, ErrorText]:
-    return {name: error for group in groups for error in group for name in error.names}
+def _templates() -> tuple[tuple[Template, ErrorText], ...]:
+    return tuple((compile_template(text), error) for error in error_texts() for text in error.texts)
+
+
+@cache
+def compile_template(template: str) -> Template:
+    """Compiles a template. Raises KeyError for a placeholder of an unknown name."""
+    pieces = _PIECE.split(template)
+    literals, names = pieces[::2], pieces[1::2]
+    pattern = _literal_pattern(literals[0])
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        following = literals[index + 1]
+        pattern += _placeholder(name, last=not following and index == len(names) - 1, again=name in seen)
+        pattern += _literal_pattern(following)
+        seen.add(name)
+    parts = (part.strip() for literal in literals for part in literal.split("\n"))
+    return Template(max(parts, key=len), re.compile(pattern))
+
+
+def _literal_pattern(literal: str) -> str:
+    return r"\s{1,80}".join(re.escape(word) for word in re.split(r"\s+", literal))
+
+
+def _placeholder(name: str, *, last: bool, again: bool) -> str:
+    if name == "eol":
+        return r"[ \t]{0,80}(?=[\n\v]|\Z)"
+    if name == "any":
+        return r"[^\n]{0,400}?"
+    if again:
+        return f"(?P={name})"
+    pattern = _PATTERNS[name]
+    lazy = "?" if pattern in {_WORD, _PATH, _REST} and not last else ""
+    return f"(?P<{name}>{pattern}{lazy})"
 
 
 def _found_in(part: _Part) -> Iterator[_Found]:
     joined = part.text.replace("\n", " ")
-    for template, error in _templates(ERRORS.all()):
+    for template, error in _templates():
         if template.literal in joined:
             for place in template.places(part.text, joined, _PLACES_MAX):
                 around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
                 is_near = not error.needs or any(literal in around for literal in error.needs)
                 if is_near and _is_below(error, place):
                     yield _judged(error, place, around, part)
-    table = _names(ERRORS.all())
-    for name, place in _named_in(part.text):
-        named = next((table[key] for key in keys_of(name) if key in table), None)
-        if named is not None:
-            around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
-            yield _judged(named, place, around, part)
-
-
-def _named_in(text: str) -> Iterator[tuple[str, Place]]:
-    """Every name that tables may have for something in a text."""
-    for reader in (named_places, thrown_places, missing_places, complaint_places):
-        yield from reader(text)
 
 
 def _is_below(error: ErrorText, place: Place) -> bool:

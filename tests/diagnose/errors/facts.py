@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from slackwater.diagnose.errors.common.symptom import Symptom
+from slackwater.diagnose.error_texts import Symptom
 
 FACTS: Mapping[str, str] = {
     "CHG-04": "the sink's log starts after batch 0",

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from slackwater.core.commands import command
 from slackwater.diagnose.catalogue import CATALOGUE
-from slackwater.diagnose.error_texts import ERRORS, PART_CHARACTERS, recognise
-from slackwater.diagnose.errors.common.symptom import Certainty, ErrorText
-from slackwater.diagnose.errors.common.template import compile_template
+from slackwater.diagnose.causes import explained
+from slackwater.diagnose.error_texts import PART_CHARACTERS, ErrorText, compile_template, error_texts, recognise
+from slackwater.diagnose.signs import SIGNS, signs_of
 from tests.diagnose.errors.facts import FACTS, codes_given
 
 MISSING = "java.lang.IllegalStateException: batch 3 doesn't exist"
@@ -22,7 +23,7 @@ DELTA = (
 )
 QUERY = "Query [id = 1c4d, runId = 2e5f]"
 INFO = "24/10/18 03:43:38 INFO MicroBatchExecution: Committed offsets for batch 7. Metadata OffsetSeqMetadata(0,1)\n"
-ALL = [error for group in ERRORS.all() for error in group]
+ALL = error_texts()
 LITERAL_MIN = 7
 """Characters that the longest literal part has at least, so that few places of a log are compared."""
 SECOND = "java.lang.IllegalStateException: Race while writing batch 9"
@@ -74,11 +75,7 @@ def test_the_inner_cause_is_before_the_outer_one() -> None:
     loading = "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state."
     text = f"{outer}\nCaused by: {loading}\nCaused by: java.io.EOFException\n"
 
-    assert [found.symptom for found in recognise(text)] == [
-        "state-file-cut",
-        "state-not-loaded",
-        "batch-function-failed",
-    ]
+    assert [found.symptom for found in recognise(text)] == ["state-file-cut", "state-not-loaded"]
 
 
 def test_of_two_specific_causes_the_inner_one_is_first() -> None:
@@ -87,10 +84,10 @@ def test_of_two_specific_causes_the_inner_one_is_first() -> None:
 
 
 def test_the_class_of_an_exception_counts_where_nothing_else_is_recognised() -> None:
-    trace = "Traceback (most recent call last):\n  File 'job.py', line 1, in <module>\nValueError: x\n"
+    trace = "java.lang.NoSuchMethodError: com.example.Client.call()V\n"
 
     assert [one.symptom for one in recognise(f"{trace}{MISSING}\n")] == ["batch-missing-in-log"]
-    assert [one.symptom for one in recognise(trace)] == ["python-builtin-exception", "python-exception"]
+    assert [one.symptom for one in recognise(trace)] == ["class-of-other-library"]
 
 
 def test_a_note_of_a_running_query_is_after_what_failed() -> None:
@@ -197,13 +194,31 @@ def test_facts_put_the_cause_first() -> None:
     assert set(codes_given(found, {FACTS["MODE-03"]})) == set(found.codes)
 
 
-def test_a_group_of_another_distribution_is_found() -> None:
-    tide = ErrorText("tide-out", ("STORE-01",), ("the tide is out at <path>",))
-    ERRORS.register("tides", (tide,))
-    try:
-        found = recognise("Caused by: java.io.IOException: the tide is out at /beach")[0]
-    finally:
-        ERRORS.unregister("tides")
+@pytest.mark.parametrize(("requested", "code"), [(2367, "SRC-01"), (2372, "SRC-06")])
+def test_the_values_of_a_message_decide(requested: int, code: str) -> None:
+    text = f"request seqNo {requested} is less than the received seqNo 2373. The earliest seqNo is 2371 and the last"
 
-    assert (found.symptom, found.certainty, dict(found.params)) == ("tide-out", Certainty.CERTAIN, {"path": "/beach"})
-    assert recognise("the tide is out at /beach") == ()
+    assert recognise(text)[0].codes[0] == code
+
+
+def test_a_message_of_several_causes_says_how_to_tell_them_apart() -> None:
+    [renamed] = explained(recognise("org.apache.hadoop.fs.FileAlreadyExistsException: /ck/x"), None)
+
+    assert list(signs_of(renamed)) == ["STORE-03", "SHARE-01"]
+
+
+def test_a_message_of_one_cause_needs_no_signs() -> None:
+    [refused] = explained(recognise("Failed to find data source: kafka"), None)
+
+    assert signs_of(refused) == {}
+
+
+def test_signs_are_of_failures_that_no_file_shows() -> None:
+    assert SIGNS.keys() <= CATALOGUE.keys()
+    assert all(CATALOGUE[code].how is not None for code in SIGNS)
+
+
+def test_a_command_of_this_package_in_a_sign_exists() -> None:
+    named = {sign[sign.index("slackwater ") :] for sign in SIGNS.values() if "slackwater " in sign}
+
+    assert named == {command("inspect", "CHECKPOINT")}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import Facts
@@ -19,7 +19,7 @@ class Examined:
 
     ``errors`` are the causes of the failure whose text was given, or of the last run, if that has failed.
     ``own_codes`` are those of errors of Slackwater's own in that text. ``unrecognised``: a text was given, and no known
-    error is in it.
+    failure is in it; ``read`` is what the text says of the query.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Examined:
     errors: tuple[ExplainedError, ...] = ()
     own_codes: tuple[str, ...] = ()
     unrecognised: bool = False
+    read: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def exit_code(self) -> int:

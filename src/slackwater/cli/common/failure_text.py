@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import TextIOWrapper
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, TextIO
 
 from slackwater.cli.common.arguments import shortened
 from slackwater.cli.common.examined import Examined
 from slackwater.cli.verbs.explain.errors import errors_with
 from slackwater.core.errors import NotFound
+from slackwater.core.escaping import one_line
 from slackwater.core.facts import Facts
+from slackwater.core.masking import mask
 from slackwater.diagnose.causes import explained
-from slackwater.diagnose.error_texts import recognise
-from slackwater.diagnose.errors.common.symptom import Symptom
+from slackwater.diagnose.error_texts import Symptom, recognise
 
 PIECE = 1 << 16
 _OWN = re.compile(r"(?:error |\S+: failed: )?(?P<code>[a-z][a-z0-9]*(?:-[a-z0-9]+)+): ")
 """How a line starts that prints or records an error of Slackwater's own: with its code."""
+_READ = {
+    "spark": re.compile(
+        r"(?:\b[Ss]park(?: version)? |\bspark-(?:core|sql)_[\d.]{1,9}-)v?(\d{1,3}\.\d{1,3}\.\d{1,3})\b"
+    ),
+    "batch": re.compile(r"\b[Bb]atch(?:[ _]?[Ii]d)?[ =:]{1,3}(\d{1,18})\b"),
+    "location": re.compile(
+        r"[Cc]heckpoint ?(?:[Ll]ocation|root)?[ =:'\"]{1,4}((?:[a-z][a-z0-9+.-]{0,30}:)?/[^\s,;'\"()\[\]<>]+)"
+    ),
+}
+"""What any text may say of the query that has failed. A later line is of the newer failure."""
 _LOOKED_UP = 20
 """A log may have more words before a colon that are no code."""
 
 
 class Failed(NamedTuple):
-    """What a text shows: symptoms of Spark's errors, and the codes of errors of Slackwater's own."""
+    """Symptoms of Spark's errors in a text, codes of errors of Slackwater's own, and what it says of the query."""
 
-    symptoms: tuple[Symptom, ...]
-    codes: tuple[str, ...]
+    symptoms: tuple[Symptom, ...] = ()
+    codes: tuple[str, ...] = ()
+    read: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(slots=True)
@@ -38,6 +51,7 @@ class _Lines:
     """The lines of a text without errors of Slackwater's own, whose words mean what their code says."""
 
     codes: dict[str, bool] = field(default_factory=dict)
+    read: dict[str, str] = field(default_factory=dict)
 
     def others(self, lines: Iterable[str]) -> Iterator[str]:
         """The other lines; of the rest an empty line, as the lines are counted."""
@@ -45,6 +59,7 @@ class _Lines:
         for line in lines:
             # A line that is too long comes in pieces; the hint of an error follows it.
             is_own = self._is_own(line) or (is_own and line.startswith("hint: "))
+            self.read |= {name: one_line(mask(value)) for name, value in _read_in(line)}
             yield "\n" if is_own else line
 
     @property
@@ -89,19 +104,26 @@ def with_errors(examined: Examined, given: Failed | None) -> Examined:
         examined,
         errors=explained(failed.symptoms, examined.diagnosis),
         own_codes=failed.codes,
-        unrecognised=given == Failed((), ()),
+        unrecognised=given is not None and not (given.symptoms or given.codes),
+        read=failed.read,
     )
 
 
 def _of_last_run(facts: Facts | None) -> Failed:
     run = facts.snapshot.last_run if facts is not None else None
-    return _failed((run.reason,)) if run is not None and run.end == "failed" and run.reason else Failed((), ())
+    return _failed((run.reason,)) if run is not None and run.end == "failed" and run.reason else Failed()
 
 
 def _failed(lines: Iterable[str]) -> Failed:
     own = _Lines()
     symptoms = recognise(own.others(lines))
-    return Failed(symptoms, own.found)
+    return Failed(symptoms, own.found, own.read)
+
+
+def _read_in(line: str) -> Iterator[tuple[str, str]]:
+    for name, pattern in _READ.items():
+        if found := pattern.search(line):
+            yield name, found[1].rstrip(".:")
 
 
 def _pieces(text: TextIO) -> Iterator[str]:

@@ -25,10 +25,16 @@ def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
 
 
 def _fields(one: Examined) -> dict[str, Any]:
-    errors, own = [_error(error) for error in one.errors], list(one.own_codes)
+    errors, own, read = [_error(error) for error in one.errors], list(one.own_codes), dict(one.read)
     if one.facts is None or one.diagnosis is None:
         problem = one.error.as_dict() if one.error is not None else None
-        return {"stream": one.name if problem else None, "error": problem, "errors": errors, "own_codes": own}
+        return {
+            "stream": one.name if problem else None,
+            "error": problem,
+            "errors": errors,
+            "own_codes": own,
+            "read": read,
+        }
     facts = one.facts
     return {
         "stream": facts.name if facts.recorded else None,
@@ -39,6 +45,7 @@ def _fields(one: Examined) -> dict[str, Any]:
         "findings": [finding_document(found) for found in one.diagnosis.found],
         "errors": errors,
         "own_codes": own,
+        "read": read,
         "not_checked": [missed._asdict() for missed in one.diagnosis.not_checked],
         "unread": one.diagnosis.unread._asdict() if one.diagnosis.unread is not None else None,
     }

@@ -30,6 +30,7 @@ _STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "r
 _WORDS = {Severity.INFO: "note", Severity.WARNING: "warn", Severity.STOP: "stop"}
 _PATH = r"""[^\s,;'"()\[\]=<>]"""
 _FILE_OF_CHECKPOINT = re.compile(rf"((?:[a-z][a-z0-9+.-]*:/)?{_PATH}+?)/(?:state|sources|offsets|commits)/\d")
+_READ = {"spark": "Spark {}", "batch": "batch {}", "location": "the checkpoint {}"}
 _CAUSES = {
     "confirmed": "the cause, as {by} shows",
     "not-checked": "possible; not checked: {by}",
@@ -137,7 +138,10 @@ def _errors(one: Examined) -> Iterator[Text]:
     for code in one.own_codes:
         yield _line("error", f"{code}, of Slackwater's own: {errors_with(code)[0].remedy}")
     if one.unrecognised:
-        yield _line("error", "no known error text of Spark is in it")
+        yield _line("error", "it is not a failure that Slackwater knows")
+        read = (_READ[name].format(value) for name, value in one.read.items())
+        if named := ", ".join(read):
+            yield _line("", f"the text names {named}")
 
 
 def _undecided(error: ExplainedError) -> Iterator[Text]:
@@ -159,6 +163,8 @@ def _after_text_alone(one: Examined) -> Iterator[Text]:
         yield _line("next", command("doctor", named or "--all", *text))
         yield from _explained(_likely(one))
     else:
+        if location := one.read.get("location"):
+            yield _line("next", command("doctor", location))
         yield from _explained(one.own_codes)
 
 

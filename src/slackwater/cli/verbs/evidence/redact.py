@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from slackwater.core.masking import MASK, is_secret_name, mask, mask_setting
-from slackwater.diagnose.errors.common.names import conditions as known_conditions
+from slackwater.diagnose.error_texts import error_texts
 
 _SPARKS_OWN = re.compile(
     r"spark\.(?:sql\.(?!catalog\.)|databricks\.|(?:executor|driver|task)\.(?:cores|cpus|memory|instances)|"
@@ -30,6 +31,7 @@ _OPTIONS_SHOWN = frozenset(
 """Options of sources that say where a source starts and how much it takes, by their names in lower case."""
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]{4,}(?:\.[A-Z][A-Z0-9_]+)*)\]")
+_NAME = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 _FIRST = re.compile(r"(?:\A|\.[A-Z]\w*(?:Exception|Error): )\[([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
 """Where Spark names the condition of an exception: at the start of a message, also after a class with its package."""
 _CLASS = re.compile(
@@ -54,7 +56,7 @@ def conditions(message: str | None) -> tuple[str, ...]:
     """The error conditions, classes of exceptions and SQL states in a message, without any of its values.
 
     The text of an exception can quote rows: ``The value 'alice' ... cannot be cast``. A name in brackets can be one,
-    too, unless it is a condition of Spark's or Delta's, or is where the name of a condition has to be.
+    too, unless it is a condition that an error text has, or is where the name of a condition has to be.
     """
     text = message or ""
     first = {match.start(1) for match in _FIRST.finditer(text)}
@@ -64,7 +66,12 @@ def conditions(message: str | None) -> tuple[str, ...]:
 
 
 def _is_known(condition: str) -> bool:
-    return condition.partition(".")[0] in known_conditions()
+    return condition.partition(".")[0] in _known_conditions()
+
+
+@cache
+def _known_conditions() -> frozenset[str]:
+    return frozenset(name for error in error_texts() for text in error.texts for name in _NAME.findall(text))
 
 
 def redacted(value: Any, name: str = "") -> Any:

@@ -22,7 +22,7 @@ from slackwater.diagnose.causes import covering
 from slackwater.diagnose.checks.common.check import FAILED, HEADINGS, Check
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.diagnose.doctor import documented
-from slackwater.diagnose.error_texts import ERRORS
+from slackwater.diagnose.error_texts import error_texts
 from slackwater.diagnose.number_line import RULES
 from slackwater.diagnose.signs import SIGNS
 
@@ -157,9 +157,14 @@ def _of_error(code: str, error: ErrorCode) -> Explanation:
     )
 
 
+def _confirmed(code: str) -> str:
+    looks = f"{command('doctor', 'STREAM', '--error', 'FILE')} looks for the causes of a text in the files"
+    return f"{looks}; it is this failure if {SIGNS[code]}" if code in SIGNS else looks
+
+
 def _of_failure(code: str, failure: Failure) -> Explanation:
     """A failure of the catalogue that no finding shows: an error text means it, or a command refuses it."""
-    texts = [(*error.texts, *error.names)[0] for group in ERRORS.all() for error in group if code in error.codes]
+    texts = [error.texts[0] for error in error_texts() if code in error.codes]
     return Explanation(
         code=code,
         kind="failure",
@@ -167,8 +172,7 @@ def _of_failure(code: str, failure: Failure) -> Explanation:
         meaning=failure.title,
         finds="; or: ".join(f'"{one_line(text)}"' for text in texts),
         matters=f"{MET[failure.how]}: {failure.text}" if failure.how is not None else failure.text,
-        confirm=f"{command('doctor', 'STREAM', '--error', 'FILE')} looks for the causes of a text in the files"
-        + (f"; it is this failure if {SIGNS[code]}" if code in SIGNS else ""),
+        confirm=_confirmed(code) if texts else None,
         remedy="",
         commands=(),
         safe="",
