@@ -56,7 +56,7 @@ def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     # A copy of this file alone, in another folder, is tested too, there without the package.
-    if known := sys.modules.get("slackwater.core.known_secrets"):
+    if known := sys.modules.get("slackwater.core.masking"):
         for name, value in vars(known.KnownSecrets()).items():
             monkeypatch.setattr(known.KNOWN_SECRETS, name, value)
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.formats.compactible import parse_file_source_log
 from slackwater.formats.offset_log import parse_offset_entry
 

@@ -19,8 +19,8 @@ from examples.demo.source_files import files_taken, planned, rows_in
 from examples.demo.steps import FillTopic, Progress, after_comparison, after_input, step
 from slackwater.cli.common.examples import read_example, with_change, with_stream_of_change
 from slackwater.core.marks import Marks
-from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan import document
+from slackwater.operations.plan.plan import Plan
 
 UPGRADE = "changes/upgraded_gold.py"
 RAW_FROM_KAFKA = "changes/raw_from_kafka.py"

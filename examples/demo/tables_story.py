@@ -29,8 +29,8 @@ from examples.demo.topic import positions
 from slackwater.cli.common.examples import read_example, with_change
 from slackwater.core.errors import StreamFailed
 from slackwater.core.marks import Marks
-from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan import document
+from slackwater.operations.plan.plan import Plan
 
 PIPELINE = "weather_tables"
 SETTINGS = """"spark.sql.codegen.wholeStage" = false

@@ -31,7 +31,7 @@ from slackwater.core.errors import NotFound, Refused, SlackwaterError
 from slackwater.core.records import BatchRecord
 from slackwater.ledger.located import find_stream
 from slackwater.operations.adopted import adopted_directory, quiet_time_ms
-from slackwater.operations.apply.adopted_directory import AdoptedDirectory
+from slackwater.operations.apply.adopted import AdoptedDirectory
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import ALL_MS
 from slackwater.runtime.before_start import check

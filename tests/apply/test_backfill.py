@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.checkpoint import SourceFile
 from slackwater.core.errors import OutcomeUnknown, Refused, UsageError
 from slackwater.core.program import InputShape, Program, SourceShape, Traced
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
@@ -20,8 +20,7 @@ from slackwater.core.sink import Cut, Delivery
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
 from slackwater.formats.offset_log import parse_offset_entry
-from slackwater.ledger.recording.executed import executed
-from slackwater.ledger.recording.history import history_of
+from slackwater.ledger.recording.history import executed, history_of
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.operations.actions.run_backfill import RECORD
 from slackwater.operations.apply.replayer import OperationRun

@@ -12,7 +12,7 @@ import pytest
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.verbs.prune.delete import delete_prunable
-from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.checkpoint import SourceFile
 from slackwater.core.errors import Refused
 from slackwater.core.records import StreamRecord
 from slackwater.formats.compactible import render_source_file

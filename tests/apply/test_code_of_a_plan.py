@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from slackwater.core.errors import Moved, Refused
-from slackwater.core.program import InputShape, OperatorShape, Program, Traced
-from slackwater.core.state_programs import with_started
+from slackwater.core.program import InputShape, OperatorShape, Program, Traced, with_started
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.document import DIGEST, digest_of, render
 from slackwater.operations.plan.plan import Plan

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.checkpoint import SourceFile
 from slackwater.core.errors import OutcomeUnknown
 from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.stream_files import write_stream_file_of

@@ -13,7 +13,7 @@ import pytest
 
 from slackwater.core.errors import Refused
 from slackwater.core.profile import QueryProfile
-from slackwater.core.state_programs import digest_of
+from slackwater.core.program import digest_of
 from slackwater.operations.plan.basis import bounds_of
 from slackwater.operations.plan.words import ALL_MS
 from tests.support.homes import LAYOUT, STREAM

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.program import OperatorShape, Program, Traced, Window
-from slackwater.core.state_programs import made_by, with_started
+from slackwater.core.program import OperatorShape, Program, Traced, Window, made_by, with_started
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.plan import Plan, Request

@@ -17,7 +17,7 @@ from slackwater.core.errors import LeaseHeld, NotFound, Refused
 from slackwater.core.records import OperationRecord
 from slackwater.ledger.lease.lease import RUN, Lease
 from slackwater.operations.plan.plan import Plan
-from slackwater.storage.location import Location
+from slackwater.storage.open import Location
 from tests.support.homes import STATELESS, STREAM, HomeSpec
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory

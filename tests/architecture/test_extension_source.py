@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from slackwater.checkpoint.layout import offset_path
-from slackwater.core.checkpoint_logs import OffsetEntry, SourceFile, SourceOffset
-from slackwater.core.checkpoint_shape import CheckpointShape, SourceEvidence
+from slackwater.core.checkpoint import CheckpointShape, OffsetEntry, SourceEvidence, SourceFile, SourceOffset
 from slackwater.core.program import Program, SourceShape
 from slackwater.core.records import BatchSource, LogLine
 from slackwater.core.targets import Earliest, FromFile, Latest, SourceTarget

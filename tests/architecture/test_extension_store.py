@@ -16,7 +16,7 @@ from scripts.reference_pages import PAGES
 from slackwater.cli.main import main
 from slackwater.cli.verbs.prune.delete import delete_prunable
 from slackwater.core.errors import UsageError
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.storage.open import spark_uri
 from slackwater.storage.registry import STORES, kind_of
 from tests.support.extensions import killed_applies, killed_undos, points

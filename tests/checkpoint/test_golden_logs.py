@@ -12,8 +12,7 @@ import pytest
 
 from slackwater.checkpoint.logs import marks, read_logs
 from slackwater.checkpoint.reader import read_checkpoint
-from slackwater.core.checkpoint import CheckpointReport
-from slackwater.core.read_options import ReadOptions
+from slackwater.core.checkpoint import CheckpointReport, ReadOptions
 from tests.checkpoint.cases import CASES, NAMES, checkpoint_folder, description, opened
 
 

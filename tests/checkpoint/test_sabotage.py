@@ -14,9 +14,7 @@ from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader
-from slackwater.core.checkpoint import CheckpointReport
-from slackwater.core.damage import Damage
-from slackwater.core.read_options import ReadOptions
+from slackwater.core.checkpoint import CheckpointReport, Damage, ReadOptions
 from slackwater.storage.local import LocalStore
 from tests.checkpoint.cases import CASES, checkpoint_folder
 from tests.support.memory import folder_in_memory

@@ -8,8 +8,7 @@ import pytest
 
 from slackwater.checkpoint.listing import read_listing
 from slackwater.checkpoint.sources import SourceReader, parse_source_entry
-from slackwater.core.checkpoint import SourceLine, SourceLog
-from slackwater.core.checkpoint_logs import OffsetEntry, SourceOffset
+from slackwater.core.checkpoint import OffsetEntry, SourceLine, SourceLog, SourceOffset
 from slackwater.core.errors import FormatError
 from slackwater.storage.local import LocalStore
 from tests.support.corpus import corpus_case

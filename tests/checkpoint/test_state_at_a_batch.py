@@ -17,10 +17,9 @@ from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows, shape
 from slackwater.cli.verbs.inspect.reading import StateRequest
 from slackwater.cli.verbs.inspect.rows import inspect_state
+from slackwater.core.checkpoint import ReadOptions
 from slackwater.core.errors import NotFound
-from slackwater.core.operator import Operator, OperatorStore
-from slackwater.core.read_options import ReadOptions
-from slackwater.core.schema import AtomicType, ColumnFamily, Field, StructType
+from slackwater.core.state import AtomicType, ColumnFamily, Field, Operator, OperatorStore, StructType
 from slackwater.storage.local import LocalStore
 from tests.checkpoint.cases import CASES, checkpoint_folder, cut_after, remove_above
 

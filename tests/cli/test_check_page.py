@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from slackwater.cli.common.checked import CheckedPipeline, CheckedStream
+from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream
 from slackwater.cli.verbs.check.compare import check_document, check_page
-from slackwater.core.stream_verdict import StreamVerdict
-from slackwater.core.verdict import Change, Effect, Verdict
+from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
 
 UNREADABLE = CheckedStream("clicks/per_page", StreamVerdict("clicks/per_page", 6, "unreadable"))
 NEW = CheckedStream("clicks/views", StreamVerdict("clicks/views", -1, "nothing"))

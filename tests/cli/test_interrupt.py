@@ -62,7 +62,7 @@ LONG_COMMAND = """
 import sys
 from pathlib import Path
 from examples.demo.commands import Commands
-from slackwater.cli.common.interrupts import interrupt_on_signals
+from slackwater.cli.common.console import interrupt_on_signals
 interrupt_on_signals()
 folder = Path(sys.argv[1])
 with Commands(folder / "logs", {}, stop_wait_s_max=1.0) as commands:

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from slackwater.cli.common import lag
-from slackwater.cli.common.lag import Lag, lag_after
+from slackwater.cli.common import stream_status
+from slackwater.cli.common.stream_status import Lag, lag_after
 from slackwater.core.records import BatchRecord, BatchSource
 
 
@@ -89,7 +89,7 @@ def test_an_entry_that_is_not_recorded_makes_the_count_unknown(tmp_path: Path) -
 
 
 def test_a_large_directory_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lag, "FILES_MAX", 3)
+    monkeypatch.setattr(stream_status, "FILES_MAX", 3)
     lay(tmp_path, *(f"{number}.json" for number in range(4)))
     log = {0: entry(tmp_path, 0), 1: entry(tmp_path, 1)}
 

@@ -12,7 +12,7 @@ import pytest
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import OutputTreatment, Owner
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.operations.plan.document import render
 from slackwater.sinks.common.registry import open_output

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from slackwater.cli.common.lag import has_read_all
+from slackwater.cli.common.stream_status import has_read_all
 from slackwater.cli.verbs.run.metric_names import METRICS, STATES
 from slackwater.cli.verbs.run.metrics import RunMetrics, served
 from slackwater.core.records import BatchRecord, BatchSource

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from slackwater.core.program import Program, SourceShape
+from slackwater.core.program import Program, SourceShape, made_by
 from slackwater.core.records import LogLine
-from slackwater.core.state_programs import made_by
 from slackwater.facts.attempt import ANSWER_S_MAX
 from slackwater.ledger.ledger import Ledger
 from slackwater.sources import kind_named

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.records import LeaseRecord
-from slackwater.ledger.lease.lease import Lease
-from slackwater.ledger.lease.processes import this_process
+from slackwater.ledger.lease.lease import Lease, this_process
 from slackwater.ledger.ledger import Ledger
 from tests.cli.conftest import Slackwater
 from tests.support.homes import RAN_MS, STREAM, HomeSpec, make_home

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli.common.watermark import next_watermark_ms
-from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry, OffsetMetadata
+from slackwater.cli.common.stream_status import next_watermark_ms
+from slackwater.core.checkpoint import CommitEntry, OffsetEntry, OffsetMetadata
 from tests.cli.conftest import Slackwater
 from tests.support.homes import HomeSpec, make_home
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from slackwater.core.checkpoint_shape import CheckpointShape, OperatorEvidence, SourceEvidence
+from slackwater.core.checkpoint import CheckpointShape, OperatorEvidence, SourceEvidence
 from slackwater.core.profile import QueryProfile
 from slackwater.core.program import OperatorShape, Program, SourceShape, Traced, Window
 from slackwater.core.verdict import Effect

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.core.holes import holes
+from slackwater.core.checkpoint import holes
 
 NUMBERS = st.integers(-3, 30)
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from slackwater.cli.main import make_parser
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.finding import Finding
 from slackwater.core.marks import Marks, written_by_all
 from slackwater.core.profile import QueryProfile

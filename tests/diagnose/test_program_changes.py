@@ -18,8 +18,7 @@ from slackwater.core.program import (
     Watermark,
     Window,
 )
-from slackwater.core.stream_verdict import OtherSetting
-from slackwater.core.verdict import Change, Effect, Verdict
+from slackwater.core.verdict import Change, Effect, OtherSetting, Verdict
 from slackwater.diagnose.program_changes import changes, other_rows, verdict
 from slackwater.diagnose.refusal import Ways
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.zones import is_same_zone, process_zone
+from slackwater.core.units import is_same_zone, process_zone
 
 TOKYO = Path("/usr/share/zoneinfo/Asia/Tokyo")
 with_zones = pytest.mark.skipif(not TOKYO.exists(), reason="the machine has no files of time zones")

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from slackwater.core.facts import Facts, HistoryFacts, Judged, Unserved
 from slackwater.core.records import BatchRecord, BatchSource, RunRecord
-from slackwater.core.stream_verdict import StreamVerdict
+from slackwater.core.verdict import StreamVerdict
 
 
 def batch(number: int, *rows: int, moved: bool = True, watermark_ms: int | None = None) -> BatchRecord:

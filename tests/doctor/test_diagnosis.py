@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli.common.examined import Examined
+from slackwater.cli.common.examine import Examined
 from slackwater.cli.verbs.doctor.show import doctor_page
 from slackwater.core.facts import Facts, Judged, Unknown
-from slackwater.core.stream_verdict import StreamVerdict
-from slackwater.core.verdict import Change, Effect, Verdict
+from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
 from slackwater.diagnose.causes import explained
 from slackwater.diagnose.checks.common.commands import write_query_id
 from slackwater.diagnose.doctor import diagnose

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from slackwater.core.records import BatchRecord
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from tests.support.corpus import corpus_case

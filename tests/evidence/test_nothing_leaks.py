@@ -13,9 +13,8 @@ from urllib.parse import quote
 import pytest
 
 from slackwater.cli.verbs.evidence import redact
-from slackwater.core.program import Program, SourceShape
+from slackwater.core.program import Program, SourceShape, made_by
 from slackwater.core.records import OperationRecord
-from slackwater.core.state_programs import made_by
 from slackwater.ledger.ledger import Ledger
 from tests.evidence.cases import CASES
 from tests.evidence.conftest import Evidence, Made

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.core.errors import FormatError
-from slackwater.core.schema import ArrayType, AtomicType, DataType, Field, MapType, StructType
+from slackwater.core.state import ArrayType, AtomicType, DataType, Field, MapType, StructType
 from slackwater.formats.avro_state import AvroRows
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.state_rows import Spans

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from slackwater.core.errors import FormatError
-from slackwater.core.schema import AtomicType, Field, StructType
+from slackwater.core.state import AtomicType, Field, StructType
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.unsafe_row import read_rows, whole_rows
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry, SinkFile, SourceFile, SourceOffset
+from slackwater.core.checkpoint import CommitEntry, OffsetEntry, SinkFile, SourceFile, SourceOffset
 from slackwater.core.errors import FormatError
 from slackwater.formats.commit_log import next_watermark_ms, parse_commit_entry, render_commit_entry
 from slackwater.formats.compactible import (

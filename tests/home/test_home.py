@@ -7,8 +7,7 @@ import pytest
 
 from slackwater.core.errors import FormatError
 from slackwater.core.records import GenerationRecord
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, streams_of, write_stream_file
+from slackwater.ledger.home import Home, StreamFile, read_stream_file, streams_of, write_stream_file
 
 CONTENT = StreamFile(
     "2c1f",

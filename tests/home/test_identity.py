@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import FormatError
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.identity import Place, ensure_identity, place_of, read_identity, shared_path, write_identity
+from slackwater.ledger.home import Home, Place, ensure_identity, place_of, read_identity, shared_path, write_identity
 
 
 @pytest.fixture

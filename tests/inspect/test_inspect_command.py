@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from slackwater.core.records import GenerationRecord, StreamRecord
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.storage.open import open_write_store
 from tests.support.corpus import corpus_case, corpus_folder

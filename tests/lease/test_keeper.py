@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.lease import keeper
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.lease.lease import Lease

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.ledger.home.operation_files import JOURNAL, PLAN_FILE, read_operation
+from slackwater.ledger.home import JOURNAL, PLAN_FILE, read_operation
 
 PLAN = '{"goal": "rebuild"}'
 

@@ -3,9 +3,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from slackwater.core.state_programs import MOST, entries_until, made_by, program_of_batch, with_started
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.stream_file import streams_of
+from slackwater.core.program import MOST, entries_until, made_by, program_of_batch, with_started
+from slackwater.ledger.home import Home, streams_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.stream_files import restore_lost, write_stream_file_of
 from tests.support.ledgers import STREAM

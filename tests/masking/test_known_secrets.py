@@ -14,7 +14,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from slackwater.core.known_secrets import KnownSecrets
+from slackwater.core.masking import KnownSecrets
 
 VALUE = "hun\"ter 2/+'Zq9$é"
 JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="ann" password={};'

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-from slackwater.core.known_secrets import KNOWN_SECRETS
-from slackwater.core.masking import MASK, mask, mask_setting
+from slackwater.core.masking import KNOWN_SECRETS, MASK, mask, mask_setting
 
 HIDDEN = "hunter2/+Zq9"
 

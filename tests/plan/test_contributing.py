@@ -12,8 +12,7 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from slackwater.core.errors import Refused
-from slackwater.core.history import History
-from slackwater.core.records import RunRecord
+from slackwater.core.records import History, RunRecord
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.plan.contributing import Code, StateBounds, first_contributing, newest_event_time
 

@@ -11,8 +11,7 @@ from hypothesis import assume, find, given, settings
 from hypothesis import strategies as st
 
 from slackwater.core.errors import Refused
-from slackwater.core.history import History
-from slackwater.core.records import RunRecord
+from slackwater.core.records import History, RunRecord
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.plan.contributing import MERGE, StateBounds, first_contributing
 from tests.plan.test_contributing import BASE_MS, CODE, commit_entry, offset_entry

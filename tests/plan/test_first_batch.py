@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.core.history import History
+from slackwater.core.records import History
 from slackwater.core.targets import FromFile, PositionTarget, Shift
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.goals.replay import FirstBatch

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.history import History
 from slackwater.core.marks import Marks, written_by_all
 from slackwater.core.profile import QueryProfile
-from slackwater.core.records import GenerationRecord, RunRecord
+from slackwater.core.records import GenerationRecord, History, RunRecord
 from slackwater.core.sink import Delivery
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory

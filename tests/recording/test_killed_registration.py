@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.main import main
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.stream_file import streams_of
+from slackwater.ledger.home import Home, streams_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.stream_files import restore_lost

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from slackwater.core.records import GenerationRecord
-from slackwater.ledger.connection import Connection
+from slackwater.ledger.database import Connection
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogCopier, copy_new
 from slackwater.sinks.files.output import FilesOutput

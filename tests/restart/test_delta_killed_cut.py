@@ -17,7 +17,7 @@ from tests.support.outputs import Rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)]
 TARGET = 2
-BEFORE = ("call", "sinks/common/backup.py:write")
+BEFORE = ("call", "sinks/common/changes.py:write")
 STEPS = {
     "before-the-commit": ("call", "delta/cutting.py:delete_batches"),
     "after-the-commit": ("return", "delta/cutting.py:delete_batches"),

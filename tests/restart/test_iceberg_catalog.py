@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 HIDDEN = "of-the-catalog"
 KILLED = 2
 STEPS = (
-    ("call", "sinks/common/backup.py:write"),
+    ("call", "sinks/common/changes.py:write"),
     ("call", "iceberg/cutting.py:delete_batches"),
     ("return", "iceberg/catalog.py:commit"),
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slackwater.core.errors import NotFound
 from slackwater.core.records import RunRecord
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogFolders
 from slackwater.storage.local import LocalStore

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from slackwater.core.known_secrets import KNOWN_SECRETS
+from slackwater.core.masking import KNOWN_SECRETS
 from slackwater.runtime.launch import INCUBATOR_WARNING, relayed_stderr, whole_lines
 from tests.runtime.project import Project
 

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from examples.demo.broker import Broker
 from slackwater import connectors
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.ledger.ledger import Ledger

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from examples.demo.broker import Broker
 from slackwater import connectors
-from slackwater.core.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
+from slackwater.core.checkpoint import OffsetEntry, OffsetMetadata, SourceOffset
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.targets import (
     AtTime,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.records import BatchRecord, GenerationRecord, LogLine
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger

@@ -10,9 +10,8 @@ import pytest
 
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape, Traced, Watermark
+from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape, Traced, Watermark, program_of_batch
 from slackwater.core.records import GenerationRecord
-from slackwater.core.state_programs import program_of_batch
 from slackwater.core.verdict import Effect
 from slackwater.ledger.workspace import Workspace
 from slackwater.runtime.before_start import NOT_COMPARED, warnings_about

@@ -14,10 +14,10 @@ import pytest
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner, Swap
 from slackwater.sinks import files
+from slackwater.sinks.common.changes import start
 from slackwater.sinks.common.contract import Staged, Swappable
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.staging import MARK, StagingDirectory
-from slackwater.sinks.common.swapping import start
 from slackwater.sinks.files.directory_swap import name_files_in
 from slackwater.sinks.files.output import FilesOutput
 from slackwater.storage.local import LocalStore

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.errors import FormatError
 from slackwater.formats.compactible import derive_interval, parse_entry_name
 from slackwater.formats.offset_log import parse_offset_entry

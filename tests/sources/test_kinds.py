@@ -8,7 +8,7 @@ import pytest
 
 from slackwater.checkpoint.listing import read_listing
 from slackwater.checkpoint.sources import SourceReader
-from slackwater.core.checkpoint_logs import OffsetEntry, SourceOffset
+from slackwater.core.checkpoint import OffsetEntry, SourceOffset
 from slackwater.core.errors import FormatError
 from slackwater.core.records import BatchRecord, BatchSource
 from slackwater.diagnose.checks.common.progress import lag_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.checkpoint import SourceFile
 from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.sources.common.contract import Replaced, SourceRange

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.checkpoint import SourceFile
 from slackwater.core.profile import QueryProfile, RowOrder
 from slackwater.core.program import Program
 from slackwater.core.records import StreamRecord

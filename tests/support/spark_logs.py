@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from slackwater.core.checkpoint_logs import SinkFile, SourceFile
+from slackwater.core.checkpoint import SinkFile, SourceFile
 from slackwater.formats.text_log import render_json
 
 

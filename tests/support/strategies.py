@@ -6,7 +6,7 @@ import json
 
 from hypothesis import strategies as st
 
-from slackwater.core.checkpoint_logs import (
+from slackwater.core.checkpoint import (
     CommitEntry,
     OffsetEntry,
     OffsetMetadata,

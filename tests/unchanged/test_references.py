@@ -17,7 +17,7 @@ from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.core.sink import WriterCalls
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.output_seen import Expected, look_at_output
+from slackwater.ledger.recording.snapshot import Expected, look_at_output
 from slackwater.runtime.application import running
 from slackwater.runtime.application.capture import captured
 from slackwater.runtime.application.connect import chooses_client

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import OwnThreads, run_code
 from slackwater.runtime.session_options import GivenSession

@@ -25,7 +25,7 @@ from slackwater.audit.steps import ROWS_OF_TASK, STEPS_MOST, TASKS, Step
 from slackwater.core.errors import PipelineError, Refused, SlackwaterError
 from slackwater.core.escaping import printable
 from slackwater.core.records import BatchRecord
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.before_start import register

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from slackwater.checkpoint.layout import SST_FOLDERS, parse_state_file
-from slackwater.core.read_options import ReadLimits
+from slackwater.core.checkpoint import ReadLimits
 from slackwater.formats.frames import Budget, Surplus
 from slackwater.storage.below import StoreOver
 from slackwater.storage.protocols import ReadStore

@@ -9,8 +9,7 @@ from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, co
 from slackwater.checkpoint.limited_store import limited
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import CommitEntry, Damage, OffsetEntry
 from slackwater.core.errors import FormatError
 from slackwater.core.marks import NONE_YET, Marks
 from slackwater.core.state import StateInventory, StoreVersions

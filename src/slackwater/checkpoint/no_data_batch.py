@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slackwater.checkpoint.logs import CheckpointLogs
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.profile import QueryProfile
 
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"

@@ -39,21 +39,21 @@ from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.core.checkpoint import (
     BatchLine,
     CheckpointReport,
+    CommitEntry,
+    Damage,
     FileTotals,
     NextBatch,
+    OffsetEntry,
     OperatorLine,
+    ReadOptions,
     SourceEnd,
     SparkVersion,
     StoreLine,
     VersionRange,
 )
-from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
-from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
 from slackwater.core.marks import Marks
-from slackwater.core.operator import Operator, OperatorStore
-from slackwater.core.read_options import ReadOptions
-from slackwater.core.state import StateInventory
+from slackwater.core.state import Operator, OperatorStore, StateInventory
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.storage.protocols import hadoop_checksum_path

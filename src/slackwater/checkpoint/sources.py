@@ -10,9 +10,7 @@ from slackwater.checkpoint.integrity import read_checked
 from slackwater.checkpoint.layout import SOURCES, source_path
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import damage_of, source_order
-from slackwater.core.checkpoint import SourceLine, SourceLog
-from slackwater.core.checkpoint_logs import OffsetEntry, SourceFile
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage, OffsetEntry, SourceFile, SourceLine, SourceLog
 from slackwater.core.errors import FormatError
 from slackwater.core.units import MIB
 from slackwater.formats.compactible import parse_entry_name

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from slackwater.core.errors import EnvironmentMissing
-from slackwater.core.user_paths import absolute_path
+from slackwater.core.reference import absolute_path
 
 DISTRIBUTION = Path("/usr/lib/jvm")
 """Where the packages of Linux distributions install Java."""

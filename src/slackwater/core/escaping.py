@@ -1,4 +1,4 @@
-r"""Makes text from data safe to show: what a terminal would obey is written as an escape, such as ``\x1b``.
+"""Makes text from data safe to show: what a terminal would obey is written as an escape, such as ``\x1b``.
 
 A path, an offset, a setting or a lease can hold any character. ``ESC ] 52`` writes to the user's clipboard,
 ``ESC [ 2 J`` clears the screen, and a bidirectional control shows a command in another order than it will run.
@@ -6,7 +6,22 @@ A path, an offset, a setting or a lease can hold any character. ``ESC ] 52`` wri
 
 from __future__ import annotations
 
+import os
 import shlex
+
+
+def is_unicode(value: str) -> bool:
+    """Whether a string is valid UTF-8 without NUL; Python keeps other bytes of a command line as surrogates."""
+    return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
+def is_path(value: str) -> bool:
+    """Whether the operating system takes a string for a path: any bytes but NUL."""
+    try:
+        return b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+
 
 _C1 = range(0x7F, 0xA0)
 _BIDIRECTIONAL = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))

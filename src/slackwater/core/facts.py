@@ -12,15 +12,13 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from slackwater.core.checkpoint import CheckpointReport, SourceLog
-from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import CheckpointReport, CommitEntry, Damage, OffsetEntry, SourceLog
 from slackwater.core.marks import Marks
 from slackwater.core.program import SourceShape
 from slackwater.core.records import BatchRecord, RunRecord
 from slackwater.core.snapshot import OutputSeen, Snapshot
 from slackwater.core.state import StateInventory
-from slackwater.core.stream_verdict import StreamVerdict
+from slackwater.core.verdict import StreamVerdict
 
 
 class Unknown(NamedTuple):

@@ -7,11 +7,193 @@ masking too little a password.
 
 from __future__ import annotations
 
+import base64
+import html
+import json
+import os
 import re
-from collections.abc import Callable
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from urllib.parse import quote, quote_plus, unquote
 
-from slackwater.core.known_secrets import KNOWN_SECRETS, SENSITIVE_NAME
+from ahocorasick_rs import AhoCorasick, MatchKind
+
+_SENSITIVE_WORD = (
+    r"(?:secret|passw(?:or)?d|pwd|passphrase|token|credential|access[._-]?key|api[._-]?key|account[._-]?key"
+    r"|private[._-]?key|x-amz-signature)"
+)
+SENSITIVE_NAME = rf"(?=[\w.\-]*?{_SENSITIVE_WORD})[\w.\-]++"
+"""Matched from its first character on, and never again from one inside it: the work grows with the text only.
+
+The names are those of Spark's ``spark.redaction.regex``, extended by the names that object stores, Azure and Java
+keystores use.
+"""
+
+_SHORTEST = 4
+"""Characters. A shorter value is a part of too many words."""
+_SHORT = 8
+"""Characters. A value that is shorter is replaced as a whole word only: ``kafka`` is also a part of paths."""
+_LONGEST = 64 * 1024
+
+_QUOTED = r""""((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.)*+)'"""
+_BARE = r"""([^\s,;&"'(){}\[\]<>]++)"""
+_PART = re.compile(rf"""(?i)(?<![/\w.\-])["']?{SENSITIVE_NAME}["']?\s*+(?:=>?|:|%3D)\s*+(?:{_QUOTED}|{_BARE})""")
+"""``name=value`` within a value: an entry of JAAS, the query of a URL, JSON."""
+_LOGINS = (
+    re.compile(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,30}://([^/:@]{0,256}):"),
+    re.compile(r"(?i)\bjdbc:oracle:\w{1,16}:([^/@]{1,256})/"),
+)
+"""What comes before the password in a word up to its last @: an unescaped password may contain / and @."""
+_WORD_END = re.compile(r"[\s\"]+")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_PLAIN = re.compile(
+    r"(?i)true|false|none|null|default|required|[+-]?\d{1,9}(?:\.\d+)?|(?:env|file):.*|\*+|(?:[a-z_]\w*\.){2,}[A-Z]\w*"
+    rf"|{_SENSITIVE_WORD}s?"
+)
+"""Not secrets, although their settings have such names: switches, numbers, references, classes of providers.
+
+Nor are the words by which the rules know a name: replaced in ``fs.s3a.secret.key=x``, they would uncover x.
+"""
+
+
+class KnownSecrets:
+    """The values, in every encoding in which a text can repeat them, and a search for all of them in one pass."""
+
+    def __init__(self) -> None:
+        self._values: set[str] = set()
+        self._forms: list[str] = []
+        self._search: AhoCorasick | None = None
+
+    def remember(self, name: str, value: object) -> None:
+        """Remember the secrets in a setting or option: its value, if the name is that of a secret, and parts of it."""
+        if isinstance(value, str) and len(value) <= _LONGEST:
+            for secret, login in _secrets_in(name, value):
+                self._add(secret, login)
+
+    def remember_all(self, settings: Mapping[str, object]) -> None:
+        """``remember`` for each setting."""
+        for name, value in settings.items():
+            self.remember(name, value)
+
+    def replaced(self, text: str, by: str) -> str:
+        """The text with every remembered secret replaced. The time grows with the length of the text only."""
+        if not self._values:
+            return text
+        searched = _without_surrogates(text)
+        parts, end = [], 0
+        for start, stop in self._found(searched):
+            parts += [text[end:start], by]
+            end = stop
+        return "".join((*parts, text[end:])) if parts else text
+
+    def _add(self, secret: str, login: str) -> None:
+        in_ascii = ascii(secret)[1:-1]
+        secret = _without_surrogates(secret)
+        if secret in self._values or len(secret) < _SHORTEST or _PLAIN.fullmatch(secret):
+            return
+        self._values.add(secret)
+        self._forms = sorted({*self._forms, in_ascii, *_forms(secret, _without_surrogates(login))})
+        self._search = None
+
+    def _found(self, text: str) -> Iterator[tuple[int, int]]:
+        if self._search is None:
+            self._search = AhoCorasick(self._forms, matchkind=MatchKind.LeftmostLongest)
+        for index, start, stop in self._search.find_matches_as_indexes(text):
+            if len(self._forms[index]) >= _SHORT or _is_word(text, start, stop):
+                yield start, stop
+
+
+def _without_surrogates(text: str) -> str:
+    """As many characters, which UTF-8 has: bytes of the environment that are no UTF-8 are surrogates in Python."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _is_word(text: str, start: int, stop: int) -> bool:
+    around = text[max(0, start - 1) : start] + text[stop : stop + 1]
+    return not any(character.isalnum() or character == "_" for character in around)
+
+
+def _secrets_in(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """Each secret in a value, with the user whose password it is, if that is known."""
+    if re.fullmatch(SENSITIVE_NAME, name, re.IGNORECASE) and not _is_path(value):
+        yield value.strip(), ""
+    for part in _PART.finditer(value):
+        double, single, bare = part.groups()
+        if bare is not None:
+            yield bare, ""
+            yield unquote(bare), ""
+        else:
+            yield _ESCAPED.sub(r"\1", single if double is None else double), ""
+    for word in _WORD_END.split(value):
+        address = word.rpartition("@")[0]
+        for login in filter(None, (pattern.search(address) for pattern in _LOGINS)):
+            secret = address[login.end() :]
+            yield secret, login[1]
+            yield unquote(secret), unquote(login[1])
+
+
+def _is_path(value: str) -> bool:
+    """Whether the value is the path of a file that has the secret, such as a file of credentials."""
+    try:
+        return value.startswith(("/", "~", "./")) and os.path.lexists(os.path.expanduser(value))  # noqa: PTH111 - text
+    except (OSError, ValueError):
+        return False
+
+
+def _forms(secret: str, login: str) -> Iterable[str]:
+    """The encodings of a secret: escaped, quoted, of URLs and HTML, Base64."""
+    quotings = {
+        secret,
+        secret.replace('"', '\\"'),
+        secret.replace("'", "\\'"),
+        secret.replace("'", "''"),
+        shlex.quote(secret),
+        *_escaped(secret),
+    }
+    percent = (quote(secret, safe=""), quote(secret), quote_plus(secret))
+    forms = {
+        *quotings,
+        # Quoted within a string that is quoted itself: a JAAS entry in JSON.
+        *(outer for inner in quotings for outer in _escaped(inner)),
+        html.escape(secret),
+        html.escape(secret, quote=False),
+        *percent,
+        *(re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), one) for one in percent),
+    }
+    for plain in (secret, *([f"{login}:{secret}"] if login else [])):
+        data = plain.encode()
+        forms |= {base64.b64encode(data).decode().rstrip("="), base64.urlsafe_b64encode(data).decode().rstrip("=")}
+    return forms
+
+
+def _escaped(text: str) -> tuple[str, ...]:
+    """The text within a string of JSON or of Python, whose ``repr`` escapes a quote only if both kinds occur."""
+    return (
+        json.dumps(text)[1:-1],
+        json.dumps(text, ensure_ascii=False)[1:-1],
+        repr(text)[1:-1],
+        repr(f"\"'{text}")[4:-1],
+    )
+
+
+def _of_this_process() -> KnownSecrets:
+    """The secrets in the environment and on the command line, whose arguments are settings, addresses, or values.
+
+    A value follows the name of its option, or, by mistake, of its setting: ``--conf NAME VALUE``.
+    """
+    known = KnownSecrets()
+    known.remember_all(os.environ)
+    for before, option, argument in zip(["", "", *sys.argv], ["", *sys.argv], sys.argv, strict=False):
+        is_named = option.startswith("-") or before == "--conf"
+        known.remember(option.rpartition("=")[2].lstrip("-") if is_named else "", argument)
+    return known
+
+
+KNOWN_SECRETS = _of_this_process()
+"""Of this process. Whatever reads a setting, an option or a referenced secret remembers it here."""
+
 
 MASK = "***"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 
-from slackwater.core.known_secrets import KNOWN_SECRETS
-from slackwater.core.user_paths import absolute_path
+from slackwater.core.masking import KNOWN_SECRETS
+from slackwater.core.reference import absolute_path
 
 _REFERENCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+")
 EXPECTED = '"env:NAME" or "file:PATH"'

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from slackwater.core.errors import EnvironmentMissing, SettingsError, SlackwaterError
-from slackwater.core.known_secrets import KNOWN_SECRETS
-from slackwater.core.masking import brief
+from slackwater.core.escaping import is_unicode
+from slackwater.core.masking import KNOWN_SECRETS, brief
 from slackwater.core.owners import only_own, other_owner, safe_with
-from slackwater.core.unicode import is_unicode
 
 FILE_NAME = "slackwater.toml"
 MOST_RESTARTS = 1_000_000

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from slackwater.core.checkpoint_logs import OffsetEntry
-from slackwater.core.damage import Damage, UnreadState
+from slackwater.core.checkpoint import Damage, OffsetEntry, UnreadState
 from slackwater.core.errors import Aside
 from slackwater.core.marks import NONE_YET, Marks
 from slackwater.core.profile import QueryProfile

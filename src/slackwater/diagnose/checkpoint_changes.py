@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import unquote
 
-from slackwater.core.checkpoint_shape import CheckpointShape, OperatorEvidence, SourceEvidence
+from slackwater.core.checkpoint import CheckpointShape, OperatorEvidence, SourceEvidence
 from slackwater.core.program import OperatorKind, OperatorShape, Program, SourceShape
 from slackwater.core.units import counted, duration_text
 from slackwater.core.verdict import Change, Effect, Verdict

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from slackwater.core.program import EXECUTOR_VARIABLE, TIME_ZONE, Program
+from slackwater.core.units import is_same_zone
 from slackwater.core.verdict import Change, Effect
-from slackwater.core.zones import is_same_zone
 
 CODE = "environment-changed"
 

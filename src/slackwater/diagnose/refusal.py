@@ -9,8 +9,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import DataError, Refused, SlackwaterError
 from slackwater.core.finding import Finding
 from slackwater.core.sink import OutputTreatment, Traits
-from slackwater.core.stream_verdict import OtherSetting, StreamVerdict
-from slackwater.core.verdict import Change, ChangeGoal, Effect, Verdict
+from slackwater.core.verdict import Change, ChangeGoal, Effect, OtherSetting, StreamVerdict, Verdict
 
 DAMAGED = 3
 

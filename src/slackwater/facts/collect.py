@@ -11,17 +11,21 @@ from slackwater.checkpoint.layout import OFFSETS
 from slackwater.checkpoint.logs import marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
-from slackwater.core.checkpoint import CheckpointReport, FileTotals, SourceLine, SparkVersion
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import (
+    CheckpointReport,
+    Damage,
+    FileTotals,
+    OffsetEntry,
+    ReadOptions,
+    SourceLine,
+    SparkVersion,
+)
 from slackwater.core.commands import mention
-from slackwater.core.damage import Damage
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
-from slackwater.core.history import NEWEST_BATCHES
 from slackwater.core.marks import Marks
 from slackwater.core.program import SourceShape
-from slackwater.core.read_options import ReadOptions
-from slackwater.core.records import GenerationRecord, StreamRecord
+from slackwater.core.records import NEWEST_BATCHES, GenerationRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.facts.attempt import tried
 from slackwater.facts.served import offset_before, planned_ms, recorded_ids, shape_at, shapes_of, unserved
@@ -36,8 +40,7 @@ from slackwater.facts.source_files import (
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.output_seen import Expected, look_at_output
-from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
+from slackwater.ledger.recording.snapshot import Expected, SnapshotContext, look_at_output, look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.contract import ListsFiles, ListsTransactions
 from slackwater.sinks.common.registry import open_each, open_output

@@ -9,14 +9,13 @@ from typing import TypeAlias
 
 from slackwater.checkpoint.logs import CheckpointLogs
 from slackwater.checkpoint.opened import OpenedCheckpoint
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.commands import mention
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import ChangedFile, Fact, SourceFacts, Unknown, Unserved
-from slackwater.core.program import SourceShape
+from slackwater.core.program import SourceShape, parsed_program
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.core.snapshot import Snapshot
-from slackwater.core.state_programs import parsed_program
 from slackwater.facts.attempt import tried, tried_in_time
 from slackwater.facts.source_files import changed_files, newest_files, recorded_sizes
 from slackwater.ledger.ledger import Ledger

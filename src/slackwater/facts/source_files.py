@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from slackwater.core.checkpoint import SourceLine
-from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.checkpoint import SourceFile, SourceLine
 from slackwater.core.facts import ChangedFile, Fact, ReadOutput, Unknown
 from slackwater.core.marks import NONE_YET
 from slackwater.core.program import SourceShape

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from slackwater.core.errors import FormatError
-from slackwater.core.schema import ArrayType, AtomicType, DataType, DecimalType, Field, MapType, StructType
+from slackwater.core.state import ArrayType, AtomicType, DataType, DecimalType, Field, MapType, StructType
 from slackwater.formats.state_rows import Spans, after_version_byte
 
 _ATOMIC: dict[str, pa.DataType] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from slackwater.core.checkpoint_logs import CommitEntry
+from slackwater.core.checkpoint import CommitEntry
 from slackwater.core.errors import FormatError
 from slackwater.formats.text_log import integer_field, parse_object, render_json, shown, split_log
 

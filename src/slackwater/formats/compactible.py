@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from slackwater.core.checkpoint_logs import SinkFile, SourceFile
+from slackwater.core.checkpoint import SinkFile, SourceFile
 from slackwater.core.errors import FormatError
 from slackwater.formats.text_log import integer_field, parse_object, render_json, shown, split_log, text_field
 

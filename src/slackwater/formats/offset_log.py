@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from slackwater.core.checkpoint_logs import OffsetEntry, OffsetMetadata, SourceOffset
+from slackwater.core.checkpoint import OffsetEntry, OffsetMetadata, SourceOffset
 from slackwater.core.errors import FormatError
 from slackwater.core.units import counted
 from slackwater.formats.text_log import integer_field, parse_json, parse_object, render_json, shown, split_log

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.core.errors import FormatError
-from slackwater.core.schema import OperatorMetadata, StoreInfo
+from slackwater.core.state import OperatorMetadata, StoreInfo
 from slackwater.formats.text_log import integer_field, parse_object, shown, split_log, text_field
 
 NEWEST_VERSION = 2

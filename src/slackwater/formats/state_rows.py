@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from slackwater.core.errors import FormatError
-from slackwater.core.schema import AtomicType, Field, KeyEncoding, StructType
+from slackwater.core.state import AtomicType, Field, KeyEncoding, StructType
 from slackwater.formats.byte_view import ByteView, Positions
 from slackwater.formats.unsafe_row import read_rows, whole_rows
 

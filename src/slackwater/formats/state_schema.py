@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from slackwater.core.errors import FormatError
-from slackwater.core.schema import (
+from slackwater.core.state import (
     ArrayType,
     AtomicType,
     ColumnFamily,

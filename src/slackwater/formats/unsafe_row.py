@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from slackwater.core.errors import FormatError
-from slackwater.core.schema import ArrayType, AtomicType, DataType, DecimalType, MapType, StructType
+from slackwater.core.state import ArrayType, AtomicType, DataType, DecimalType, MapType, StructType
 from slackwater.formats.byte_view import ByteView, Flags, Positions
 
 _WORD = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from slackwater.core.records import Holder, LeaseRecord
-from slackwater.ledger.connection import Row
-from slackwater.ledger.lease.lease_file import INTEGER_LIMIT
+from slackwater.ledger.database import Row
+from slackwater.ledger.lease.lease import INTEGER_LIMIT
 from slackwater.ledger.part import LedgerPart, as_row
 from slackwater.ledger.tables import leases, unreadable
 

@@ -10,8 +10,7 @@ from slackwater.core.errors import FormatError, NotFound, Refused
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.formats.text_log import parse_query_metadata
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.stream_file import StreamFile, read_stream_file, streams_of
+from slackwater.ledger.home import Home, StreamFile, read_stream_file, streams_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import METADATA
 from slackwater.ledger.workspace import open_workspace

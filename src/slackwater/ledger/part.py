@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger import tables
-from slackwater.ledger.connection import Connection
+from slackwater.ledger.database import Connection
 from slackwater.ledger.lineage import Contribution, contributions
 
 if TYPE_CHECKING:

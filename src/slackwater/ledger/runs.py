@@ -9,7 +9,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import NotFound
 from slackwater.core.masking import mask
 from slackwater.core.records import OperationFiles, OperationRecord, RunRecord
-from slackwater.ledger.connection import Connection
+from slackwater.ledger.database import Connection
 from slackwater.ledger.part import LedgerPart, as_row
 from slackwater.ledger.tables import leases, operation_files, operations, runs
 

@@ -10,8 +10,7 @@ from contextlib import closing
 
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, NotFound
-from slackwater.ledger.connection import Connection
-from slackwater.ledger.database import Database, cause_of
+from slackwater.ledger.database import Connection, Database, cause_of
 from slackwater.ledger.sqlite import SqliteFile, is_busy
 from slackwater.ledger.tables import versions
 from slackwater.storage.private import make_private_folders

@@ -8,9 +8,9 @@ from typing import Any
 
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, Refused, UsageError
+from slackwater.core.escaping import is_path, is_unicode
 from slackwater.core.records import GenerationRecord, StreamRecord
-from slackwater.core.unicode import is_path, is_unicode
-from slackwater.ledger.connection import Connection, Row
+from slackwater.ledger.database import Connection, Row
 from slackwater.ledger.part import LedgerPart, as_row
 from slackwater.ledger.tables import (
     batches,

@@ -14,9 +14,7 @@ from slackwater.core.escaping import printable
 from slackwater.core.owners import check_owner
 from slackwater.core.settings import Settings
 from slackwater.ledger.database import parse_url
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.operation_files import JOURNAL, PLAN_FILE
-from slackwater.ledger.home.stream_file import streams_of
+from slackwater.ledger.home import JOURNAL, PLAN_FILE, Home, streams_of
 from slackwater.ledger.ledger import Ledger
 
 _NAMES_MORE = (

@@ -21,8 +21,7 @@ from slackwater.core.records import STREAM_NAME, BatchRecord, OperationRecord, S
 from slackwater.core.units import utc_text
 from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.staging import MARK
-from slackwater.storage.location import Location
-from slackwater.storage.open import local_path_of, open_read_store
+from slackwater.storage.open import Location, local_path_of, open_read_store
 
 QUIET_MIN_MS = 60_000
 """How long nothing must have been written to a checkpoint until its query counts as stopped, at least."""

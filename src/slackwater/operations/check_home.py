@@ -13,21 +13,22 @@ from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Owner
 from slackwater.diagnose.checks.stream import misplaced
 from slackwater.diagnose.refusal import refusal
-from slackwater.ledger.home.identity import (
+from slackwater.ledger.home import (
     Place,
     ensure_identity,
+    files_in,
     place_of,
     read_identity,
+    read_stream_file,
     shared_path,
     write_identity,
+    write_stream_file,
 )
-from slackwater.ledger.home.operation_files import files_in
-from slackwater.ledger.home.stream_file import read_stream_file, write_stream_file
-from slackwater.ledger.lease.lease_file import delete_lease_file
+from slackwater.ledger.lease.lease import delete_lease_file
 from slackwater.ledger.recording.stream_files import restore_lost, write_stream_file_of
 from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.registry import open_each
-from slackwater.storage.location import Location
+from slackwater.storage.open import Location
 
 Consent = Literal["moved", "copied"] | None
 """What the user declares about a home that was moved or copied."""

@@ -7,8 +7,7 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.history import History
-from slackwater.core.records import StreamRecord, member_id
+from slackwater.core.records import History, StreamRecord, member_id
 from slackwater.core.sink import Cut, OutputTreatment, Swap
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source

@@ -10,14 +10,12 @@ from slackwater.checkpoint.logs import loadable_batches
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import collector_off
 from slackwater.core.errors import DataError, SlackwaterError
-from slackwater.core.program import Program
+from slackwater.core.program import Program, program_of_batch
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Cut
 from slackwater.core.snapshot import Snapshot
-from slackwater.core.state_programs import program_of_batch
 from slackwater.diagnose.number_line import findings_about
-from slackwater.ledger.recording.executed import executed
-from slackwater.ledger.recording.history import history_of, readers_of
+from slackwater.ledger.recording.history import executed, history_of, readers_of
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
 from slackwater.ledger.workspace import Workspace

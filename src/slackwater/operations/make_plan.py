@@ -17,8 +17,8 @@ from slackwater.ledger.lease.lease import JVM_WAIT_S, wait_until_free
 from slackwater.ledger.located import find_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import require_code
+from slackwater.operations.apply.preconditions import check_restorable
 from slackwater.operations.apply.replayer import QueryRuntime, Replayer
-from slackwater.operations.apply.restorable import check_restorable
 from slackwater.operations.backfill_directory import backfill_directory
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.operations.downstream import derive_all

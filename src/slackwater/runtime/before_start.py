@@ -21,8 +21,7 @@ from slackwater.diagnose.number_line import RULES, findings_about, stops, warnin
 from slackwater.diagnose.refusal import refusal
 from slackwater.facts.collect import facts_of_start
 from slackwater.facts.served import asked_sources, not_compared
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.stream_file import read_stream_file
+from slackwater.ledger.home import Home, read_stream_file
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.places import (

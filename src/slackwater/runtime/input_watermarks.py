@@ -27,9 +27,8 @@ from slackwater.core.profile import QueryProfile
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.ledger.lineage import INPUT_WATERMARKS
 from slackwater.runtime.failures import SPARK_ERRORS
-from slackwater.runtime.java_fields import java_field
 from slackwater.runtime.listener import QueryLife, make_listener
-from slackwater.runtime.logical_plan import WATERMARK, class_name, nodes_of
+from slackwater.runtime.logical_plan import WATERMARK, class_name, java_field, nodes_of
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:

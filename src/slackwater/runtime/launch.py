@@ -30,7 +30,7 @@ from pyspark.find_spark_home import _find_spark_home
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import printable_bytes
 from slackwater.core.masking import brief, mask
-from slackwater.runtime.stop_signals import StopSignals
+from slackwater.runtime.drain import StopSignals
 from slackwater.storage.local import read_file
 from slackwater.storage.private import private_opener
 

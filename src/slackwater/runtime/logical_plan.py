@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from slackwater.core.known_secrets import KNOWN_SECRETS
+from slackwater.core.masking import KNOWN_SECRETS
 from slackwater.sources.common.scala import scala_map
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+def java_field(value: Any, name: str) -> Any:
+    """The private field of a Scala object, made accessible. Raises LookupError."""
+    java_class = value.getClass()
+    while java_class is not None:
+        for field in java_class.getDeclaredFields():
+            if str(field.getName()).rpartition("$$")[2] == name:
+                field.setAccessible(True)
+                return field
+        java_class = java_class.getSuperclass()
+    raise LookupError(f"{name} in {value.getClass().getSimpleName()}")
+
 
 WATERMARK = "EventTimeWatermark"
 

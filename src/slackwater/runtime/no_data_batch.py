@@ -23,7 +23,7 @@ from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import CheckpointLogs, read_logs
 from slackwater.checkpoint.no_data_batch import NO_DATA_BATCHES, no_data_entry
 from slackwater.checkpoint.writer import write_log
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.core.trigger import Trigger

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrameReader, DataFrameWriter, DataFrameWriterV2
 from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from slackwater.core.known_secrets import KNOWN_SECRETS
+from slackwater.core.masking import KNOWN_SECRETS
 
 _CALLS: Mapping[type, tuple[str, ...]] = {
     DataFrameReader: ("option", "options", "jdbc"),

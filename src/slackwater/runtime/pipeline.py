@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError
+from slackwater.core.escaping import is_unicode
 from slackwater.core.masking import mask
 from slackwater.core.records import STREAM_NAME, WATCHED
 from slackwater.core.trigger import Trigger
-from slackwater.core.unicode import is_unicode
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.open import check_location, is_uri
 from slackwater.triggers import as_trigger

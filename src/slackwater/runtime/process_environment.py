@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from slackwater.core.errors import Refused
 from slackwater.core.masking import is_secret_name, mask
 from slackwater.core.program import EXECUTOR_VARIABLE, PROCESS_VARIABLE, TIME_ZONE, Program
-from slackwater.core.zones import is_same_zone, process_zone
+from slackwater.core.units import is_same_zone, process_zone
 from slackwater.runtime.code_reach import Reach, Uses
 from slackwater.runtime.code_scopes import NOT_THE_PROJECTS, vars_of
 

@@ -15,7 +15,7 @@ from slackwater.checkpoint.state.operators import state_stores
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.stream_files import write_stream_file_of

@@ -20,14 +20,13 @@ from slackwater.core.records import StreamRecord
 from slackwater.core.sink import BackfillDirectory, WriteContext
 from slackwater.core.targets import PositionTarget
 from slackwater.core.trigger import Trigger
-from slackwater.ledger.lease.check import LeaseCheck
+from slackwater.ledger.lease.lease import LeaseCheck
 from slackwater.ledger.recording.log_copier import LogCopier, copy_new
 from slackwater.operations.apply.replayer import OperationRun, Replayed
 from slackwater.operations.plan.contributing import Code
 from slackwater.runtime import failures
-from slackwater.runtime.early_end import check_reads_all
+from slackwater.runtime.available_now import check_reads_all
 from slackwater.runtime.failures import Failure, classify
-from slackwater.runtime.files_left_out import check_left_out
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
@@ -42,7 +41,7 @@ from slackwater.runtime.session import driver_jvm_pid, start_session
 from slackwater.runtime.session_options import SessionOptions, spark_version
 from slackwater.runtime.sql_settings import VARIABLES, replace_settings, settings_after
 from slackwater.runtime.stream_session import session_of
-from slackwater.runtime.strict_sources import strict_sources
+from slackwater.runtime.strict_sources import check_left_out, strict_sources
 from slackwater.runtime.verdict import program_json, record_program
 from slackwater.sinks.common.contract import Output, Sink, Staged
 from slackwater.sinks.common.registry import is_same_sink, open_output

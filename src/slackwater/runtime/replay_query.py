@@ -22,7 +22,7 @@ from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 
 from slackwater.runtime.failures import SPARK_ERRORS
-from slackwater.runtime.java_fields import java_field
+from slackwater.runtime.logical_plan import java_field
 from slackwater.runtime.query import BuiltStream, start_without_output
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ import structlog
 from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.records import BatchRecord, StreamRecord
 from slackwater.core.trigger import Trigger
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper, Named
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.before_start import check, check_output_apart, record_refusal, register
+from slackwater.runtime.drain import StopSignals
 from slackwater.runtime.failures import SPARK_ERRORS, classify, is_transient
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import LoadedPipeline, digest
@@ -30,7 +31,6 @@ from slackwater.runtime.query import BuiltStream, build, build_again, create_out
 from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.session import driver_jvm_pid, end_session, start_session
 from slackwater.runtime.session_options import SessionOptions, spark_version
-from slackwater.runtime.stop_signals import StopSignals
 from slackwater.runtime.stream_run import StreamOutcome, StreamRun
 from slackwater.runtime.stream_session import distinct, session_of
 from slackwater.runtime.verdict import Accepted, StartGate

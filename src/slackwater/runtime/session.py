@@ -30,8 +30,7 @@ from pyspark.sql import SparkSession
 from slackwater import connectors
 from slackwater.connectors.machine import memory_bytes
 from slackwater.core.errors import StreamFailed, UsageError
-from slackwater.core.known_secrets import KNOWN_SECRETS
-from slackwater.core.masking import mask, mask_setting
+from slackwater.core.masking import KNOWN_SECRETS, mask, mask_setting
 from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.code_source import in_archive
 from slackwater.runtime.launch import default_setting, launch_apart

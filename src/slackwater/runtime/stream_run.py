@@ -14,17 +14,17 @@ from slackwater.core.records import StreamRecord
 from slackwater.core.sink import WriteContext
 from slackwater.core.trigger import Trigger
 from slackwater.diagnose.checks.common.snapshot import FAILURES
-from slackwater.ledger.lease.check import LeaseCheck
+from slackwater.ledger.lease.lease import LeaseCheck
+from slackwater.runtime.available_now import check_reads_all
 from slackwater.runtime.before_start import check, claim_output, record_start, warnings_about
 from slackwater.runtime.drain import Drain
-from slackwater.runtime.early_end import check_reads_all
 from slackwater.runtime.failures import SPARK_ERRORS, Failure, classify
-from slackwater.runtime.files_left_out import check_left_out
 from slackwater.runtime.logical_plan import analysed_plan, class_name, nodes_of
 from slackwater.runtime.no_data_batch import NoDataBatch
 from slackwater.runtime.query import BuiltStream, QueryStart
 from slackwater.runtime.query_run import End, QueryRun, RunServices
 from slackwater.runtime.stream_session import overridden
+from slackwater.runtime.strict_sources import check_left_out
 from slackwater.runtime.verdict import record_program
 from slackwater.storage.open import open_read_store
 

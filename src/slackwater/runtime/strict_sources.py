@@ -11,16 +11,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from slackwater.core.checkpoint import SourceFile
 from slackwater.core.errors import Refused
+from slackwater.core.records import GenerationRecord
+from slackwater.core.units import counted
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import SOURCES
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.runtime.failures import SPARK_ERRORS
-from slackwater.runtime.java_fields import java_field
-from slackwater.runtime.logical_plan import analysed_plan, class_name, streaming_sources
+from slackwater.runtime.logical_plan import analysed_plan, class_name, java_field, source_logs, streaming_sources
 from slackwater.runtime.positions import spark_source
 from slackwater.sources import kind_described
-from slackwater.sources.common.contract import SparkSource
+from slackwater.sources.common.contract import LeftOut, SparkSource
+from slackwater.sources.common.source import Source, encoded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
 
 VERSION_1_READERS = "spark.sql.streaming.disabledV2MicroBatchReaders"
 """The classes of sources that Spark reads as version 1, although they have a version 2."""
@@ -98,4 +105,46 @@ def _not_replaced(source: SparkSource, wanted: Mapping[str, str], stream: str) -
         expected=", ".join(f"{name}={value}" for name, value in wanted.items()),
         found=", ".join(f"{name}={source.options[name]}" for name in wanted),
         hint="set these options as expected in the pipeline file, then plan again; nothing in use was changed",
+    )
+
+
+def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, frame: DataFrame) -> None:
+    """Raises Refused (``source-files-too-old``) where a source would leave out what an older generation has read.
+
+    ``planned`` is the newest batch in the checkpoint, whose logs the ledger has. Once the generation has planned a
+    batch of its own there is nothing to check.
+    """
+    based_at = -1 if generation.based_at is None else generation.based_at
+    older = [one.number for one in ledger.generations(generation.stream) if one.number < generation.number]
+    if not older or planned > based_at + 1:
+        return
+    plan = analysed_plan(frame)
+    for number, (log, relation) in enumerate(zip(source_logs(plan), streaming_sources(plan), strict=True)):
+        source = spark_source(frame, str(number), relation)
+        kind = kind_described(source.description)
+        if not kind.reads_files:
+            continue
+        read = _listed(ledger, generation.stream, kind, log, generation.number)
+        # Generations inherit from each other, and each file is asked for once.
+        again = {file.path: file for one in older for file in _listed(ledger, generation.stream, kind, log, one)}
+        found = kind.live().left_out(source, read, list(again.values()), StoreAvailability())
+        if found is not None:
+            raise _refusal(generation.stream, source.where, found)
+
+
+def _listed(ledger: Ledger, stream: str, kind: Source, log: str, generation: int) -> list[SourceFile]:
+    """All files that the own log of a source lists in a generation and in what that inherited."""
+    lines = ledger.lines(stream, SOURCES + log, generation=generation).values()
+    return [file for line in lines for file in kind.listed(encoded(line))]
+
+
+def _refusal(stream: str, source: str, found: LeftOut) -> Refused:
+    return Refused(
+        "source-files-too-old",
+        f"Stream {stream} has to read {counted(found.files, 'file')} again, which {source} would leave out silently",
+        where=found.path,
+        expected=f"at most {found.limit} older than the newest file that counts as read, by the option {found.option}",
+        found=f"{found.found} older",
+        hint=f'read them: set .option("{found.option}", "{found.wanted}") on the source; or move them out of its '
+        "directory, and their rows are left out; then run again",
     )

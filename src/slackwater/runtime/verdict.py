@@ -19,24 +19,22 @@ import structlog
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
 from slackwater.core.errors import StreamFailed, UsageError
-from slackwater.core.program import Program
+from slackwater.core.program import Program, digest_of, program_of_batch, with_started
 from slackwater.core.records import WATCHED, GenerationRecord
-from slackwater.core.state_programs import digest_of, program_of_batch, with_started
-from slackwater.core.stream_verdict import StreamVerdict
-from slackwater.core.verdict import Verdict
+from slackwater.core.verdict import StreamVerdict, Verdict
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
 from slackwater.diagnose.function_changes import not_repeatable
 from slackwater.diagnose.program_changes import verdict
 from slackwater.diagnose.refusal import Ways, program_refusal, ways_with
 from slackwater.facts.served import record_ids
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.checkpoint_shape import shape_of
 from slackwater.ledger.recording.history import settings_of_state
 from slackwater.ledger.recording.stream_files import write_stream_file_of
-from slackwater.runtime.other_settings import BuildAgain, only_settings
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream
+from slackwater.runtime.sql_settings import BuildAgain, only_settings
 from slackwater.storage.open import open_read_store
 
 Accepted = dict[str, dict[str, object]]

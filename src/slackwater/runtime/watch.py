@@ -16,9 +16,9 @@ import structlog
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.operators import state_stores
 from slackwater.core.errors import SlackwaterError
+from slackwater.core.program import with_started
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, RunRecord, StreamRecord
 from slackwater.core.reference import reference_of
-from slackwater.core.state_programs import with_started
 from slackwater.diagnose.checks.stream import unfinished
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.ledger import Ledger

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from slackwater.core.errors import PipelineError, SinkUnchecked, SlackwaterError
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
+from slackwater.sinks.common.batch_function import IntoTable
 from slackwater.sinks.common.contract import FilledByQueries, ListsTransactions
 from slackwater.sinks.common.directory import absolute
-from slackwater.sinks.common.into_table import IntoTable
 from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.options import is_text, option_strings
+from slackwater.sinks.common.problem import table_unchecked
 from slackwater.sinks.common.registry import SinkKind, open_output
-from slackwater.sinks.common.unchecked import table_unchecked
 from slackwater.storage.open import local_path_of
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from typing import BinaryIO
 
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError, UsageError
 from slackwater.storage.local import LocalStore, is_file
-from slackwater.storage.location import AnyLocation, Location
-from slackwater.storage.open import open_read_store
+from slackwater.storage.open import AnyLocation, Location, open_read_store
 
 __all__ = ["PRIVATE", "NewFile", "is_file", "read_text"]
 

@@ -11,7 +11,7 @@ from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
 from slackwater.cli.verbs.inspect.reading import StateRequest
 from slackwater.cli.verbs.inspect.rows import choices, choose
-from slackwater.core.operator import Operator
+from slackwater.core.state import Operator
 from tests.checkpoint.cases import CASES, description, opened
 from tests.support.spark_dump import as_multiset
 

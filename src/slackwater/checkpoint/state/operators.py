@@ -13,11 +13,20 @@ from slackwater.checkpoint.layout import DEFAULT_STORE, STATE, parse_id, store_p
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.logs import damage_of
 from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import FormatError
-from slackwater.core.operator import JOIN, Operator, OperatorStore
-from slackwater.core.schema import AtomicType, ColumnFamily, KeyEncoding, OperatorMetadata, StateSchema, StoreInfo
-from slackwater.core.state import StateInventory
+from slackwater.core.state import (
+    JOIN,
+    AtomicType,
+    ColumnFamily,
+    KeyEncoding,
+    Operator,
+    OperatorMetadata,
+    OperatorStore,
+    StateInventory,
+    StateSchema,
+    StoreInfo,
+)
 from slackwater.formats.operator_metadata import parse_operator_metadata
 from slackwater.formats.state_schema import parse_state_schema
 from slackwater.storage.protocols import ReadStore

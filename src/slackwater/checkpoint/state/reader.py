@@ -21,12 +21,9 @@ from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import partitions_of_version
 from slackwater.checkpoint.state.decoder import Encoding, FamilyRows, StoreDecoder
 from slackwater.checkpoint.state.loader import LoadedStore, Place, StateLoader
-from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import CommitEntry, Damage, OffsetEntry
 from slackwater.core.errors import FormatError
-from slackwater.core.operator import JOIN, Operator, OperatorStore
-from slackwater.core.schema import ColumnFamily
-from slackwater.core.state import StateInventory
+from slackwater.core.state import JOIN, ColumnFamily, Operator, OperatorStore, StateInventory
 from slackwater.formats.rocksdb_zip import parse_rocksdb_zip
 from slackwater.formats.state_records import Records
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal, NoReturn, TypeVar
 
 from slackwater.core.errors import UsageError
+from slackwater.core.escaping import is_unicode
 from slackwater.core.masking import brief
-from slackwater.core.unicode import is_unicode
 from slackwater.core.units import parse_size
 
 Choice = TypeVar("Choice", bound=StrEnum)

@@ -2,23 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from slackwater.cli.common.checked import CheckedPipeline
-from slackwater.core.errors import NotFound, UsageError
+from slackwater.cli.common.console import say
+from slackwater.cli.common.examine import Examined
+from slackwater.core.errors import NotFound, SlackwaterError, UsageError
+from slackwater.core.facts import Fact, Judged, Unknown
 from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.stream_file import read_stream_file
+from slackwater.core.verdict import Effect, StreamVerdict
+from slackwater.diagnose.doctor import diagnose
+from slackwater.ledger.home import Home, read_stream_file
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.history import settings_of_state
 from slackwater.runtime.loader import load
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.session_options import given_to, require_spark, session_options
 from slackwater.storage.open import is_uri, open_read_store, resolved
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedStream:
+    """A stream with its verdict, or with the error of a stream that cannot be compared. ``next`` are the ways on.
+
+    ``settings`` are the values in the session of the settings that Spark takes from a checkpoint.
+    """
+
+    stream: str
+    verdict: StreamVerdict | None = None
+    error: SlackwaterError | None = None
+    next: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPipeline:
+    """All streams that were compared."""
+
+    reference: str
+    streams: tuple[CheckedStream, ...]
+
+    @property
+    def effect(self) -> Effect | None:
+        """The gravest effect of a change, ``None`` where no stream was compared."""
+        found = [one.verdict.effect for one in self.streams if one.verdict is not None]
+        return max((effect for effect in found if effect is not None), default=None)
+
+    @property
+    def starts(self) -> bool:
+        """Whether a run would start all streams."""
+        return all(one.verdict is not None and one.verdict.verdict.starts for one in self.streams)
+
+    @property
+    def is_compared(self) -> bool:
+        """Whether each stream was compared with the whole program that made its state, if it has state."""
+        return all(one.verdict is not None and one.verdict.basis in ("recorded", "nothing") for one in self.streams)
+
+    @property
+    def error(self) -> SlackwaterError | None:
+        """The error of the first stream that cannot be compared."""
+        return next((one.error for one in self.streams if one.error is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +166,30 @@ def _here(home: Home, generation: GenerationRecord) -> GenerationRecord:
     pipeline, _, name = generation.stream.partition("/")
     folder = home.checkpoint(pipeline, name, generation.number)
     return replace(generation, location=str(folder)) if open_read_store(folder).exists("") else generation
+
+
+def with_code(
+    examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
+) -> tuple[Examined, ...]:
+    """The diagnoses with the code compared as well. Raises PipelineError for a file that cannot be loaded."""
+    foreign = next((one.facts for one in examined if one.facts is not None and not one.facts.recorded), None)
+    checkpoint = foreign.checkpoint.location if foreign is not None else None
+    checked = check_pipeline(pipeline, CheckOptions((), checkpoint, master, spark), settings, say)
+    if checkpoint is not None:
+        return tuple(_with(one, checked.streams[0]) for one in examined)
+    streams = {stream.stream: stream for stream in checked.streams}
+    return tuple(_with(one, streams.get(one.name)) for one in examined)
+
+
+def _with(one: Examined, stream: CheckedStream | None) -> Examined:
+    if one.facts is None:
+        return one
+    code: Fact[Judged]
+    if stream is None:
+        code = Unknown("the pipeline file has no stream of this name")
+    elif stream.verdict is None:
+        code = Unknown(f"the query cannot be built: {stream.error}", stream.error.hint if stream.error else None)
+    else:
+        code = Judged(stream.verdict, stream.next, stream.settings)
+    facts = replace(one.facts, code=code)
+    return replace(one, facts=facts, diagnosis=diagnose(facts))

@@ -5,22 +5,72 @@ from __future__ import annotations
 import json
 import math
 import re
+import signal
 import sys
+import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TextIO
 
 from slackwater.cli.common.arguments import Format, shortened
-from slackwater.core.errors import SlackwaterError, UsageError
+from slackwater.core.errors import Refused, SlackwaterError, UsageError
 from slackwater.core.escaping import printable
-from slackwater.core.known_secrets import KNOWN_SECRETS
-from slackwater.core.masking import mask
+from slackwater.core.marks import Marks
+from slackwater.core.masking import KNOWN_SECRETS, mask
 from slackwater.core.settings import Settings, load
+from slackwater.core.units import duration_text, iso_text, utc_text
 from slackwater.storage.configured import configure
 from slackwater.storage.waits import WAITS
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
+    from rich.status import Status
+
+
+def timestamp(epoch_ms: int | None) -> str:
+    """A timestamp in UTC; ``-`` where there is none (Spark's watermark starts at 0)."""
+    if not epoch_ms or epoch_ms < 0:
+        return "-"
+    return utc_text(epoch_ms)
+
+
+def span(milliseconds: int) -> str:
+    """A duration for people."""
+    return duration_text(milliseconds)
+
+
+def number(value: int | None) -> str:
+    """A count, or ``-`` where it is not known."""
+    return "-" if value is None else f"{value:,}"
+
+
+def mark(batch: int | None) -> str:
+    """A batch id, or ``-`` where there is none."""
+    return "-" if batch is None or batch < 0 else str(batch)
+
+
+def marks_document(marks: Marks, *others: str) -> dict[str, int | None]:
+    """The marks that a checkpoint has; ``others`` are the names of further ones."""
+    return {name: getattr(marks, name) for name in ("planned", "committed", "state", *others)}
+
+
+def iso(epoch_ms: int | None) -> str | None:
+    """A timestamp as ISO 8601 in UTC; ``None`` if there is none (Spark writes 0 for a watermark not yet set)."""
+    if not epoch_ms or epoch_ms < 0:
+        return None
+    return iso_text(epoch_ms)
+
+
+def offset_value(text: str | None) -> Any:
+    """An offset as JSON if it is JSON, else the string that Spark wrote; ``None`` if there is none."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 _shown_as = Format.TEXT
@@ -199,3 +249,85 @@ def _print_hint(text: str) -> None:
     console = err()
     console.print("hint", style="bold", end=": ")
     console.print(text, soft_wrap=True)
+
+
+def confirm(stream: str, what: str, kind: str = "stream", given: str = "--yes") -> None:
+    """Have the name of a stream, or of another ``kind``, typed; ``given`` is the option that does without.
+
+    Raises Refused for another name, UsageError if there is no terminal.
+    """
+    name = stream.rpartition("/")[2]
+    if not sys.stdin.isatty():
+        raise UsageError("unconfirmed", "There is no terminal to confirm on", hint=f"give {given}")
+    try:
+        typed = err().input(f"Type the {kind}'s name ({name}) to {what}: ").strip()
+    except EOFError:
+        typed = ""
+    check_name(stream, typed)
+
+
+def check_name(stream: str, typed: str) -> None:
+    """Raises Refused unless the stream's name was typed, alone or with its pipeline's."""
+    name = stream.rpartition("/")[2]
+    if typed not in (name, stream):
+        raise Refused(
+            "name-mistyped",
+            "Another name was typed; nothing was changed",
+            expected=name,
+            found=typed or "nothing",
+            hint="repeat the command, and type the name that it asks for",
+        )
+
+
+def interrupt_on_signals() -> None:
+    """Raise KeyboardInterrupt for SIGTERM, and for SIGHUP (the terminal was closed) unless ``nohup`` has it ignored."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _interrupt)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    # Kernel and shell each send SIGHUP for one closed terminal: another one must not interrupt the ending.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+class Steps:
+    """One line for each step with its time, and a spinner on a terminal while it runs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._folder: Path | None = None
+        self._what = ""
+        self._started = self._step_started = time.monotonic()
+        self._status: Status | None = None
+
+    def works_in(self, folder: Path) -> None:
+        """Show where the demo works."""
+        self._folder = folder
+        self._console.print(f"Working in {folder}", style="dim")
+
+    def begin(self, what: str) -> None:
+        """Show the step that starts."""
+        self._what, self._step_started = what, time.monotonic()
+        if self._console.is_terminal:
+            self._status = self._console.status(f"{what} ...")
+            self._status.start()
+
+    def end(self, outcome: str) -> None:
+        """Write the step's line."""
+        self.close()
+        now = time.monotonic()
+        self._console.print(f"{now - self._started:6.1f} s  {self._what}: {outcome} ({now - self._step_started:.1f} s)")
+
+    def interrupted(self) -> None:
+        """Report what is left."""
+        self.close()
+        self._console.print(f"Interrupted while: {self._what}.")
+        self._console.print(f"All processes have exited. The files are in {self._folder}")
+
+    def close(self) -> None:
+        """Stop the progress display."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None

@@ -3,21 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from slackwater.cli.common.console import say
-from slackwater.cli.common.examined import Examined
 from slackwater.cli.common.targets import is_location, is_there, require_no_path, require_reachable
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError, unreachable
-from slackwater.core.facts import Fact, Unknown
+from slackwater.core.facts import Fact, Facts, Unknown
 from slackwater.core.masking import mask
 from slackwater.core.settings import Settings
-from slackwater.diagnose.doctor import diagnose
+from slackwater.diagnose.causes import ExplainedError
+from slackwater.diagnose.doctor import Diagnosis, diagnose
 from slackwater.facts.collect import facts_of_location, facts_of_stream
 from slackwater.ledger.located import stream_at
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import Identity, identity_at
 from slackwater.storage.open import open_read_store
+
+HEALTHY, FOUND, NOT_ALL_CHECKED = 0, 1, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One stream or checkpoint with its facts and its diagnosis, or with the error why it could not be read.
+
+    ``errors`` are the causes of the failure whose text was given, or of the last run, if that has failed.
+    ``own_codes`` are those of errors of Slackwater's own in that text. ``unrecognised``: a text was given, and no known
+    failure is in it; ``read`` is what the text says of the query.
+    """
+
+    name: str
+    facts: Facts | None = None
+    diagnosis: Diagnosis | None = None
+    error: SlackwaterError | None = None
+    errors: tuple[ExplainedError, ...] = ()
+    own_codes: tuple[str, ...] = ()
+    unrecognised: bool = False
+    read: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def exit_code(self) -> int:
+        """Its own exit code; a stream that cannot be read has not been checked."""
+        if self.errors or self.own_codes:
+            return FOUND
+        if self.diagnosis is None:
+            return NOT_ALL_CHECKED
+        if self.diagnosis.problems:
+            return FOUND
+        return NOT_ALL_CHECKED if self.diagnosis.not_checked else HEALTHY
+
+
+def exit_code(examined: Sequence[Examined]) -> int:
+    """The exit code for all streams: findings take precedence over what could not be checked."""
+    codes = {one.exit_code for one in examined}
+    return next((code for code in (FOUND, NOT_ALL_CHECKED) if code in codes), HEALTHY)
 
 
 def examine(
@@ -60,7 +99,7 @@ def with_compared_code(
     examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
 ) -> tuple[Examined, ...]:
     """The diagnoses with the code compared as well. Raises PipelineError for a file that cannot be loaded."""
-    from slackwater.cli.common.examine_code import with_code  # noqa: PLC0415 - brings what starts Spark
+    from slackwater.cli.common.comparison import with_code  # noqa: PLC0415 - brings what starts Spark
 
     return with_code(examined, pipeline, settings, master, spark)
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TextIO
 
 from slackwater.cli.common.arguments import shortened
-from slackwater.cli.common.examined import Examined
+from slackwater.cli.common.examine import Examined
 from slackwater.cli.verbs.explain.errors import errors_with
 from slackwater.core.errors import NotFound
 from slackwater.core.escaping import one_line

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from slackwater.cli.common.checked import CheckedStream
+from slackwater.cli.common.comparison import CheckedStream
 from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.records import GenerationRecord
-from slackwater.core.stream_verdict import StreamVerdict
+from slackwater.core.verdict import StreamVerdict
 from slackwater.diagnose.checks.common.settings import PINNED
 from slackwater.diagnose.refusal import Ways
 from slackwater.runtime.loader import LoadedPipeline

@@ -2,31 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any
 
+from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.opened import OpenedCheckpoint
-from slackwater.cli.common.lag import Lag, stream_lag
-from slackwater.cli.common.watermark import watermark_of
-from slackwater.core.errors import unreachable
+from slackwater.core.checkpoint import CommitEntry, OffsetEntry
+from slackwater.core.errors import FormatError, unreachable
 from slackwater.core.facts import Unknown
 from slackwater.core.finding import Finding, Severity
-from slackwater.core.history import NEWEST_BATCHES
 from slackwater.core.marks import Marks
-from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.records import NEWEST_BATCHES, BatchRecord, BatchSource, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
+from slackwater.diagnose.checks.common.progress import lag_of, rows_ahead
 from slackwater.diagnose.number_line import codes_from_plan, findings
 from slackwater.facts import served
 from slackwater.facts.collect import facts_of_start
-from slackwater.ledger.home.identity import Place, place_of
+from slackwater.formats.commit_log import parse_commit_entry
+from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.ledger.home import Place, place_of
 from slackwater.ledger.lease.view import LeaseView, end_of, view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.located import moved_beside
 from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
 from slackwater.ledger.workspace import Workspace
+from slackwater.sources import kind_described
+from slackwater.sources.common.contract import SourceRange, Uncounted
+from slackwater.storage.open import open_read_store
+
+
+def next_watermark_ms(planned: OffsetEntry | None, before: OffsetEntry | None, commit: CommitEntry | None) -> int:
+    """Milliseconds since 1970, 0 for none. ``planned`` is the next batch's entry in ``offsets/``, where there is one.
+
+    A planned batch runs with the watermark in its own entry. For a batch that is not planned, Spark restores the
+    watermark of the batch before it and raises it to the one in that batch's commit, if that is newer
+    (``MicroBatchExecution.populateStartOffsets``). A progress event has the older one of its own batch.
+    """
+    if planned is not None:
+        return planned.watermark_ms
+    return max(before.watermark_ms if before else 0, commit.next_batch_watermark_ms if commit else 0)
+
+
+def watermark_of(snapshot: Snapshot) -> int:
+    """The watermark of the snapshot's next batch, 0 where there is none or its entries cannot be read."""
+    last = snapshot.marks.next_batch - 1
+    if snapshot.planned_entry is not None or last < 0:
+        return next_watermark_ms(snapshot.planned_entry, None, None)
+    store = open_read_store(snapshot.generation.location)
+    try:
+        before = parse_offset_entry(store.read(offset_path(last)))
+        commit = parse_commit_entry(store.read(commit_path(last)))
+    except (OSError, FormatError):
+        # The snapshot lists the damage.
+        return 0
+    return next_watermark_ms(None, before, commit)
+
+
+FILES_MAX = 10_000
+"""Names in a source directory, and entries in its log, up to which they are compared: ``status`` must be quick."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What the sources hold beyond a batch: rows, and files with their bytes; ``None``: no such source.
+
+    ``unknown`` is the reason why files could not be counted; ``files`` and ``bytes`` are ``None`` then.
+    """
+
+    rows: int | None = None
+    files: int | None = None
+    bytes: int | None = None
+    unknown: str | None = None
+
+
+def has_read_all(batch: BatchRecord) -> bool:
+    """Whether every source reports its rows, and none has any beyond the batch's end."""
+    return bool(batch.sources) and not any(rows is None or rows for rows in rows_ahead(batch))
+
+
+def every_source_counts(batch: BatchRecord) -> bool:
+    """Whether each source reports its rows or has files that can be listed. Of a Delta table neither is known."""
+    rows, files = rows_ahead(batch), _file_sources(batch)
+    return bool(rows) and all(ahead is not None or index in files for index, ahead in enumerate(rows))
+
+
+def stream_lag(ledger: Ledger, batch: BatchRecord | None) -> Lag:
+    """The lag after a stream's newest batch, from what is there and the recorded entries of the sources' own logs.
+
+    Lists nothing that has more than ``FILES_MAX`` files.
+    """
+    if batch is None:
+        return Lag()
+    read: dict[int, Mapping[int, str]] = {}
+    for index in _file_sources(batch):
+        log = f"sources/{index}"
+        if len(ledger.entries(batch.stream, log)) > FILES_MAX:
+            return Lag(lag_of(batch), unknown=f"source {index} has read files in more than {FILES_MAX:,} entries")
+        read[index] = ledger.lines(batch.stream, log)
+    return lag_after(batch, read)
+
+
+def lag_after(batch: BatchRecord, recorded: Mapping[int, Mapping[int, str]]) -> Lag:
+    """The lag after a batch. ``recorded`` has for each file source, by its index, the entries of its log by number."""
+    sources = _file_sources(batch)
+    if not sources:
+        return Lag(lag_of(batch))
+    sizes: list[int] = []
+    for index, source in sources.items():
+        read = SourceRange(str(index), None, source.end, recorded.get(index, {}))
+        try:
+            sizes += kind_described(source.description).live().unread(source.description, read, FILES_MAX)
+        except (OSError, FormatError) as error:
+            return Lag(lag_of(batch), unknown=f"source {index} cannot be listed: {error}")
+        except Uncounted as reason:
+            return Lag(lag_of(batch), unknown=f"source {index} {reason}")
+    return Lag(lag_of(batch), len(sizes), sum(sizes))
+
+
+def _file_sources(batch: BatchRecord) -> dict[int, BatchSource]:
+    sources = enumerate(batch.sources)
+    return {index: source for index, source in sources if kind_described(source.description).reads_files}
+
 
 SEARCHED_BATCHES = 20
 """How many batches before the newest known one may be without a progress event before the whole list is read."""

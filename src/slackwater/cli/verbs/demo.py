@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from slackwater.cli.common.arguments import Format, Parser, add_format, one_of, path, string
-from slackwater.cli.common.console import err, out, prepare, print_json
+from slackwater.cli.common.console import Steps, err, interrupt_on_signals, out, prepare, print_json
 from slackwater.cli.common.examples import story_module
-from slackwater.cli.common.interrupts import interrupt_on_signals
-from slackwater.cli.common.steps import Steps
 from slackwater.cli.common.verb import Verb
 
 NOT_EQUAL = 8

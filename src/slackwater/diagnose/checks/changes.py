@@ -8,7 +8,7 @@ from itertools import combinations
 from slackwater.core.commands import check_command
 from slackwater.core.facts import Facts, HistoryFacts, Judged, SourceFacts
 from slackwater.core.finding import Severity
-from slackwater.core.operator import JOIN
+from slackwater.core.state import JOIN
 from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import rebuild
 from slackwater.diagnose.checks.common.settings import (

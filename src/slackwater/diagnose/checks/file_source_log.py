@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from slackwater.core.checkpoint import holes
 from slackwater.core.facts import Facts, SourceFacts
 from slackwater.core.finding import Severity
-from slackwater.core.holes import holes
 from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import rebuild

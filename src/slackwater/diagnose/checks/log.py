@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from slackwater.core.checkpoint import BatchLine
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import BatchLine, Damage
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
 from slackwater.core.sink import newest_batch

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from slackwater.core.checkpoint import BatchLine
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import BatchLine, OffsetEntry
 from slackwater.core.facts import Facts, HistoryFacts
 from slackwater.core.finding import Severity
 from slackwater.core.units import batch_range

@@ -10,7 +10,7 @@ from typing import Protocol, Self
 import structlog
 
 from slackwater.core.errors import LeaseHeld, SlackwaterError
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.lease.lease import EXPIRES_S, JVM_WAIT_S, Lease, Seen, seen, wait_until_free
 from slackwater.ledger.ledger import Ledger
 

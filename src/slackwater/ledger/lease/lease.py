@@ -10,25 +10,140 @@ and created again while a holder is alive.
 
 from __future__ import annotations
 
+import json
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from enum import Enum
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from functools import cache
+from pathlib import Path
+from types import NoneType, TracebackType
+from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
 
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, LeaseHeld, SlackwaterError
+from slackwater.core.escaping import is_unicode
 from slackwater.core.records import Holder, LeaseRecord
 from slackwater.core.units import iso_text
-from slackwater.ledger.lease.lease_file import read_lease_file, write_lease_file
-from slackwater.ledger.lease.processes import UNKNOWN_START, can_look_up, is_alive, start_time, this_process
-from slackwater.storage.location import AnyLocation
+from slackwater.storage.open import AnyLocation, open_read_store, open_write_store
 
 if TYPE_CHECKING:
     from slackwater.ledger.ledger import Ledger
+
+
+UNKNOWN_START = 0
+"""The start time if the operating system does not report it."""
+
+_PROC = Path("/proc")
+_GONE_STATES = frozenset("ZX")
+"""Zombie and dead: such a process runs no code any more, but keeps its id until its parent has asked for its end."""
+_STATE, _START_TIME = 0, 19
+"""Fields 3 and 22 of ``/proc/<pid>/stat``, counted from the first after the command's name (proc(5))."""
+
+
+def this_process() -> Holder:
+    """This Python process as the holder of a lease; its JVM is not known yet."""
+    pid = os.getpid()
+    return Holder(socket.gethostname(), pid, start_time(pid) or UNKNOWN_START, pid_space=pid_space())
+
+
+@cache
+def pid_space() -> str:
+    """What makes a process id meaningful: this boot of the kernel, and this container's process-id namespace.
+
+    Two containers may have the same host name and run on the same kernel, and still not see each other's processes.
+    """
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+        namespace = (_PROC / "self/ns/pid").readlink()
+    except OSError:
+        return ""
+    return f"{boot}/{namespace}"
+
+
+def can_look_up(holder: Holder) -> bool:
+    """Whether the holder's process ids are of this host, since its last boot, in this container."""
+    return (holder.host, holder.pid_space) == (socket.gethostname(), pid_space())
+
+
+def start_time(pid: int) -> int | None:
+    """When a process started, in clock ticks since the boot; ``None`` if it has exited."""
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        # A /proc mounted with hidepid does not show other users' processes; a signal still reaches them.
+        return UNKNOWN_START if _answers(pid) else None
+    # The command's name is in parentheses and may contain parentheses and spaces itself.
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[_STATE] in _GONE_STATES else int(fields[_START_TIME])
+
+
+def is_alive(pid: int, started: int | None) -> bool:
+    """Whether the process with this id and start time is alive."""
+    now = start_time(pid)
+    return now is not None and (now == started or UNKNOWN_START in {now, started or UNKNOWN_START})
+
+
+def _answers(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):  # OverflowError: larger than any process id
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+LEASE_FILE = "lease.json"
+INTEGER_LIMIT = 2**62
+"""Numbers go to a database, whose integers have 64 bits; the next fence number is larger than the last."""
+
+
+def read_lease_file(stream_folder: AnyLocation) -> LeaseRecord | None:
+    """The lease that the file records; ``None`` if there is no file, or it cannot be read or parsed.
+
+    The ledger decides about a lease, so a damaged file must not block the stream.
+    """
+    try:
+        content = json.loads(open_read_store(stream_folder).read(LEASE_FILE))
+        holder = content.pop("holder")
+        lease = LeaseRecord(**content, holder=Holder(**holder) if holder else None)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return lease if _is_well_typed(lease) else None
+
+
+def write_lease_file(stream_folder: AnyLocation, lease: LeaseRecord) -> None:
+    """Replace the file atomically."""
+    document = json.dumps(asdict(lease), indent=2, sort_keys=True) + "\n"
+    open_write_store(stream_folder, private=True).write(LEASE_FILE, document.encode())
+
+
+def delete_lease_file(stream_folder: AnyLocation) -> None:
+    """Delete the file where it is not of this stream: a copy of a home has those of the original."""
+    open_write_store(stream_folder, private=True).delete(LEASE_FILE)
+
+
+def _is_well_typed(record: Any) -> bool:
+    """Whether the fields of a record have the types that they are declared with: numbers, strings, other records."""
+    hints = get_type_hints(type(record))
+    return all(_fits(getattr(record, field.name), hints[field.name]) for field in fields(record))
+
+
+def _fits(value: object, kind: Any) -> bool:
+    allowed = get_args(kind) or (kind,)
+    if value is None:
+        return NoneType in allowed
+    if isinstance(value, int):
+        return type(value) in allowed and -INTEGER_LIMIT <= value < INTEGER_LIMIT
+    if isinstance(value, str):
+        return str in allowed and is_unicode(value)
+    return is_dataclass(value) and type(value) in allowed and _is_well_typed(value)
+
 
 RUN = "run"
 """The purpose of a lease that a run holds: the only kind that ``slackwater stop`` ends."""
@@ -290,3 +405,40 @@ def _who(holder: Holder | None, signs: Signs) -> str:
 
 def _iso(epoch_ms: int) -> str:
     return iso_text(epoch_ms, "seconds")
+
+
+_CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def now_s() -> float:
+    """Seconds that also pass while the machine is suspended, which those of ``time.monotonic`` do not on Linux."""
+    return time.clock_gettime(_CLOCK)
+
+
+@dataclass(slots=True)
+class LeaseCheck:
+    """A call raises ``LeaseHeld`` (``lease-lost``) unless the stream's lease has this fence number.
+
+    A ledger that cannot be read is no reason to stop as long as the last answer is younger than what a lease needs to
+    expire: no other process can have taken it. Later its error is raised.
+    """
+
+    ledger: Ledger
+    stream: str
+    fence: int
+    _held_at: float = field(default_factory=now_s)
+
+    def __call__(self) -> None:
+        """Ask the ledger."""
+        # The time before the question: an answer that comes late is not a new one.
+        asked_at = now_s()
+        try:
+            lease = self.ledger.lease(self.stream)
+        except SlackwaterError:
+            # Half: the last heartbeat may be older than the last answer, and the write that follows takes time.
+            if asked_at - self._held_at > EXPIRES_S / 2:
+                raise
+            return
+        if lease is None or lease.fence != self.fence:
+            raise lost(self.stream, self.fence, lease)
+        self._held_at = asked_at

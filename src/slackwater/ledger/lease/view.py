@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.core.records import LeaseRecord, RunRecord
-from slackwater.ledger.lease.lease import EXPIRES_S, Signs, signs_of
-from slackwater.ledger.lease.processes import can_look_up
+from slackwater.ledger.lease.lease import EXPIRES_S, Signs, can_look_up, signs_of
 
 KILLED = "killed"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
-from slackwater.core.checkpoint_logs import CommitEntry, OffsetEntry
-from slackwater.core.history import History, Ranges
+from slackwater.core.checkpoint import CommitEntry, OffsetEntry
+from slackwater.core.records import History, Ranges
 from slackwater.formats.commit_log import next_watermark_ms, parse_commit_entry, render_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry, planned_watermark_ms
 from slackwater.sources import kind_of

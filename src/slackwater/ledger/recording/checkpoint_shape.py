@@ -9,10 +9,9 @@ from slackwater.checkpoint.logs import logs_of_listing
 from slackwater.checkpoint.sources import SourceReader
 from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.checkpoint.state.operators import OperatorReader
-from slackwater.core.checkpoint import SourceLine
-from slackwater.core.checkpoint_shape import CheckpointShape, OperatorEvidence, SourceEvidence
-from slackwater.core.operator import Operator
+from slackwater.core.checkpoint import CheckpointShape, OperatorEvidence, SourceEvidence, SourceLine
 from slackwater.core.records import GenerationRecord
+from slackwater.core.state import Operator
 from slackwater.ledger.recording.snapshot import profile_of
 from slackwater.sources import kind_of
 from slackwater.storage.protocols import ReadStore

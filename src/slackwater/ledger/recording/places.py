@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from slackwater.core.records import StreamRecord
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
-from slackwater.sinks.common.place import Place
+from slackwater.sinks.common.directory import Place
 from slackwater.sinks.common.registry import open_each
-from slackwater.storage.location import Location
-from slackwater.storage.open import is_same_store
+from slackwater.storage.open import Location, is_same_store
 
 _PARTITIONS = re.compile(r"(/[^/=]+=[^/]*)+$")
 _GLOB = re.compile(r"[{}\[\]*?\\]")

@@ -7,9 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from slackwater.core.records import GenerationRecord, OperationRecord, StreamRecord
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.operation_files import read_operation
-from slackwater.ledger.home.stream_file import STREAM_FILE, StreamFile, read_stream_file, write_stream_file
+from slackwater.ledger.home import STREAM_FILE, Home, StreamFile, read_operation, read_stream_file, write_stream_file
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.storage.open import open_read_store, open_write_store

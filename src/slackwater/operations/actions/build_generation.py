@@ -11,7 +11,7 @@ from typing import Literal
 
 from slackwater.core.errors import Refused
 from slackwater.core.profile import QueryProfile
-from slackwater.core.state_programs import made_by
+from slackwater.core.program import made_by
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.snapshot import profile_of
 from slackwater.ledger.recording.source_availability import StoreAvailability
@@ -28,8 +28,8 @@ from slackwater.operations.actions.common.base import (
 )
 from slackwater.operations.actions.common.facts import CODE, LAYOUT, PROGRAMS
 from slackwater.operations.apply.operation import Operation
+from slackwater.operations.apply.preconditions import check_restorable, compared_programs
 from slackwater.operations.apply.replayer import Replayer
-from slackwater.operations.apply.restorable import check_restorable, compared_programs
 from slackwater.operations.plan.basis import bounds_of, check_reproducible
 from slackwater.operations.plan.contributing import first_contributing
 from slackwater.operations.plan.replaced import refuse_replaced

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.checkpoint.writer import copy_state
-from slackwater.core.state_programs import entries_until
+from slackwater.core.program import entries_until
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.operations.action import ActionFacts
 from slackwater.operations.actions.common.base import Base, new_folder, write_entries, write_sources

@@ -10,7 +10,7 @@ from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import delete_log, write_log
 from slackwater.core.errors import Refused
-from slackwater.core.state_programs import made_by, parsed_program
+from slackwater.core.program import made_by, parsed_program
 from slackwater.core.strict import STRICT
 from slackwater.core.units import batch_range
 from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry

@@ -20,9 +20,9 @@ from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.common.one_batch import OneBatch, run_once
 from slackwater.operations.actions.common.record import record_of
 from slackwater.operations.apply.operation import BACKUP, PLAN_FILE, Operation
-from slackwater.operations.apply.others import refused
+from slackwater.operations.apply.preconditions import refused
 from slackwater.operations.plan.adopted import OUTPUT_FIRST
-from slackwater.sinks.common.backup import RecordFile
+from slackwater.sinks.common.changes import RecordFile
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.registry import open_each
 from slackwater.storage.open import open_write_store

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.state_programs import program_of_batch
+from slackwater.core.program import program_of_batch
 from slackwater.operations.action import Action, ActionFacts
 from slackwater.operations.actions.common.base import check_same_code, check_same_query
 from slackwater.operations.actions.common.facts import COMMITTED, PLANNED

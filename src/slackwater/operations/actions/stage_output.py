@@ -10,7 +10,7 @@ from slackwater.operations.action import Action, ActionFacts, Inverse
 from slackwater.operations.actions.common.facts import NOTHING
 from slackwater.operations.actions.common.staging import swappable
 from slackwater.operations.apply.operation import Operation
-from slackwater.operations.apply.others import others_in
+from slackwater.operations.apply.preconditions import others_in
 from slackwater.sinks.common.contract import ReplacesUnmarked
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from slackwater.checkpoint.damage import cheap_damage
 from slackwater.checkpoint.logs import marks, read_logs
 from slackwater.checkpoint.opened import open_checkpoint
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused
 from slackwater.operations.action import Action, ActionFacts

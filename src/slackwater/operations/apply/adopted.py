@@ -6,17 +6,28 @@ Whichever is at the path is the generation in use.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
+from slackwater.checkpoint.layout import METADATA
+from slackwater.checkpoint.writer import halted_by, is_halted, relocate_operators
+from slackwater.core.errors import Refused
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger.ledger import Ledger
 from slackwater.operations.action import Switch
+from slackwater.operations.adopted import COPIES
+from slackwater.operations.plan.adopted import BUILT, KEPT, recovery, recovery_of_objects
 from slackwater.operations.plan.plan import Plan
-from slackwater.storage.location import Location
-from slackwater.storage.protocols import ReadStore
+from slackwater.sinks.common.changes import damaged
+from slackwater.sinks.common.staging import StagingDirectory, State
+from slackwater.storage.local import LocalStore, keep_owner_and_mode
+from slackwater.storage.open import Location, open_read_store, open_write_store
+from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
 
 @dataclass(frozen=True)
@@ -115,3 +126,263 @@ class AdoptedCheckpoint(ABC):
     def _switch(self, current: int, records: Sequence[GenerationRecord]) -> None:
         # One transaction: after a kill the generation in use must be the one that is recorded at the path.
         self.ledger.switch_generations(self.plan.stream, current, records)
+
+
+_NEW: State = "staged"
+
+
+class AdoptedDirectory(AdoptedCheckpoint):
+    """The directory that the code names, and a hidden one next to it that the operation owns."""
+
+    @cached_property
+    def staging(self) -> StagingDirectory:
+        """The directory that the code names (``real``), and the one next to it (``folder``)."""
+        return StagingDirectory(self.location, self.plan.id)
+
+    @property
+    def is_new_in_place(self) -> bool:
+        if self.staging.mark_in(self.staging.real) is not None:
+            return True
+        if self.staging.mark_in(self.staging.folder) is not None:
+            return False
+        record = self.recorded(self.switch.new)
+        return record is not None and record.location == self.location
+
+    @property
+    def is_old_in_place(self) -> bool:
+        return self._path_of_old == self.staging.real
+
+    @property
+    def _path_of_old(self) -> Path:
+        """Where the old checkpoint is, also between two renames; the new one has the operation's mark then."""
+        staging = self.staging
+        if not staging.is_interrupted:
+            return staging.folder if self.is_new_in_place else staging.real
+        if staging.mark_in(staging.exchange_path) is None:
+            return staging.exchange_path
+        # In an undo the new checkpoint is moved out of the path first, and then the old one into it.
+        return staging.folder if staging.folder.exists() else staging.real
+
+    @property
+    def by_hand(self) -> tuple[str, ...]:
+        return recovery(str(self.staging.real), self.plan.id)
+
+    @property
+    def kept(self) -> Location:
+        return Location(self.staging.folder)
+
+    @property
+    def built(self) -> Location:
+        return Location(self.staging.folder)
+
+    def checkpoint(self, number: int) -> Location:
+        in_place = self.is_new_in_place is (number == self.switch.new)
+        return Location(self.staging.real if in_place else self.staging.folder)
+
+    def store_of_old(self) -> LocalStore:
+        return LocalStore(self._path_of_old)
+
+    def store_of_new(self) -> LocalStore:
+        return LocalStore(self.checkpoint(self.switch.new))
+
+    def swap_in(self) -> None:
+        """Exchange the two directories, unless that was done. Raises Refused where they cannot be renamed."""
+        # An exchange by renames that was killed is finished first: until then a mark can be in a third directory.
+        self.staging.finish_exchange()
+        if not self.is_new_in_place:
+            # Operator metadata names schema files by absolute paths (``stateSchemaFilePaths``).
+            relocate_operators(LocalStore(self.staging.folder), str(self.staging.real))
+            # That of a new directory depends on this process.
+            keep_owner_and_mode(self.staging.real, self.staging.folder)
+            self.staging.set_mark(self.staging.folder, _NEW)
+            self._exchange(self.staging.folder, self.staging.real)
+
+    def swap_back(self) -> None:
+        """The same the other way round; the mark stays in the new checkpoint, which is removed next."""
+        self.staging.finish_exchange()
+        if self.is_new_in_place:
+            self.staging.set_mark(self.staging.real, _NEW)
+            self._exchange(self.staging.real, self.staging.folder)
+
+    def end(self, *, applied: bool) -> None:
+        if applied:
+            self.staging.remove_mark(self.staging.real)
+
+    def _exchange(self, new: Path, other: Path) -> None:
+        try:
+            if other.exists():
+                self.staging.exchange()
+            else:
+                # A checkpoint that was deleted: there is nothing to exchange with.
+                self.staging.move(new, other)
+        except (Refused, OSError) as error:
+            raise Refused(
+                "checkpoint-fixed",
+                f"The directory of the checkpoint cannot change places with another: {error}",
+                where=str(self.staging.real),
+                expected="a directory that can be renamed, and a parent folder that can be written to",
+                hint="mount or move it so that it can be renamed, then run the command again",
+            ) from error
+
+
+_PLACED = "placed"
+"""Exists from just before the new checkpoint is complete at the path until it no longer is."""
+
+Copies = Mapping[str, Mapping[str, str]]
+"""The hashes of files by path, for each of the two folders."""
+
+
+class AdoptedObjects(AdoptedCheckpoint):
+    """The new checkpoint is in ``checkpoint`` of the operation's folder, a copy of the old one in ``kept``."""
+
+    @cached_property
+    def _store(self) -> WriteStore:
+        return open_write_store(self.location)
+
+    @cached_property
+    def _own(self) -> WriteStore:
+        return open_write_store(self.folder, private=True)
+
+    @property
+    def is_new_in_place(self) -> bool:
+        return self._own.exists(_PLACED) and not is_halted(self._store)
+
+    @property
+    def is_old_in_place(self) -> bool:
+        return not self._own.exists(_PLACED) and not is_halted(self._store)
+
+    @property
+    def by_hand(self) -> tuple[str, ...]:
+        return recovery_of_objects(self.location, str(self.folder))
+
+    @property
+    def kept(self) -> Location:
+        return self.folder / KEPT
+
+    @property
+    def built(self) -> Location:
+        return self.folder / BUILT
+
+    def checkpoint(self, number: int) -> Location:
+        return self.built if number == self.switch.new else self.kept
+
+    def store_of_old(self) -> ReadStore:
+        copies = self._recorded_copies()
+        if copies is not None:
+            self._check(KEPT, copies)
+        return open_read_store(self.kept)
+
+    def store_of_new(self) -> ReadStore:
+        return self._store if self.is_new_in_place else open_read_store(self.built)
+
+    def swap_in(self) -> None:
+        """As for any; raises Refused (``backup-damaged``) where a copy is no longer what it was."""
+        if self.is_new_in_place:
+            return
+        # Copied once only: after the first file was replaced the location no longer has the old checkpoint.
+        copies = self._recorded_copies() or self._copy()
+        self._check(BUILT, copies)
+        self._halt()
+        self._replace(BUILT, KEPT, copies)
+        # Before ``metadata``, with which a query can start: unmarked, the new checkpoint would count as the old one.
+        self._own.write(_PLACED, b"")
+        self._release(self.built)
+
+    def swap_back(self) -> None:
+        """As for any; raises Refused (``backup-damaged``) where a copy is no longer what it was."""
+        copies = self._recorded_copies()
+        if copies is None:
+            # Nothing at the path was changed.
+            return
+        self._check(KEPT, copies)
+        self._halt()
+        # Only after the halt: a location that is neither halted nor marked counts as the old checkpoint.
+        self._own.delete(_PLACED)
+        self._replace(KEPT, BUILT, copies)
+        self._release(self.kept)
+
+    def end(self, *, applied: bool) -> None:
+        if not applied:
+            # The list first: what a kill then leaves of the copy counts as unfinished, and is copied again.
+            self._own.delete(COPIES)
+            self._own.delete_tree(KEPT)
+
+    def _recorded_copies(self) -> Copies | None:
+        """The files of both checkpoints with their hashes, ``None`` before both are complete."""
+        where = f"{self.folder}/{COPIES}"
+        try:
+            copies: Copies = json.loads(self._own.read(COPIES))
+        except FileNotFoundError:
+            if is_halted(self._store) or self._own.exists(_PLACED):
+                raise damaged(where, "the list of both copies", "no file") from None
+            return None
+        except (ValueError, RecursionError) as error:
+            raise damaged(where, "the list of both copies", "no JSON") from error
+        return copies
+
+    def _copy(self) -> Copies:
+        """Copy the checkpoint that is in place, and record both."""
+        relocate_operators(open_write_store(self.built), self.location)
+        # A copy that the list does not have yet is one that a killed attempt has left unfinished.
+        self._own.delete_tree(KEPT)
+        target = open_write_store(self.kept, private=True)
+        for folder, names in _files_by_folder(self._store):
+            target.copy_from(self._store, folder, names)
+        copies = {name: _hashes(open_read_store(self.folder / name)) for name in (BUILT, KEPT)}
+        self._own.write(COPIES, json.dumps(copies, indent=1).encode())
+        return copies
+
+    def _check(self, name: str, copies: Copies) -> None:
+        """What is put in place has to be what was verified, or was in place before."""
+        recorded, found = copies[name], _hashes(open_read_store(self.folder / name))
+        for path in sorted(recorded.keys() | found.keys()):
+            if recorded.get(path) != found.get(path):
+                where = self.folder / name / path
+                raise damaged(where, recorded.get(path, "no file"), found.get(path, "no file"))
+
+    def _halt(self) -> None:
+        self._store.write(METADATA, halted_by(self.plan.id))
+
+    def _replace(self, new: str, old: str, copies: Copies) -> None:
+        """Make all files but ``metadata`` those of one copy; what both copies have alike is there already."""
+        source, wanted, before = open_read_store(self.folder / new), copies[new], copies[old]
+        for path in sorted(set(_files(self._store)) - wanted.keys() - {METADATA}, reverse=True):
+            self._store.delete(path)
+        for path, digest in wanted.items():
+            if path != METADATA and before.get(path) != digest:
+                self._store.write_pieces(path, source.read_pieces(path))
+
+    def _release(self, new: Location) -> None:
+        try:
+            content = open_read_store(new).read(METADATA)
+        except FileNotFoundError:
+            # It was lost before: Spark starts such a checkpoint with a new id.
+            self._store.delete(METADATA)
+        else:
+            self._store.write(METADATA, content)
+
+
+def _hashes(store: ReadStore) -> Mapping[str, str]:
+    return {path: _digest(store, path) for path in sorted(_files(store))}
+
+
+def _digest(store: ReadStore, path: str) -> str:
+    digest = hashlib.sha256()
+    for piece in store.read_pieces(path):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def _files(store: ReadStore) -> Iterator[str]:
+    """All files but the checksums of Hadoop's local file system, which no other store has."""
+    for folder, names in _files_by_folder(store):
+        yield from (f"{folder}/{name}".lstrip("/") for name in names)
+
+
+def _files_by_folder(store: ReadStore) -> Iterator[tuple[str, list[str]]]:
+    for folder in store.folders():
+        yield folder.path, [name for name in folder.files if not name.endswith(LEFTOVER) and not _is_checksum(name)]
+
+
+def _is_checksum(name: str) -> bool:
+    return name.startswith(".") and name.endswith(".crc")

@@ -12,19 +12,17 @@ from slackwater.core.commands import apply_command, command, undo_command
 from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import UNDOING, OperationFiles, OperationRecord, StreamRecord, leader_id
-from slackwater.ledger.home.identity import ensure_identity
+from slackwater.ledger.home import ensure_identity
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.action import Action, Inverse, Precondition
 from slackwater.operations.actions.common.base import pipeline_edited
 from slackwater.operations.adopted import check_stopped
-from slackwater.operations.apply.before import check_continued, plan_changed
-from slackwater.operations.apply.executor import execute, summary_of
+from slackwater.operations.apply.executor import check_continued, execute, plan_changed, summary_of
 from slackwater.operations.apply.journal import PRUNED
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
 from slackwater.operations.apply.operations import operations_of, ready
-from slackwater.operations.apply.others import check_consent
-from slackwater.operations.apply.preconditions import DIGEST_SHOWN, check_number, compare
+from slackwater.operations.apply.preconditions import DIGEST_SHOWN, check_consent, check_number, compare
 from slackwater.operations.apply.replayer import PipelineReader, QueryRuntime, Replayer
 from slackwater.operations.check_home import Consent, check_home, check_own
 from slackwater.operations.downstream import derive_all
@@ -33,7 +31,7 @@ from slackwater.operations.plan.document import has_plan, render
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import plan_again
 from slackwater.operations.planner import Planning, QueryReader
-from slackwater.storage.location import Location
+from slackwater.storage.open import Location
 
 Opened = Callable[[Plan], AbstractContextManager[Callable[[], Replayer]]]
 """Opens the replayer of one plan when it is first asked for."""

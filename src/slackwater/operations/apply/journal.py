@@ -15,8 +15,7 @@ from typing import Any, Literal, Protocol
 from slackwater.core.errors import FormatError
 from slackwater.core.escaping import quoted
 from slackwater.core.records import OperationFiles
-from slackwater.storage.location import AnyLocation, Location
-from slackwater.storage.open import open_write_store
+from slackwater.storage.open import AnyLocation, Location, open_write_store
 
 State = Literal["started", "done", "undoing", "undone"]
 End = Literal["applied", "pruned", "refused", "undone"]

@@ -7,23 +7,19 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
-from slackwater.core.history import History
-from slackwater.core.records import StreamRecord
+from slackwater.core.records import History, StreamRecord
 from slackwater.core.sink import Cut
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.places import generation_location
 from slackwater.operations.action import Action, Inverse, PreconditionName
-from slackwater.operations.apply.adopted import AdoptedCheckpoint
-from slackwater.operations.apply.adopted_directory import AdoptedDirectory
-from slackwater.operations.apply.adopted_objects import AdoptedObjects
+from slackwater.operations.apply.adopted import AdoptedCheckpoint, AdoptedDirectory, AdoptedObjects
 from slackwater.operations.apply.journal import Journal
 from slackwater.operations.apply.replayer import Replayer
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import Output
-from slackwater.storage.location import Location
-from slackwater.storage.open import open_write_store
+from slackwater.storage.open import Location, open_write_store
 from slackwater.storage.protocols import WriteStore
 
 BACKUP = "backup"

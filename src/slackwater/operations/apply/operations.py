@@ -10,7 +10,7 @@ from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import Cut, Swap
 from slackwater.core.snapshot import Snapshot
-from slackwater.ledger.lease.check import LeaseCheck
+from slackwater.ledger.lease.lease import LeaseCheck
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot, stream_id

@@ -12,7 +12,7 @@ from slackwater.core.program import Program
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.sink import BackfillDirectory
 from slackwater.core.targets import PositionTarget
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.plan.contributing import Code

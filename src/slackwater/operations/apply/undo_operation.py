@@ -10,14 +10,13 @@ from slackwater.core.commands import command
 from slackwater.core.errors import DataError, FormatError, NotFound, Refused, UsageError
 from slackwater.core.records import UNDOING, OperationRecord, leader_id
 from slackwater.core.settings import Settings
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.adopted import check_stopped, modified_ms
 from slackwater.operations.apply.apply_plan import ApplyDisplay, Outcome
-from slackwater.operations.apply.before import check_undo, plan_changed
-from slackwater.operations.apply.executor import undo
+from slackwater.operations.apply.executor import check_undo, plan_changed, undo
 from slackwater.operations.apply.journal import JOURNAL, PRUNED
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
 from slackwater.operations.apply.operations import operations_of
@@ -26,8 +25,7 @@ from slackwater.operations.gather import reconcile
 from slackwater.operations.plan.document import IDENTIFIER, parse
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import at_batch
-from slackwater.storage.location import AnyLocation, Location
-from slackwater.storage.open import open_read_store
+from slackwater.storage.open import AnyLocation, Location, open_read_store
 
 ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})
 """Statuses of operations that have nothing to undo."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from slackwater.operations.action import Action
 from slackwater.operations.apply.operation import BACKUP, Operation
-from slackwater.sinks.common.backup import damaged
+from slackwater.sinks.common.changes import damaged
 from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore
 

@@ -9,9 +9,8 @@ from typing import Protocol
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.core.history import History
 from slackwater.core.profile import ARBITRARY, QueryProfile, not_reproducible
-from slackwater.core.records import StreamRecord
+from slackwater.core.records import History, StreamRecord
 from slackwater.core.sink import BackfillDirectory, Cut
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source

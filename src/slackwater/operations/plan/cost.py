@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import reduce
 
 from slackwater.core.errors import FormatError
-from slackwater.core.history import History
+from slackwater.core.records import History
 from slackwater.core.sink import Cut, Swap
 from slackwater.core.units import duration_text, size_text
 from slackwater.ledger.recording.batch_history import offsets_by_source

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from slackwater.core.history import Ranges
 from slackwater.core.profile import RowOrder
+from slackwater.core.records import Ranges
 from slackwater.core.sink import OutputTreatment
 from slackwater.core.strict import STRICT
 from slackwater.operations.action import Action, Inverse, Precondition

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from slackwater.core.errors import SlackwaterError
-from slackwater.core.history import History
-from slackwater.core.records import StreamRecord
+from slackwater.core.records import History, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.sources.common.contract import SourceRange
 

@@ -28,7 +28,7 @@ from slackwater.core.reference import reference_of, split_reference
 from slackwater.runtime.application import launch
 from slackwater.runtime.application.launch import OwnThreads, run_code
 from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, apart, as_known, definition_of
-from slackwater.runtime.application.refusals import calling_line
+from slackwater.runtime.application.repeated import calling_line
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition

@@ -7,24 +7,57 @@ only, whose path may be another one at each start: by the application's id, or i
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
+
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
-from slackwater.core.errors import Refused
-from slackwater.core.program import Program
-from slackwater.core.state_programs import parsed_program
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.program import Program, parsed_program
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.queries import place_of
-from slackwater.runtime.application.refusals import calling_line
+from slackwater.runtime.failures import NOT_THE_USERS
 from slackwater.runtime.loader import digest
+from slackwater.runtime.query import check_query
 from slackwater.runtime.verdict import program_digest
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from slackwater.core.records import StreamRecord
+    from slackwater.runtime.pipeline import StreamDefinition
     from slackwater.runtime.query import BuiltStream
+
+
+class QueryRefused(PipelineError, AnalysisException):
+    """The query is unsupported. An AnalysisException too: an application that handles Spark's refusal handles this."""
+
+
+def refuse_unsupported(definition: StreamDefinition, frame: DataFrame) -> None:
+    """Raises QueryRefused, with the line of the application that starts the query."""
+    try:
+        check_query(definition, frame)
+    except PipelineError as error:
+        refused = QueryRefused(
+            error.code,
+            error.message,
+            where=calling_line(),
+            expected=error.expected,
+            found=error.found,
+            hint=error.hint,
+        )
+        raise refused from error
+
+
+def calling_line() -> str | None:
+    """The innermost line of this thread's stack that is neither of a library nor of Slackwater."""
+    calls = reversed(traceback.extract_stack())
+    own = (call for call in calls if not any(part in call.filename for part in NOT_THE_USERS))
+    return next((f"{call.filename}:{call.lineno}" for call in own), None)
 
 
 def refuse_repeated(built: BuiltStream, reference: str, ledger: Ledger, started: Container[str]) -> None:

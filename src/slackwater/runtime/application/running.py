@@ -19,15 +19,15 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed
 from slackwater.core.escaping import printable
 from slackwater.core.records import StreamRecord
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import POLL_S, OwnThreads, run_code
 from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of, settle_place
-from slackwater.runtime.application.refusals import refuse_unsupported
-from slackwater.runtime.application.repeated import refuse_repeated
+from slackwater.runtime.application.repeated import refuse_repeated, refuse_unsupported
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, QUERY, SESSION, Start, intercepted
 from slackwater.runtime.before_start import check, check_output_apart, record_refusal, record_start, register
+from slackwater.runtime.drain import STOP_SIGNALS
 from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import digest, full_reference, locate, place_in
@@ -36,7 +36,6 @@ from slackwater.runtime.query import BuiltStream, first_line
 from slackwater.runtime.query_run import RunServices
 from slackwater.runtime.session import driver_jvm_pid
 from slackwater.runtime.session_options import GivenSession, spark_version
-from slackwater.runtime.stop_signals import STOP_SIGNALS
 from slackwater.runtime.stream_run import StreamOutcome, StreamRun
 from slackwater.runtime.verdict import StartGate
 from slackwater.sinks.common.registry import recognised

@@ -17,12 +17,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery, StreamingQueryManager
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from slackwater.core.known_secrets import KNOWN_SECRETS
+from slackwater.core.masking import KNOWN_SECRETS
 from slackwater.core.sink import WriterCalls
 from slackwater.core.trigger import Trigger, TriggerKind
 from slackwater.runtime.application.connect import chooses_client, clients_refused, refuse_connect
 from slackwater.runtime.failures import SPARK_ERRORS
-from slackwater.sinks.common.into_table import IntoTable
+from slackwater.sinks.common.batch_function import IntoTable
 from slackwater.triggers import as_trigger
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from slackwater.core.checkpoint import Damage
 from slackwater.core.commands import command
-from slackwater.core.damage import Damage
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.marks import written_by_all
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, after_batch, weakest
+from slackwater.sinks.common.changes import unsupported
 from slackwater.sinks.common.contract import Output, SinkLog, Swappable
 from slackwater.sinks.common.mark import NONE_YET
 from slackwater.sinks.common.registry import open_each
-from slackwater.sinks.common.swapping import unsupported
 from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore
 

@@ -15,9 +15,9 @@ from slackwater.core.sink import Traits, WriteContext
 from slackwater.sinks.all_of import FEWEST, KIND, identity_of
 from slackwater.sinks.all_of.output import combined_traits
 from slackwater.sinks.common.batch_function import batch_function, persisted
+from slackwater.sinks.common.changes import unsupported
 from slackwater.sinks.common.contract import Creates, MarkedElsewhere, Staged, WritesBatches
 from slackwater.sinks.common.registry import catalogue, open_output
-from slackwater.sinks.common.swapping import unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

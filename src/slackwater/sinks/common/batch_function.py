@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.sink import WriteContext
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.sinks.common.contract import WritesBatches
+
+
+def backquoted(name: str) -> str:
+    """A name as an expression of Spark has it, whatever characters are in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+@contextmanager
+def session_settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
+    """Set them in the query's own session, and unset them afterwards."""
+    for name, value in values.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in values:
+            session.conf.unset(name)
+
+
+@dataclass(frozen=True, slots=True)
+class IntoTable:
+    """``toTable`` names the table and starts the query in one step."""
+
+    writer: DataStreamWriter
+    table: str
+
+    def start(self) -> StreamingQuery:
+        """Create the table if it does not exist, and start the query."""
+        return self.writer.toTable(self.table)
 
 
 class BatchFailed(Exception):

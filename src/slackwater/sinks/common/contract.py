@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Cut, Owner, Swap, Traits, WriteContext
 from slackwater.storage.protocols import ReadStore, WriteStore

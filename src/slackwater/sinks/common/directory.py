@@ -3,11 +3,46 @@
 from __future__ import annotations
 
 import os
-from urllib.parse import urlsplit
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from urllib.parse import unquote, urlsplit
 
-from slackwater.core.errors import PipelineError
+from slackwater.core.checkpoint import Damage
+from slackwater.core.errors import PipelineError, SinkUnreadable
 from slackwater.core.masking import mask
-from slackwater.storage.open import check_location, is_uri
+from slackwater.core.sink import Owner
+from slackwater.sinks.common.owner import claim, read_owner, release
+from slackwater.storage.open import check_location, is_uri, local_file_of, open_write_store, resolved
+from slackwater.storage.protocols import WriteStore
+
+
+class Place:
+    """An output directory, with symlinks and ``..`` resolved once: a log can name a million files."""
+
+    def __init__(self, path: str) -> None:
+        self.location = resolved(path)
+        self._folders: dict[str, str] = {}
+
+    def relative_path(self, uri: str) -> str | None:
+        """The path relative to the directory of the file that a log of Spark names; ``None`` for one elsewhere.
+
+        Spark's logs hold absolute, percent-encoded URIs.
+        """
+        if not is_uri(uri):
+            return None
+        path = self._resolved_file(uri)
+        name = path.removeprefix(self.location.rstrip("/") + "/")
+        return None if name == path or any(part in {"", ".", ".."} for part in name.split("/")) else name
+
+    def _resolved_file(self, uri: str) -> str:
+        local = local_file_of(uri)
+        if local is None:
+            parts = urlsplit(uri)
+            return resolved(f"{parts.scheme}://{parts.netloc}{unquote(parts.path)}")
+        folder, _, name = local.rpartition("/")
+        if folder not in self._folders:
+            self._folders[folder] = os.path.realpath(folder).rstrip("/")
+        return f"{self._folders[folder]}/{name}"
 
 
 def directory(path: object, example: str) -> str:
@@ -53,3 +88,57 @@ def _is_location(path: str) -> bool:
     except ValueError:
         return False
     return "\0" not in path
+
+
+class DirectoryOutput:
+    """An output directory. ``path`` is what Spark is given; the store is not opened before it is needed."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    @property
+    def location(self) -> str:
+        return self._place.location
+
+    @cached_property
+    def _place(self) -> Place:
+        return Place(self._path)
+
+    @cached_property
+    def _store(self) -> WriteStore:
+        return open_write_store(self._path)
+
+    def owner(self) -> Owner | None:
+        return read_owner(self._store)
+
+    def claim(self, owner: Owner) -> None:
+        claim(self._store, owner)
+
+    def release(self, stream_id: str) -> None:
+        release(self._store, stream_id)
+
+
+def path_of(kind: str, identity: Mapping[str, str]) -> str:
+    """The path of a recorded identity. Raises SinkUnreadable if it has none."""
+    path = identity.get("path")
+    if not path:
+        raise SinkUnreadable(
+            "sink-identity",
+            "The recorded identity of the sink has no path",
+            expected=f'{{"kind": "{kind}", "path": ...}}',
+            found=str(dict(identity)),
+        )
+    return path
+
+
+def size_damage(size: Callable[[str], int], path: str, recorded: int) -> Iterator[Damage]:
+    """What is wrong with a file of the output by its size: ``size`` asks the store for it."""
+    try:
+        found = size(path)
+    except OSError as error:
+        missing = isinstance(error, FileNotFoundError)
+        kind, shown = ("missing", "no file") if missing else ("unreadable", str(error))
+        yield Damage(path, kind, f"{recorded} bytes", shown)
+    else:
+        if found != recorded:
+            yield Damage(path, "torn", f"{recorded} bytes", f"{found} bytes")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from slackwater.core.errors import StreamFailed
-from slackwater.sinks.common.batch_function import persisted
-from slackwater.sinks.common.spark_names import backquoted
+from slackwater.sinks.common.batch_function import backquoted, persisted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from slackwater.core.errors import PipelineError
-from slackwater.core.known_secrets import KNOWN_SECRETS
+from slackwater.core.masking import KNOWN_SECRETS
 from slackwater.core.sink import WriteContext
 
 

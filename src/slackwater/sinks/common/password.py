@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.masking import is_secret_name
+from slackwater.core.reference import absolute_path
 from slackwater.core.secret_reference import EXPECTED, is_reference, read_secret, what_is_missing
-from slackwater.core.user_paths import absolute_path
 
 CATALOGS = "spark.sql.catalog."
 """How the settings of Spark's catalogs start; the catalog's name follows."""

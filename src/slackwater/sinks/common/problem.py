@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from slackwater.core.errors import SinkUnreadable, StreamFailed
+from slackwater.core.errors import PipelineError, SinkUnchecked, SinkUnreadable, StreamFailed
 
 TASK_ERROR = re.compile(r"\[slackwater (?P<code>[a-z-]+)\] (?P<text>[^\n]+)")
 """How a task names an error of ours; the only way from an executor to the driver is the text."""
@@ -39,3 +39,25 @@ def unreadable(error: StreamFailed) -> SinkUnreadable:
 def read_code(code: str) -> str:
     """The code of an error that was met while reading: a code has one exit code, and reading another than writing."""
     return "output-" + code.removeprefix("sink-")
+
+
+def table_unchecked(table: str, path: str, found: str) -> SinkUnchecked:
+    """The error ``table-unchecked``: nothing is known of the batches of a table, such as ``table lake.t``."""
+    return SinkUnchecked(
+        "table-unchecked",
+        f"could not check which batches {table} has",
+        where=path,
+        expected="the log of the table, at the location that Spark's catalog has of it",
+        found=found,
+        hint="no start is refused for it: Spark's own writer skips a batch that the table has",
+    )
+
+
+def not_readable_yet(library: str, location: str) -> PipelineError:
+    """The error of a stream that reads a table before the stream that writes it has created it."""
+    return PipelineError(
+        "output-absent",
+        f"A stream cannot read this {library} table: it does not exist yet, so that its schema is unknown",
+        where=location,
+        hint="define the stream that writes it before the one that reads it, and run both",
+    )

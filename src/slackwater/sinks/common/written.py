@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from slackwater.core.sink import Traits, WriteContext
+from slackwater.sinks.common.changes import unsupported
 from slackwater.sinks.common.contract import StagedByPath, of_any_query
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.common.swapping import unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,9 +12,8 @@ from pyspark.errors import AnalysisException
 
 from slackwater.core.errors import StreamFailed
 from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.batch_function import run_without_output
+from slackwater.sinks.common.batch_function import run_without_output, session_settings
 from slackwater.sinks.common.merging import Merge
-from slackwater.sinks.common.session_settings import session_settings
 from slackwater.sinks.delta.output import DeltaOutput, app_of
 from slackwater.sinks.delta.schema import table_in_sql
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut
-from slackwater.sinks.common.backup import RecordFile
-from slackwater.sinks.common.table_cut import CutRecord, TableState
+from slackwater.sinks.common.changes import CutRecord, RecordFile, TableState
 from slackwater.sinks.delta.log import DeltaLog
 from slackwater.sinks.delta.span import Span, backwards, span_after, written_by
 from slackwater.sinks.delta.table import CommitMark, DeltaVersion, damaged_files

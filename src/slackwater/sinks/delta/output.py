@@ -11,28 +11,30 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, newest_batch
 from slackwater.sinks.common import owner, staging
-from slackwater.sinks.common.backup import check_writable, damaged
-from slackwater.sinks.common.contract import SinkLog
-from slackwater.sinks.common.directory_output import DirectoryOutput, path_of
-from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, staging_of
-from slackwater.sinks.common.swapping import (
+from slackwater.sinks.common.changes import (
+    CutTable,
+    TableState,
     absent,
     check_parties,
     check_unmoved,
     check_whole,
+    check_writable,
+    damaged,
     incomplete,
     owners_of_program,
     start,
     started,
     unsupported,
 )
-from slackwater.sinks.common.table_cut import CutTable, TableState
-from slackwater.sinks.common.unchecked import not_readable_yet
+from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.directory import DirectoryOutput, path_of
+from slackwater.sinks.common.problem import not_readable_yet
+from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, staging_of
 from slackwater.sinks.delta import cutting, swapping
 from slackwater.sinks.delta.log import FOLDER, DeltaLog, entry_path
 from slackwater.sinks.delta.others import base_after, state_of

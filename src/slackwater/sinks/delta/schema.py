@@ -11,8 +11,8 @@ from pyspark.errors import PySparkException
 
 from slackwater.core.errors import PipelineError
 from slackwater.sinks.common import staging
+from slackwater.sinks.common.batch_function import backquoted
 from slackwater.sinks.common.owner import MARK
-from slackwater.sinks.common.spark_names import backquoted
 from slackwater.sinks.common.table_schema import table_schema
 from slackwater.sinks.delta.log import FOLDER
 from slackwater.storage.open import open_read_store

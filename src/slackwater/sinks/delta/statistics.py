@@ -13,7 +13,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from slackwater.sinks.common.swapping import unsupported
+from slackwater.sinks.common.changes import unsupported
 
 _JSON_NAMES = {"min": "minValues", "max": "maxValues", "null_count": "nullCount"}
 _MS = 1000

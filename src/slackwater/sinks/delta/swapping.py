@@ -16,9 +16,8 @@ from typing import Any
 
 from slackwater.core.errors import Refused
 from slackwater.core.marks import NONE_YET
-from slackwater.sinks.common.backup import damaged
+from slackwater.sinks.common.changes import Record, check_whole, damaged, incomplete, unsupported
 from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, bring_files
-from slackwater.sinks.common.swapping import Record, check_whole, incomplete, unsupported
 from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, kept_below
 from slackwater.sinks.delta.others import Base
 from slackwater.sinks.delta.span import span_after, written_by

@@ -17,10 +17,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import EnvironmentMissing, Refused, SinkUnreadable
-from slackwater.sinks.common.directory_output import size_damage
-from slackwater.sinks.common.swapping import unsupported
+from slackwater.sinks.common.changes import unsupported
+from slackwater.sinks.common.directory import size_damage
 from slackwater.sinks.delta.log import NOTE, DataFile
 from slackwater.sinks.delta.statistics import partition_strings, statistics
 from slackwater.storage.protocols import ReadStore

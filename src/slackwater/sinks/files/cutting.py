@@ -15,7 +15,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Cut, after_batch, newest_batch
 from slackwater.formats.compactible import SINK_LOG
-from slackwater.sinks.common.backup import RecordFile, damaged, foreign_cut, is_at
+from slackwater.sinks.common.changes import RecordFile, damaged, foreign_cut, is_at
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, keep_log
 from slackwater.storage.local import keep_owner_and_mode
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore, hadoop_checksum_path

@@ -12,14 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.sink import Swap, newest_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log
 from slackwater.sinks.common import owner, staging
-from slackwater.sinks.common.backup import damaged
-from slackwater.sinks.common.place import Place
+from slackwater.sinks.common.changes import absent, check_whole, damaged, incomplete, unsupported
+from slackwater.sinks.common.directory import Place
 from slackwater.sinks.common.staging import StagingDirectory, link_files, remove_leftovers
-from slackwater.sinks.common.swapping import absent, check_whole, incomplete, unsupported
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, foreign, renamed, uris
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import LEFTOVER, hadoop_checksum_path

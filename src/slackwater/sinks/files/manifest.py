@@ -6,9 +6,8 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from slackwater.core.checkpoint_logs import SinkFile
+from slackwater.core.checkpoint import Damage, SinkFile
 from slackwater.core.commands import put_aside
-from slackwater.core.damage import Damage
 from slackwater.core.errors import Aside, FormatError, Refused, SinkUnreadable
 from slackwater.core.marks import NONE_YET
 from slackwater.formats.compactible import (

@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.sink import Swap, newest_batch
 from slackwater.core.staging_names import staging_path
 from slackwater.formats.compactible import SINK_LOG, names_read
-from slackwater.sinks.common.backup import damaged
-from slackwater.sinks.common.place import Place
+from slackwater.sinks.common.changes import absent, check_whole, damaged, incomplete, unsupported
+from slackwater.sinks.common.directory import Place
 from slackwater.sinks.common.staging import RemoteStagingDirectory, has_parent
-from slackwater.sinks.common.swapping import absent, check_whole, incomplete, unsupported
 from slackwater.sinks.files.directory_swap import Left
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign, keep_log, renamed, uris
 from slackwater.storage.below import Below

@@ -13,19 +13,17 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from slackwater.core.checkpoint_logs import SinkFile
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage, SinkFile
 from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnreadable, SlackwaterError
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, after_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
 from slackwater.sinks.common import owner, staging
-from slackwater.sinks.common.backup import check_writable, damaged
+from slackwater.sinks.common.changes import check_parties, check_writable, damaged, record, started
 from slackwater.sinks.common.contract import ListedFiles, SinkLog
-from slackwater.sinks.common.directory_output import DirectoryOutput, path_of, size_damage
+from slackwater.sinks.common.directory import DirectoryOutput, path_of, size_damage
+from slackwater.sinks.common.problem import table_unchecked
 from slackwater.sinks.common.staging import has_parent
-from slackwater.sinks.common.swapping import check_parties, record, started
-from slackwater.sinks.common.unchecked import table_unchecked
 from slackwater.sinks.files import cutting
 from slackwater.sinks.files.directory_swap import DirectorySwap
 from slackwater.sinks.files.manifest import Lines, Manifest, foreign, keep_log, lines_of

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
-from slackwater.sinks.common.append_only_output import AppendOnlyOutput
 from slackwater.sinks.common.batch_function import BatchFunctionSink, run_without_output
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.database.address import Address, address_in, address_of
 from slackwater.sinks.common.database.marked import MarkedTarget
 from slackwater.sinks.common.database.marker import Marker
-from slackwater.sinks.common.opaque_output import OpaqueOutput
+from slackwater.sinks.common.opaque_output import AppendOnlyOutput, OpaqueOutput
 from slackwater.sinks.common.options import refuse_partitions
 from slackwater.sinks.foreach_batch.batch import Batch, marker_target
 from slackwater.sinks.foreach_batch.traits import MARKED, UNMARKED

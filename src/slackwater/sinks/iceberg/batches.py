@@ -11,9 +11,8 @@ from pyspark.sql import functions as F
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.batch_function import run_without_output
+from slackwater.sinks.common.batch_function import run_without_output, session_settings
 from slackwater.sinks.common.merging import Merge
-from slackwater.sinks.common.session_settings import session_settings
 from slackwater.sinks.iceberg.metadata import marker
 from slackwater.sinks.iceberg.publishing import Publisher
 from slackwater.sinks.iceberg.table_name import TableName

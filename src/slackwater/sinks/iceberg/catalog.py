@@ -17,7 +17,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError, SQLAlchemyError
 
 from slackwater.core.errors import EnvironmentMissing, OutcomeUnknown, SinkUnreadable
 from slackwater.core.masking import mask
-from slackwater.sinks.common.backup import check_folders_writable, read_only
+from slackwater.sinks.common.changes import check_folders_writable, read_only
 from slackwater.sinks.common.password import CATALOGS, secret_of
 from slackwater.sinks.iceberg.catalog_settings import JDBC_URL, CatalogSettings
 from slackwater.sinks.iceberg.commits import requirements_of, updates_of

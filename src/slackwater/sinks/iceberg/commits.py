@@ -27,7 +27,7 @@ from pyiceberg.table.update import (
     update_table_metadata,
 )
 
-from slackwater.sinks.common.swapping import unsupported
+from slackwater.sinks.common.changes import unsupported
 from slackwater.sinks.iceberg.manifests import StoreIO
 from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, property_of
 from slackwater.storage.protocols import WriteStore

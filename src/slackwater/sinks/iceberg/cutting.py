@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import newest_batch
-from slackwater.sinks.common.backup import RecordFile
-from slackwater.sinks.common.table_cut import CutRecord, TableState
+from slackwater.sinks.common.changes import CutRecord, RecordFile, TableState
 from slackwater.sinks.iceberg.metadata import Mark, Metadata, lineage, move, written
 from slackwater.sinks.iceberg.versions import Table
 

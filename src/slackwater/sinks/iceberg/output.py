@@ -13,11 +13,7 @@ from typing import Any
 from slackwater.core.errors import SinkUnreadable
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Delivery, Owner, Swap, Traits
-from slackwater.sinks.common.contract import Output
-from slackwater.sinks.common.opaque_output import OpaqueOutput
-from slackwater.sinks.common.owner import MARK, check_claim, claim, parse_owner, read_owner
-from slackwater.sinks.common.place import Place
-from slackwater.sinks.common.swapping import (
+from slackwater.sinks.common.changes import (
     absent,
     check_parties,
     check_unmoved,
@@ -27,6 +23,10 @@ from slackwater.sinks.common.swapping import (
     started,
     unsupported,
 )
+from slackwater.sinks.common.contract import Output
+from slackwater.sinks.common.directory import Place
+from slackwater.sinks.common.opaque_output import OpaqueOutput
+from slackwater.sinks.common.owner import MARK, check_claim, claim, parse_owner, read_owner
 from slackwater.sinks.iceberg.catalog_settings import CatalogSettings, parts_of, settings_of
 from slackwater.sinks.iceberg.cutting import check_kept
 from slackwater.sinks.iceberg.metadata import MAIN, Change, Mark, Metadata

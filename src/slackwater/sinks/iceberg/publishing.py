@@ -14,7 +14,7 @@ from py4j.protocol import Py4JJavaError
 
 from slackwater.core.errors import Refused, StreamFailed
 from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.swapping import absent
+from slackwater.sinks.common.changes import absent
 from slackwater.sinks.iceberg.metadata import MAIN, PROPERTY, Mark, Metadata, parse, property_of, written
 from slackwater.sinks.iceberg.problems import reading, reason_of
 

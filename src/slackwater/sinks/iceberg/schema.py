@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.batch_function import backquoted
 from slackwater.sinks.common.owner import MARK
-from slackwater.sinks.common.spark_names import backquoted
 from slackwater.sinks.common.table_schema import table_schema
 from slackwater.sinks.iceberg.metadata import Metadata
 from slackwater.sinks.iceberg.output import IcebergOutput

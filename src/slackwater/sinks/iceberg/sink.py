@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext
 from slackwater.sinks.common.batch_function import BatchFunctionSink
+from slackwater.sinks.common.changes import unsupported
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import key_columns, option_strings, refuse_with_keys
-from slackwater.sinks.common.swapping import unsupported
 from slackwater.sinks.iceberg.metadata import MAIN
 from slackwater.sinks.iceberg.output import open_iceberg_output
 from slackwater.sinks.iceberg.swapping import Branches

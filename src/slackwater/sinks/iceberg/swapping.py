@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Literal
 
 from slackwater.core.errors import Refused
-from slackwater.sinks.common.swapping import occupied
+from slackwater.sinks.common.changes import occupied
 from slackwater.sinks.iceberg.metadata import MAIN, Change, Mark, Metadata, Snapshot, lineage, property_of, written
 from slackwater.sinks.iceberg.snapshots import Span, check_alone, written_by
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from slackwater.sinks.common.spark_names import backquoted
+from slackwater.sinks.common.batch_function import backquoted
 from slackwater.sinks.iceberg.metadata import MAIN
 
 if TYPE_CHECKING:

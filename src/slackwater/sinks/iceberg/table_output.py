@@ -12,13 +12,13 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import NO_OTHERS, Cut, Owner, Swap, newest_batch
-from slackwater.sinks.common.contract import SinkLog
-from slackwater.sinks.common.directory_output import size_damage
-from slackwater.sinks.common.swapping import (
+from slackwater.sinks.common.changes import (
+    CutTable,
+    TableState,
     absent,
     check_parties,
     check_unmoved,
@@ -28,8 +28,9 @@ from slackwater.sinks.common.swapping import (
     started,
     unsupported,
 )
-from slackwater.sinks.common.table_cut import CutTable, TableState
-from slackwater.sinks.common.unchecked import not_readable_yet
+from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.directory import size_damage
+from slackwater.sinks.common.problem import not_readable_yet
 from slackwater.sinks.iceberg import cutting, swapping
 from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, epochs, lineage, written
 from slackwater.sinks.iceberg.snapshots import check_alone, others_in, snapshots_after, span_after, state_of

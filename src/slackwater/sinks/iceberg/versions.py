@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from slackwater.core.errors import EnvironmentMissing, Refused
-from slackwater.sinks.common.backup import check_writable
+from slackwater.sinks.common.changes import check_writable
 from slackwater.sinks.iceberg.metadata import Change, Metadata, parse
 from slackwater.storage.protocols import LEFTOVER, WriteStore
 

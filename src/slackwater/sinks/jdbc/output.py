@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from sqlalchemy import inspect, select
 
-from slackwater.sinks.common.append_only_output import AppendOnlyOutput
 from slackwater.sinks.common.database.address import Address, address_in, require_table
 from slackwater.sinks.common.database.marked import MarkedTarget
 from slackwater.sinks.common.database.marker import Marker
 from slackwater.sinks.common.database.problems import no_streaming_source, reading
+from slackwater.sinks.common.opaque_output import AppendOnlyOutput
 from slackwater.sinks.jdbc.tables import reflected
 from slackwater.sinks.jdbc.traits import JDBC_TRAITS
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Delivery
-from slackwater.sinks.common.append_only_output import AppendOnlyOutput, MarkerTarget
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.mark import marked_traits
-from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
+from slackwater.sinks.common.opaque_output import AppendOnlyOutput, MarkerTarget, OpaqueOutput, opaque_traits
 from slackwater.sinks.kafka.address import TopicAddress
 from slackwater.sinks.kafka.cluster import cluster_in
 from slackwater.sinks.kafka.opened import open_topic

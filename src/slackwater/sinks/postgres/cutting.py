@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import NO_OTHERS, Cut, Others, after_batch, newest_batch
-from slackwater.sinks.common.backup import RecordFile, damaged, foreign_cut
+from slackwater.sinks.common.changes import RecordFile, damaged, foreign_cut
 from slackwater.sinks.common.database.marker import Marker, limit_wait
 from slackwater.sinks.common.mark import NONE_YET
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, count, quoted, run

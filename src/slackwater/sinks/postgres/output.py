@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from slackwater.core.damage import Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, Owner, Swap, newest_batch
-from slackwater.sinks.common.backup import damaged
+from slackwater.sinks.common.changes import (
+    Record,
+    absent,
+    check_parties,
+    check_unmoved,
+    check_whole,
+    damaged,
+    incomplete,
+    record,
+    start,
+    started,
+)
 from slackwater.sinks.common.contract import SinkLog
 from slackwater.sinks.common.database.address import Address, address_in, require_table
 from slackwater.sinks.common.database.marked import MarkedTarget
 from slackwater.sinks.common.database.marker import TABLE, Marker, limit_wait
 from slackwater.sinks.common.database.problems import no_streaming_source, reading, writing
 from slackwater.sinks.common.mark import NONE_YET
-from slackwater.sinks.common.swapping import (
-    Record,
-    absent,
-    check_parties,
-    check_unmoved,
-    check_whole,
-    incomplete,
-    record,
-    start,
-    started,
-)
 from slackwater.sinks.postgres import cutting, swapping
 from slackwater.sinks.postgres.cutting import lock_writers_out, others_after, state_of_rows, unmarked_rows
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, run, table_name

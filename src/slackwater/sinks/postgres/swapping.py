@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Others
+from slackwater.sinks.common.changes import occupied, unsupported
 from slackwater.sinks.common.database.marker import Marker
-from slackwater.sinks.common.swapping import occupied, unsupported
 from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, literal, quoted, run
 from slackwater.sinks.postgres.table import read_columns
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.checkpoint import SourceFile
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, UsageError
 from slackwater.core.targets import Earliest, SourceTarget

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 
-from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.checkpoint import SourceFile
 from slackwater.formats.compactible import lay_out, parse_file_source_log, render_source_file
 from slackwater.formats.text_log import split_log
 from slackwater.sources.common.contract import (

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import assert_never
 
-from slackwater.core.checkpoint_logs import SinkFile, SourceFile
+from slackwater.core.checkpoint import SinkFile, SourceFile
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
 from slackwater.core.units import duration_text

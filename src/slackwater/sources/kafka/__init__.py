@@ -14,7 +14,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from slackwater.core.checkpoint_logs import SourceFile
+from slackwater.core.checkpoint import SourceFile
 from slackwater.core.errors import FormatError
 from slackwater.formats.text_log import LEADING, parse_object, shown, split_log
 from slackwater.sources.common.contract import (

@@ -17,17 +17,16 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.operators import state_stores
 from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.common.arguments import Format, consent_of
-from slackwater.cli.common.console import out, parse_conf, prepare, print_json, say
+from slackwater.cli.common.console import mark, marks_document, out, parse_conf, prepare, print_json, say
 from slackwater.cli.common.examine import require_output
 from slackwater.cli.common.targets import deleted_checkpoint_hint, require_reachable
-from slackwater.cli.common.words import mark, marks_document
 from slackwater.core.commands import command, output_command, session_words
 from slackwater.core.errors import NotFound, PipelineError, Refused, UsageError, unreachable
 from slackwater.core.facts import Facts
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
+from slackwater.core.reference import absolute_path
 from slackwater.core.sink import WriterCalls, sink_text
 from slackwater.core.units import counted
-from slackwater.core.user_paths import absolute_path
 from slackwater.facts.collect import facts_of_stream
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.located import record_move, stream_at, stream_moved_to

@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.cli.common.apply_display import ApplyDisplay
 from slackwater.cli.common.arguments import (
     Format,
     consent_of,
 )
-from slackwater.cli.common.confirm import check_name, confirm
-from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json, say
-from slackwater.cli.common.render_plan import outcome_document, plan_page
+from slackwater.cli.common.console import check_name, confirm, err, out, parse_conf, prepare, print_json, say
+from slackwater.cli.common.render_plan import ApplyDisplay, outcome_document, plan_page
 from slackwater.core.commands import command, session_words
 from slackwater.core.errors import NotFound, UsageError
 from slackwater.ledger.workspace import open_workspace
@@ -21,7 +19,7 @@ from slackwater.operations.apply.undo_operation import recorded_plan
 from slackwater.operations.plan.document import parse
 from slackwater.operations.plan.words import start_command
 from slackwater.runtime.query_runtime import SparkRuntime
-from slackwater.storage.location import Location
+from slackwater.storage.open import Location
 from slackwater.storage.user_files import read_text
 
 if TYPE_CHECKING:

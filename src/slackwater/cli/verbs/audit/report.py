@@ -13,10 +13,17 @@ from rich.text import Text
 
 from slackwater.audit.steps import Drill
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.confirm import confirm
-from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json, say
-from slackwater.cli.common.interrupts import interrupt_on_signals
-from slackwater.cli.common.steps import Steps
+from slackwater.cli.common.console import (
+    Steps,
+    confirm,
+    err,
+    interrupt_on_signals,
+    out,
+    parse_conf,
+    prepare,
+    print_json,
+    say,
+)
 from slackwater.cli.verbs.audit.drills import (
     DRILLS,
     Audit,

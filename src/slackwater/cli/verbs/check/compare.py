@@ -8,12 +8,10 @@ from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.checked import CheckedPipeline, CheckedStream
-from slackwater.cli.common.comparison import CheckOptions, check_pipeline
+from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream, CheckOptions, check_pipeline
 from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json, report_error
 from slackwater.core.sink import newest_batch
-from slackwater.core.stream_verdict import StreamVerdict
-from slackwater.core.verdict import Change, Effect
+from slackwater.core.verdict import Change, Effect, StreamVerdict
 
 SCHEMA = "slackwater.check/1"
 

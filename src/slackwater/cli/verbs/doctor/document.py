@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from slackwater.cli.common.examined import Examined, exit_code
-from slackwater.cli.common.words import marks_document
+from slackwater.cli.common.console import marks_document
+from slackwater.cli.common.examine import Examined, exit_code
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.signs import signs_of

@@ -9,11 +9,9 @@ from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import out, parse_conf, prepare, print_json
-from slackwater.cli.common.examine import examine, with_compared_code
-from slackwater.cli.common.examined import Examined, exit_code
+from slackwater.cli.common.console import mark, out, parse_conf, prepare, print_json
+from slackwater.cli.common.examine import Examined, examine, exit_code, with_compared_code
 from slackwater.cli.common.failure_text import read_failed, with_errors
-from slackwater.cli.common.words import mark
 from slackwater.cli.verbs.doctor.document import doctor_document
 from slackwater.cli.verbs.explain.errors import errors_with
 from slackwater.core.commands import command

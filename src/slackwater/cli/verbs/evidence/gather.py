@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from slackwater.cli.common.examine import examine, with_compared_code
-from slackwater.cli.common.examined import Examined
+from slackwater.cli.common.examine import Examined, examine, with_compared_code
 from slackwater.cli.common.failure_text import Failed, with_errors
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import Facts, HistoryFacts, Unknown
-from slackwater.core.history import NEWEST_BATCHES
-from slackwater.core.records import BatchRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.records import NEWEST_BATCHES, BatchRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.diagnose.doctor import diagnose
 from slackwater.facts.collect import facts_of_location
-from slackwater.ledger.home.home import Home
+from slackwater.ledger.home import Home
 from slackwater.ledger.lease.view import end_of, view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.located import find_filed

@@ -11,18 +11,16 @@ from pydantic import TypeAdapter
 
 from slackwater import __version__
 from slackwater.checkpoint.layout import COMMITS, OFFSETS
-from slackwater.cli.common.words import offset_value
+from slackwater.cli.common.console import offset_value
 from slackwater.cli.verbs.evidence import model, redact
 from slackwater.cli.verbs.evidence.gather import Gathered, Recorded
-from slackwater.core.checkpoint import BatchLine, CheckpointReport, OperatorLine
+from slackwater.core.checkpoint import BatchLine, CheckpointReport, Damage, OperatorLine
 from slackwater.core.commands import command
-from slackwater.core.damage import Damage
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import CheckpointSeen, Facts, SinkFacts, SourceFacts, Unknown
 from slackwater.core.finding import Severity
-from slackwater.core.history import NEWEST_BATCHES
 from slackwater.core.marks import Marks
-from slackwater.core.records import BatchRecord, OperationRecord, RunRecord
+from slackwater.core.records import NEWEST_BATCHES, BatchRecord, OperationRecord, RunRecord
 from slackwater.core.state import StateInventory
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, pairwise
 
-from slackwater.cli.common.words import mark
+from slackwater.cli.common.console import mark
 from slackwater.cli.verbs.evidence.drawing import Drawing, figure
 from slackwater.cli.verbs.evidence.markup import Html
 from slackwater.cli.verbs.evidence.model import Evidence, Lane, Marks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from slackwater.cli.common.words import mark, number, timestamp
+from slackwater.cli.common.console import mark, number, timestamp
 from slackwater.cli.verbs.evidence.event_times import span_text
 from slackwater.cli.verbs.evidence.markup import Html, code, element, join, json_code, pairs, prose, table, text
 from slackwater.cli.verbs.evidence.model import Batch, Damage, Evidence, Finding, Operator, Run, Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from slackwater.cli.common.words import marks_document, offset_value
+from slackwater.cli.common.console import marks_document, offset_value
 from slackwater.core.checkpoint import (
     BatchLine,
     CheckpointReport,

@@ -13,13 +13,13 @@ from typing import Any
 from slackwater.core.checkpoint import (
     BatchLine,
     CheckpointReport,
+    Damage,
     NextBatch,
     OperatorLine,
     SourceEnd,
     SourceLine,
     StoreLine,
 )
-from slackwater.core.damage import Damage
 from slackwater.core.units import size_text, utc_text
 
 _PREFIX = "spark.sql."

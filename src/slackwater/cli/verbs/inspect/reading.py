@@ -13,10 +13,9 @@ from slackwater.checkpoint.limited_store import limited
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.cli.common.targets import require_recorded, resolve
-from slackwater.core.checkpoint import CheckpointReport
+from slackwater.core.checkpoint import CheckpointReport, ReadLimits, ReadOptions
 from slackwater.core.commands import command
 from slackwater.core.errors import FormatError, NotFound
-from slackwater.core.read_options import ReadLimits, ReadOptions
 from slackwater.core.units import size_text
 from slackwater.storage.open import open_read_store
 from slackwater.storage.protocols import FileTooLarge

@@ -26,7 +26,7 @@ from slackwater.cli.verbs.inspect.page import state_page
 from slackwater.cli.verbs.inspect.reading import READ_WITH_DAMAGE, StateRequest, open_target
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, UsageError
-from slackwater.core.operator import JOIN, Operator, OperatorStore
+from slackwater.core.state import JOIN, Operator, OperatorStore
 from slackwater.core.units import EPOCH
 from slackwater.storage.user_files import NewFile
 

@@ -11,8 +11,8 @@ from slackwater.cli.common.console import prepare, print_json, write
 from slackwater.cli.verbs.inspect.document import inspect_document
 from slackwater.cli.verbs.inspect.page import PageOptions, page
 from slackwater.cli.verbs.inspect.reading import READ_WITH_DAMAGE, StateRequest, inspect_checkpoint, inspect_file
+from slackwater.core.checkpoint import ReadLimits, ReadOptions
 from slackwater.core.errors import UsageError
-from slackwater.core.read_options import ReadLimits, ReadOptions
 from slackwater.storage.user_files import PRIVATE, NewFile
 
 

@@ -14,8 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import out, prepare, print_json
-from slackwater.cli.common.words import timestamp
+from slackwater.cli.common.console import out, prepare, print_json, timestamp
 from slackwater.cli.verbs.ledger.tables import WIDE, operation_fields, table_of
 from slackwater.core.commands import undo_command
 from slackwater.core.errors import SlackwaterError

@@ -12,10 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import out, prepare, print_json
-from slackwater.cli.common.words import iso, number, span, timestamp
+from slackwater.cli.common.console import iso, number, out, prepare, print_json, span, timestamp
 from slackwater.cli.verbs.ledger.tables import WIDE, operation_fields, table_of
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.commands import command
 from slackwater.core.errors import FormatError, UsageError
 from slackwater.core.masking import brief
@@ -24,7 +23,7 @@ from slackwater.core.sink import newest_batch
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.lease.view import end_of, view_of
 from slackwater.ledger.located import find_stream
-from slackwater.ledger.recording.executed import shares
+from slackwater.ledger.recording.history import shares
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import open_output
 

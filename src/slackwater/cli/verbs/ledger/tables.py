@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.table import Table
 
-from slackwater.cli.common.words import iso
+from slackwater.cli.common.console import iso
 from slackwater.core.records import OperationRecord
 
 WIDE = 1000

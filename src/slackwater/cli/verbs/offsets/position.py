@@ -12,13 +12,12 @@ from slackwater.cli.common.arguments import (
     natural_or_none,
     shortened,
 )
-from slackwater.cli.common.console import err, prepare, print_json, write
-from slackwater.cli.common.watermark import next_watermark_ms
-from slackwater.cli.common.words import offset_value
+from slackwater.cli.common.console import err, offset_value, prepare, print_json, write
+from slackwater.cli.common.stream_status import next_watermark_ms
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.history import History
 from slackwater.core.profile import QueryProfile, not_reproducible
+from slackwater.core.records import History
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.lease.lease import JVM_WAIT_S, wait_until_free
 from slackwater.ledger.lease.view import view_of

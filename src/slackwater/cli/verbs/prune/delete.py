@@ -17,16 +17,14 @@ from slackwater.cli.common.arguments import (
     Format,
     consent_of,
 )
-from slackwater.cli.common.confirm import confirm
-from slackwater.cli.common.console import err, out, prepare, print_json
+from slackwater.cli.common.console import confirm, err, out, prepare, print_json
 from slackwater.core.errors import NotFound
 from slackwater.core.records import OperationRecord, StreamRecord
 from slackwater.core.staging_names import staging_path
 from slackwater.diagnose.checks.stream import in_progress, unfinished
 from slackwater.diagnose.refusal import refusal
-from slackwater.ledger.lease.check import LeaseCheck
 from slackwater.ledger.lease.keeper import LeaseKeeper
-from slackwater.ledger.lease.lease import RUN
+from slackwater.ledger.lease.lease import RUN, LeaseCheck
 from slackwater.ledger.lease.view import view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import copy_new
@@ -42,8 +40,7 @@ from slackwater.operations.plan.adopted import KEPT
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import Swappable, of_any_query
 from slackwater.sinks.common.registry import open_each, open_output
-from slackwater.storage.location import Location
-from slackwater.storage.open import local_path_of, open_read_store, open_write_store
+from slackwater.storage.open import Location, local_path_of, open_read_store, open_write_store
 
 _BEING_DELETED = ".pruned-"
 """Prefix of the name of a folder that is being removed."""

@@ -7,8 +7,7 @@ release which was killed is finished by typing it again.
 from __future__ import annotations
 
 from slackwater.cli.common.arguments import Format, consent_of
-from slackwater.cli.common.confirm import confirm
-from slackwater.cli.common.console import err, out, prepare, print_json, say
+from slackwater.cli.common.console import confirm, err, out, prepare, print_json, say
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.records import OperationRecord, StreamRecord

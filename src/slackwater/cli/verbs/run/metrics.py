@@ -25,8 +25,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from slackwater.cli.common.lag import every_source_counts, has_read_all
-from slackwater.cli.common.stream_status import StreamStatus, stream_status
+from slackwater.cli.common.stream_status import StreamStatus, every_source_counts, has_read_all, stream_status
 from slackwater.cli.verbs.run.metric_names import BATCH_SECONDS, METRICS, READ_AT_REQUEST, STATES
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError
 from slackwater.core.records import BatchRecord

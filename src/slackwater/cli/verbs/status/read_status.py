@@ -12,18 +12,26 @@ from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import out, parse_seconds, prepare, print_json
-from slackwater.cli.common.lag import Lag
-from slackwater.cli.common.stream_status import StreamStatus, home_place, stream_status
-from slackwater.cli.common.words import iso, mark, marks_document, number, span, timestamp
+from slackwater.cli.common.console import (
+    iso,
+    mark,
+    marks_document,
+    number,
+    out,
+    parse_seconds,
+    prepare,
+    print_json,
+    span,
+    timestamp,
+)
+from slackwater.cli.common.stream_status import Lag, StreamStatus, home_place, stream_status
 from slackwater.core.commands import check_command, command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError
 from slackwater.core.finding import Finding, Severity
-from slackwater.core.history import NEWEST_BATCHES
+from slackwater.core.records import NEWEST_BATCHES
 from slackwater.core.settings import Settings
 from slackwater.core.units import counted, size_text
-from slackwater.ledger.home.home import Home
-from slackwater.ledger.home.stream_file import streams_of
+from slackwater.ledger.home import Home, streams_of
 from slackwater.ledger.lease.view import LeaseView, expires_ms
 from slackwater.ledger.located import find_stream
 from slackwater.ledger.workspace import Workspace, open_workspace, restore_command

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.apply_display import ApplyDisplay
 from slackwater.cli.common.arguments import (
     Format,
     consent_of,
 )
-from slackwater.cli.common.confirm import confirm
-from slackwater.cli.common.console import err, out, prepare, print_json, say
-from slackwater.cli.common.render_plan import outcome_document, undo_texts
+from slackwater.cli.common.console import confirm, err, out, prepare, print_json, say
+from slackwater.cli.common.render_plan import ApplyDisplay, outcome_document, undo_texts
 from slackwater.core.commands import command
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation

@@ -14,16 +14,24 @@ from typing import Any
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import out, parse_seconds, prepare, print_json
+from slackwater.cli.common.console import (
+    iso,
+    mark,
+    marks_document,
+    number,
+    out,
+    parse_seconds,
+    prepare,
+    print_json,
+    timestamp,
+)
 from slackwater.cli.common.examine import named_sink
-from slackwater.cli.common.lag import FILES_MAX
+from slackwater.cli.common.stream_status import FILES_MAX
 from slackwater.cli.common.targets import require_recorded
-from slackwater.cli.common.words import iso, mark, marks_document, number, timestamp
-from slackwater.core.checkpoint import CheckpointReport, SourceLine
+from slackwater.core.checkpoint import CheckpointReport, ReadOptions, SourceLine
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.facts import Unknown
-from slackwater.core.known_secrets import KNOWN_SECRETS
-from slackwater.core.read_options import ReadOptions
+from slackwater.core.masking import KNOWN_SECRETS
 from slackwater.core.units import counted, duration_text, size_text
 from slackwater.facts.collect import written_by
 from slackwater.sinks.common.registry import Identity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.facts import CheckpointSeen
 
 PARTITIONS = "spark.sql.shuffle.partitions"

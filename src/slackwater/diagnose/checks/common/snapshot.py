@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from slackwater.core.checkpoint import Damage
 from slackwater.core.commands import rebuild_command, reset_command
-from slackwater.core.damage import Damage
 from slackwater.core.finding import Finding
 from slackwater.core.marks import NONE_YET
 from slackwater.core.profile import not_reproducible

@@ -8,10 +8,10 @@ from typing import Literal, cast
 
 from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file, source_path
 from slackwater.checkpoint.writer import delete_log, rename_log, rename_state_file, write_log
-from slackwater.core.checkpoint_logs import OffsetEntry
+from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused
-from slackwater.core.state_programs import Entry, program_of_batch
+from slackwater.core.program import Entry, program_of_batch
 from slackwater.diagnose.program_changes import other_rows, recorded_verdict
 from slackwater.formats.offset_log import render_offset_entry
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
@@ -23,7 +23,7 @@ from slackwater.operations.apply.preconditions import DIGEST_SHOWN
 from slackwater.operations.apply.replayer import Replayer
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import plan_again
-from slackwater.sinks.common.backup import check_removable
+from slackwater.sinks.common.changes import check_removable
 from slackwater.storage.protocols import WriteStore
 
 LOST_SHOWN = 3

@@ -9,7 +9,7 @@ from dataclasses import replace
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import write_log
-from slackwater.core.checkpoint_logs import SourceOffset
+from slackwater.core.checkpoint import SourceOffset
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.records import GenerationRecord

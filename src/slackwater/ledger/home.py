@@ -1,0 +1,400 @@
+"""The home of pipelines: for each stream its checkpoints, its operations and ``stream.json``; locally the ledger, too.
+
+What Slackwater creates here is private (modes 0600 and 0700) where the store has modes; checkpoints have the modes that
+Spark gives them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from slackwater.core.commands import put_aside
+from slackwater.core.errors import FormatError, SettingsError, SlackwaterError
+from slackwater.core.escaping import is_unicode
+from slackwater.core.records import UNDOING, GenerationRecord, OperationFiles, OperationRecord
+from slackwater.core.snapshot import HomePlace
+from slackwater.storage.open import (
+    AnyLocation,
+    Location,
+    check_location,
+    local_path_of,
+    open_read_store,
+    open_write_store,
+    resolved,
+)
+from slackwater.storage.protocols import ReadStore, WriteStore
+
+NUMBER_DIGITS = 10
+"""Folders with longer names are not generations."""
+
+
+class Home:
+    """Locations below one folder of a store. Names of pipelines and streams must have been validated.
+
+    Raises UsageError (``unknown-scheme``) for a URI of which no kind of store is known.
+    """
+
+    def __init__(self, location: AnyLocation) -> None:
+        given = os.fspath(location)
+        self.location = Location(Path(given).expanduser() if local_path_of(given) == given else given)
+        check_location(self.location)
+
+    @cached_property
+    def store(self) -> WriteStore:
+        """The store of the home. Raises SettingsError (``home-store``) where it cannot be relied on."""
+        store = open_write_store(self.location, private=True)
+        if not (store.traits.durable and store.traits.lists_at_once):
+            raise SettingsError(
+                "home-store",
+                "The home cannot be on this kind of store",
+                where=self.location,
+                expected="a store that keeps what was written, and lists it at once",
+                hint="choose another with --home, SLACKWATER_HOME, or home in slackwater.toml",
+            )
+        return store
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine."""
+        return self.location.local is not None
+
+    @property
+    def given(self) -> Path | str:
+        """The location as the user's code gets it: a path of this machine, or a URI."""
+        return self.location.local or str(self.location)
+
+    @property
+    def resolved(self) -> str:
+        """The location with symlinks resolved: one spelling for each place."""
+        return resolved(self.location)
+
+    @property
+    def ledger_url(self) -> str:
+        """The ledger of this home, unless the settings name another one.
+
+        Raises SettingsError (``home-needs-ledger``) for a home that is not on this machine: a database file cannot be
+        on an object store.
+        """
+        if not self.is_local:
+            raise SettingsError(
+                "home-needs-ledger",
+                "A home on a shared store needs a ledger that is named",
+                where=self.location,
+                expected="the address of a PostgreSQL database, or for one driver a path of its machine",
+                found="no ledger",
+                hint="set ledger in slackwater.toml, or SLACKWATER_LEDGER",
+            )
+        return self.location / "ledger.db"
+
+    def stream_folder(self, pipeline: str, stream: str) -> Location:
+        """The folder of one stream."""
+        return self.location / "streams" / pipeline / stream
+
+    def checkpoints(self, pipeline: str, stream: str) -> Location:
+        """The parent of the checkpoint directories."""
+        return self.stream_folder(pipeline, stream) / "checkpoints"
+
+    def generation_numbers(self, pipeline: str, stream: str) -> list[int]:
+        """The numbers of the checkpoint folders that exist, whoever made them."""
+        names = [entry.name for entry in open_write_store(self.checkpoints(pipeline, stream)).list()]
+        return sorted(int(name) for name in names if name.isascii() and name.isdigit() and len(name) < NUMBER_DIGITS)
+
+    def checkpoint(self, pipeline: str, stream: str, number: int) -> Location:
+        """The checkpoint directory of one generation."""
+        return self.checkpoints(pipeline, stream) / f"{number:04d}"
+
+    def operations(self, pipeline: str, stream: str) -> Location:
+        """The parent of the operations' folders."""
+        return self.stream_folder(pipeline, stream) / "operations"
+
+    def operation(self, pipeline: str, stream: str, operation_id: str) -> Location:
+        """The folder with the plan, journal and backup of one operation."""
+        return self.operations(pipeline, stream) / operation_id
+
+
+STREAM_FILE = "stream.json"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFile:
+    """``id`` is given once and never changes; ``generation`` is the number of the checkpoint in use.
+
+    ``sink`` is the sink's identity, ``output_mode`` and ``pipeline_file`` are as in ``StreamRecord``; ``generations``
+    are all that were made.
+    """
+
+    id: str
+    generation: int
+    sink: Mapping[str, str]
+    output_mode: str
+    pipeline_file: str
+    generations: Sequence[GenerationRecord]
+
+
+def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | None:
+    """``stream.json``, ``None`` where there is none yet. Raises ``FormatError`` (``stream-file-damaged``)."""
+    folder = open_read_store(home.stream_folder(pipeline, stream))
+    try:
+        text = folder.read(STREAM_FILE)
+    except FileNotFoundError:
+        return None
+    except IsADirectoryError as error:
+        raise _damaged(f"{folder.location}/{STREAM_FILE}", b"a directory") from error
+    try:
+        content = json.loads(text)
+        _check_texts(content)
+        found = StreamFile(
+            str(content["id"]),
+            int(content["generation"]),
+            {str(key): str(value) for key, value in content["sink"].items()},
+            str(content["output_mode"]),
+            str(content["pipeline_file"]),
+            tuple(_generation(f"{pipeline}/{stream}", record) for record in content["generations"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise _damaged(f"{folder.location}/{STREAM_FILE}", text) from error
+    if found.generations and found.generation not in {one.number for one in found.generations}:
+        raise _damaged(f"{folder.location}/{STREAM_FILE}", text)
+    return found
+
+
+def write_stream_file(home: Home, pipeline: str, stream: str, content: StreamFile) -> None:
+    """Replace ``stream.json`` in one step; it is on the disk when this returns."""
+    generations = [
+        {key: value for key, value in asdict(record).items() if key != "stream"} for record in content.generations
+    ]
+    fields_ = {**asdict(content), "sink": dict(content.sink), "generations": generations}
+    text = json.dumps(fields_, indent=2, sort_keys=True) + "\n"
+    open_write_store(home.stream_folder(pipeline, stream), private=True).write(STREAM_FILE, text.encode())
+
+
+def streams_of(home: Home) -> Iterator[tuple[str, str]]:
+    """Pipeline and name of every stream that has a ``stream.json``."""
+    for pipeline in _folders_in(home, "streams"):
+        for name in _folders_in(home, f"streams/{pipeline}"):
+            if home.store.exists(f"streams/{pipeline}/{name}/{STREAM_FILE}"):
+                yield pipeline, name
+
+
+def _folders_in(home: Home, folder: str) -> list[str]:
+    return sorted(entry.name for entry in home.store.list(folder) if entry.is_dir and is_unicode(entry.name))
+
+
+def _check_texts(value: object) -> None:
+    """Raises ValueError where a string is in the value that no database takes."""
+    if isinstance(value, dict | list):
+        for one in [*value, *value.values()] if isinstance(value, dict) else value:
+            _check_texts(one)
+    elif isinstance(value, str) and not is_unicode(value):
+        raise ValueError(ascii(value))
+
+
+def _generation(stream: str, record: Mapping[str, Any]) -> GenerationRecord:
+    known = {item.name for item in fields(GenerationRecord)}
+    return GenerationRecord(stream=stream, **{key: value for key, value in record.items() if key in known - {"stream"}})
+
+
+def _damaged(path: str, text: bytes) -> FormatError:
+    return FormatError(
+        "stream-file-damaged",
+        "stream.json does not name the generation in use",
+        where=path,
+        expected='{"id": ..., "generation": ..., "sink": {...}}',
+        found=repr(text[:80]),
+        hint=f"{put_aside(path)}, and type the command again; the next run writes the file from the ledger",
+    )
+
+
+PLAN_FILE = "plan.json"
+JOURNAL = "journal.jsonl"
+LATEST_MS = 2**53
+
+
+def read_operation(stream: str, folder: AnyLocation) -> OperationRecord | None:
+    """The operation in a folder; ``None`` where its plan cannot be read.
+
+    One whose journal records no end is unfinished: its status is ``applying`` or ``undoing``.
+    """
+    folder, store = Location(folder), open_read_store(folder)
+    try:
+        goal = _text(json.loads(store.read(PLAN_FILE))["goal"])
+        lines = [json.loads(line) for line in _whole_lines(store)]
+        times = [_time(line["at_ms"]) for line in lines] or [0]
+        # Killed before its first line, unless it has a backup: then its journal was lost.
+        end = lines[-1].get("end") if lines else "unknown" if store.exists("backup") else "refused"
+        end = _text(end) if end else None
+        undoing = bool(lines) and lines[-1].get("state") in {"undoing", "undone"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        return None
+    return OperationRecord(
+        folder.name,
+        stream,
+        goal,
+        end or (UNDOING if undoing else "applying"),
+        times[0],
+        ended_ms=times[-1] if end else None,
+        summary=str(folder / PLAN_FILE),
+    )
+
+
+def _text(value: object) -> str:
+    text = str(value)
+    if not is_unicode(text):
+        raise ValueError(ascii(text))
+    return text
+
+
+def _time(value: float) -> int:
+    """Milliseconds that a database can hold."""
+    time = int(value)
+    if not 0 <= time <= LATEST_MS:
+        raise ValueError(time)
+    return time
+
+
+def files_in(folder: AnyLocation, *, home: str, stream_id: str) -> OperationFiles:
+    """The files of an operation as they are now, for those of which no copies were recorded."""
+    folder, store = Location(folder), open_read_store(folder)
+    plan, journal = (_content(store, name).decode("utf-8", "replace") for name in (PLAN_FILE, JOURNAL))
+    # What follows the last line break was being written at a kill, and was never acted on.
+    return OperationFiles(folder.name, home, stream_id, plan, journal[: journal.rfind("\n") + 1])
+
+
+def _content(store: ReadStore, name: str) -> bytes:
+    try:
+        return store.read(name)
+    except FileNotFoundError:
+        return b""
+
+
+def _whole_lines(store: ReadStore) -> list[bytes]:
+    content = _content(store, JOURNAL)
+    return content[: content.rfind(b"\n") + 1].splitlines()
+
+
+HOME_FILE = "home.json"
+LINKED_FOLDERS = ("streams/*", "streams/*/*", "streams/*/*/*", "streams/*/*/checkpoints/*")
+"""Where a home may have a link in place of a folder, such as to another disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class HomeIdentity:
+    """``id`` never changes, but a copy gets a new one; ``path`` is the folder or its URI, symlinks resolved."""
+
+    id: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whether a home is where it was made, and where that was."""
+
+    place: HomePlace = "here"
+    was: str | None = None
+
+
+def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Place:
+    """Where the home is, compared with where it was made. ``streams`` are those of the home, where they are known.
+
+    Also by where its streams were made, as ``home.json`` can be deleted, edited or left out of a copy; without any
+    record of a place a home counts as being in its own. Raises FormatError (``home-file-damaged``).
+    """
+    known = read_identity(home.location)
+    if known is None or known.path == home.resolved:
+        return _place_of_streams(home, streams_of(home) if streams is None else streams)
+    original = _identity_or_none(known.path)
+    copied = original is not None and original.id == known.id
+    return Place("copied" if copied else "moved", known.path)
+
+
+def _place_of_streams(home: Home, streams: Iterable[tuple[str, str]]) -> Place:
+    """Where the home is, by the first stream whose checkpoints are in the home."""
+    for pipeline, name in streams:
+        stream = _stream_or_none(home, pipeline, name)
+        for generation in stream.generations if stream is not None else ():
+            below = home.checkpoint(pipeline, name, generation.number).removeprefix(home.location)
+            if not generation.location.endswith(below):
+                continue
+            was = resolved(generation.location.removesuffix(below))
+            if was == home.resolved:
+                return Place()
+            original = _stream_or_none(Home(was), pipeline, name)
+            copied = original is not None and stream is not None and original.id == stream.id
+            return Place("copied" if copied else "moved", was)
+    return Place()
+
+
+def _stream_or_none(home: Home, pipeline: str, name: str) -> StreamFile | None:
+    try:
+        return read_stream_file(home, pipeline, name)
+    except (SlackwaterError, OSError):
+        return None
+
+
+def shared_path(home: Path, original: Path) -> Path | None:
+    """A file or folder of a copied home that is the original's own, by a link of either kind; ``None`` without one.
+
+    Files that are replaced as a whole may have hard links; the ledger and the journals are written in place.
+    """
+    folders = [home / "streams", *(path for depth in LINKED_FOLDERS for path in home.glob(depth) if path.is_dir())]
+    written = [home / "ledger.db", *home.glob("streams/*/*/operations/*/journal.jsonl")]
+    for path in (*written, *folders):
+        there = original / path.relative_to(home)
+        if path.exists() and there.exists() and path.samefile(there):
+            return path
+    return None
+
+
+def ensure_identity(home: Home, identifier: str | None = None) -> HomeIdentity:
+    """The identity; where there is none yet, ``identifier`` or a new one is given now."""
+    known = read_identity(home.location)
+    return known if known is not None else write_identity(home, identifier or str(uuid.uuid4()))
+
+
+def write_identity(home: Home, identifier: str) -> HomeIdentity:
+    """Record that this home, with this id, is where it is now."""
+    identity = HomeIdentity(identifier, home.resolved)
+    text = json.dumps(asdict(identity), indent=2, sort_keys=True) + "\n"
+    home.store.write(HOME_FILE, text.encode())
+    return identity
+
+
+def read_identity(folder: AnyLocation) -> HomeIdentity | None:
+    """``home.json`` of a folder, ``None`` where there is none. Raises FormatError (``home-file-damaged``)."""
+    store = open_read_store(folder)
+    try:
+        text = store.read(HOME_FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        fields = json.loads(text)
+        return HomeIdentity(_name(fields["id"]), _name(fields["path"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FormatError(
+            "home-file-damaged",
+            "home.json does not name the place where the home was created",
+            where=f"{store.location}/{HOME_FILE}",
+            expected='{"id": ..., "path": ...}',
+            found=repr(text[:80]),
+            hint="restore the file from a backup; or, if the home was neither moved nor copied, delete it",
+        ) from error
+
+
+def _name(value: object) -> str:
+    if not (isinstance(value, str) and value and is_unicode(value)):
+        raise ValueError(value)
+    return value
+
+
+def _identity_or_none(folder: str) -> HomeIdentity | None:
+    try:
+        return read_identity(folder)
+    except (SlackwaterError, OSError):
+        return None

@@ -1,0 +1,457 @@
+"""What all cuts share: the record that a cut makes durable before it changes anything, and refusals of a backup."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
+
+from slackwater.core.checkpoint import Damage
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Cut, Owner, Swap, after_batch, newest_batch
+from slackwater.core.strict import STRICT
+from slackwater.storage.open import local_path_of
+from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+R = TypeVar("R", bound="DataclassInstance")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFile(Generic[R]):
+    """The file of an operation's backup with the record of its cut, a dataclass of type ``kind``.
+
+    ``alone``: the backup has nothing else, so that other files show that the record was lost.
+    """
+
+    name: str
+    schema: str
+    kind: type[R]
+    alone: bool = False
+
+    def write(self, backup: WriteStore, record: R) -> None:
+        """Make the record durable."""
+        document = {"schema": self.schema, **asdict(record)}
+        backup.write(self.name, json.dumps(document, indent=1, ensure_ascii=False).encode())
+
+    def read(self, backup: ReadStore) -> R | None:
+        """The record of a cut that was started, ``None`` if none was. Raises Refused (``backup-damaged``)."""
+        try:
+            data = backup.read(self.name)
+        except FileNotFoundError:
+            if self.alone and any(not entry.name.startswith(".") for entry in backup.list()):
+                raise self._damaged(backup, "no file") from None
+            return None
+        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy; only apply and undo pay for it
+
+        try:
+            fields = json.loads(data)
+            if not isinstance(fields, dict) or fields.pop("schema", None) != self.schema:
+                raise self._damaged(backup, "another document")
+            # From JSON and not from the fields: in strict mode pydantic takes a list for a tuple only there.
+            return TypeAdapter(self.kind).validate_json(json.dumps(fields), strict=True)
+        except (ValueError, RecursionError, ValidationError) as error:
+            raise self._damaged(backup, repr(data[:60])) from error
+
+    def _damaged(self, backup: ReadStore, found: str) -> Refused:
+        return damaged(f"{backup.location}/{self.name}", self.schema, found)
+
+
+def damaged(where: str, expected: str, found: str) -> Refused:
+    """The refusal of a backup; ``where`` is the file or table of it that is not as the cut left it."""
+    return Refused(
+        "backup-damaged",
+        "A part of the operation's backup is missing or damaged; nothing was changed",
+        where=where,
+        expected=expected,
+        found=found,
+        hint="restore it from a copy and run the command again",
+    )
+
+
+def is_at(recorded: str, location: str) -> bool:
+    """Whether an output that was recorded at a place is the one at ``location``: it may be behind a link by now."""
+    local = local_path_of(recorded)
+    return location in {recorded, os.path.realpath(local) if local is not None else None}
+
+
+def check_writable(store: WriteStore, *folders: str) -> None:
+    """Raises Refused (``folder-read-only``) unless this user can create and remove files in folders of an output.
+
+    On a local disk nothing is written: the system is asked. Where a folder does not exist, its parent counts.
+    """
+    root = store.local_path("")
+    if root is None:
+        # Spark ignores this name, also where a kill leaves the file behind.
+        probe = f".{uuid.uuid4()}{LEFTOVER}"
+        try:
+            store.write(probe, b"")
+            store.delete(probe)
+        except PermissionError as error:
+            raise read_only(store.location, str(error)) from error
+    else:
+        check_folders_writable(*(Path(root, folder) for folder in folders))
+
+
+def check_removable(store: ReadStore) -> None:
+    """Raises Refused (``folder-read-only``) unless this user can remove the folder of a store, if it is there.
+
+    Other stores than local disks are not asked: there is no right to write but that of the whole.
+    """
+    root = store.local_path("")
+    if root is not None and Path(root).is_dir():
+        check_folders_writable(Path(root).parent, *(Path(one) for one, _, _ in os.walk(root)))
+
+
+def check_folders_writable(*folders: Path) -> None:
+    """Check directories of this machine for write access."""
+    for folder in folders:
+        existing = next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
+        # With the rights that the process has now, as far as the system can tell.
+        effective = os.access in os.supports_effective_ids
+        if not os.access(existing, os.W_OK | os.X_OK, effective_ids=effective):
+            raise read_only(str(existing), "no write permission, or a file system that is read-only")
+
+
+def read_only(where: str, found: str) -> Refused:
+    """The refusal of a folder that would have to be changed and cannot be."""
+    return Refused(
+        "folder-read-only",
+        "A folder that has to be changed cannot be written to; nothing was changed",
+        where=where,
+        expected="a folder that this user can write to",
+        found=found,
+        hint="give this user write permission, or use the account that the stream runs as, and run the command again",
+    )
+
+
+def foreign(location: str, expected: str, found: str) -> Refused:
+    """The refusal of a backup that another operation made, or this one from another output than ``location``."""
+    return Refused(
+        "backup-foreign",
+        "The backup was made by another operation or from another output",
+        where=location,
+        expected=expected,
+        found=found,
+        hint="nothing was changed; restore the operation's own backup folder, then run the command again",
+    )
+
+
+def foreign_cut(location: str, after: int, found: str) -> Refused:
+    """The refusal of a backup of another cut than the one of the output at ``location`` after batch ``after``."""
+    return foreign(location, f"a cut of {location} {after_batch(after)}", found)
+
+
+TableState = Literal["whole", "cut", "uncut", "cut-changed", "other"]
+"""``whole`` as before the cut, ``cut`` as after it; ``uncut`` and ``cut-changed`` with changes of others since.
+
+``other``: the stream itself has written since the cut, or what the table is cannot be determined.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CutRecord(ABC):
+    """A cut of the table at ``output`` that is about to start: back to batch ``after``, from ``last``, the newest."""
+
+    __pydantic_config__: ClassVar = STRICT
+
+    output: str
+    after: int
+    last: int
+
+    @property
+    @abstractmethod
+    def planned_version(self) -> str:
+        """The version of the table that the cut was worked out from, as in ``Cut.version``."""
+
+
+AnyCut = TypeVar("AnyCut", bound=CutRecord)
+V = TypeVar("V")
+
+
+class CutTable(ABC, Generic[AnyCut, V]):
+    """The part of an output that cuts its table. ``V`` is what a commit has to follow: the version that was checked."""
+
+    cut_records: RecordFile[AnyCut]
+    version_noun: ClassVar[str] = "version"
+
+    @property
+    @abstractmethod
+    def location(self) -> str:
+        """Where the table is."""
+
+    @abstractmethod
+    def _planned_cut(self, after: int) -> tuple[Cut, AnyCut | None]:
+        """What the batches after one wrote, with the record of their cut; ``None`` where there is nothing to cut.
+
+        Raises Refused where the table cannot be cut there.
+        """
+
+    @abstractmethod
+    def _newest_version(self, record: AnyCut) -> V:
+        """The version that the table has now. Raises Refused where no commit can follow it."""
+
+    @abstractmethod
+    def _state(self, record: AnyCut, version: V) -> TableState:
+        """What this version is."""
+
+    @abstractmethod
+    def _delete_batches(self, record: AnyCut, version: V) -> None:
+        """Commit the cut after this version. Raises Refused (``output-changed``) where another writer was faster."""
+
+    @abstractmethod
+    def _restore(self, record: AnyCut, version: V) -> None:
+        """Commit the rows of before the cut after this version. Raises Refused."""
+
+    @abstractmethod
+    def _check_restorable(self, record: AnyCut, version: V) -> None:
+        """Raises Refused if ``_restore`` would: files were deleted, or the table cannot be written to."""
+
+    @abstractmethod
+    def _changed(self, record: AnyCut, code: str) -> Refused:
+        """The refusal of a table that something else has changed since the cut was planned."""
+
+    def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
+        return self._planned_cut(batch)[0]
+
+    def cut(self, cut: Cut, _recorded: Mapping[int, str], backup: WriteStore) -> None:
+        found = self._recorded_cut(cut, backup)
+        if found is None or found[2] == "uncut":
+            # Where another writer was faster than a cut that was recorded, nothing was cut: it is checked again.
+            found = self._start_cut(cut, backup)
+            if found is None:
+                return
+        record, version, state = found
+        if state in {"other", "uncut"}:
+            raise self._changed(record, "output-changed")
+        if state == "whole":
+            self._delete_batches(record, version)
+
+    def check_restore(self, cut: Cut, backup: WriteStore) -> None:
+        found = self._cut_to_restore(cut, backup)
+        if found is not None:
+            self._check_restorable(*found)
+
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
+        found = self._cut_to_restore(cut, backup)
+        if found is not None:
+            self._restore(*found)
+
+    def _start_cut(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V, TableState] | None:
+        """Record the cut, for the version that the table has now; ``None`` where there is nothing to cut."""
+        expected, record = self._planned_cut(cut.after)
+        if cut != expected:
+            raise self._mismatch(cut, expected)
+        if record is None:
+            return None
+        self.cut_records.write(backup, record)
+        # The state is determined again, as another writer may have committed since the cut was worked out.
+        return self._recorded_cut(cut, backup)
+
+    def _recorded_cut(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V, TableState] | None:
+        """The record, the newest version and what that is. ``None``: the cut has recorded and removed nothing."""
+        record = self.cut_records.read(backup)
+        if record is None:
+            return None
+        self._check_own(record, cut)
+        version = self._newest_version(record)
+        return record, version, self._state(record, version)
+
+    def _cut_to_restore(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V] | None:
+        """The record of a cut that the table shows, and its newest version; ``None``: not made, or restored."""
+        found = self._recorded_cut(cut, backup)
+        if found is None or found[2] in {"whole", "uncut"}:
+            return None
+        record, version, state = found
+        if state != "cut":
+            raise self._changed(record, "restore-conflict")
+        return record, version
+
+    def _check_own(self, record: AnyCut, cut: Cut) -> None:
+        """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
+        last = cut.batches[-1] if cut.batches else None
+        same = (record.after, record.last, record.planned_version) == (cut.after, last, cut.version)
+        if not same or not is_at(record.output, self.location):
+            raise foreign_cut(self.location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
+
+    def _mismatch(self, cut: Cut, expected: Cut) -> Refused:
+        return Refused(
+            "cut-mismatch",
+            f"The table does not have the same files and {self.version_noun} {after_batch(cut.after)} as the cut",
+            where=self.location,
+            expected=f"{len(expected.files)} files, {self.version_noun} {expected.version}",
+            found=f"{len(cut.files)} files, {self.version_noun} {cut.version}",
+            hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
+        )
+
+
+_AGAIN = "nothing was changed; undo the operation and make a new plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A swap that is about to start. ``version`` is that of an output that has versions, else -1.
+
+    Of an Iceberg table it is the snapshot that is put in place, of a table of PostgreSQL the newest batch. ``state``
+    names the rows that are put in place, where the output has no versions. ``left`` are files of a staged directory
+    that no batch has written, ``None`` for another output.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    output: str
+    operation: str
+    stream_id: str
+    replaced: int
+    version: int = -1
+    state: str = ""
+    left: tuple[str, ...] | None = None
+
+
+RECORD = RecordFile("swap.json", "slackwater.swap/1", Record)
+
+
+def start(backup: WriteStore, location: str, swap: Swap, version: int = -1) -> Record:
+    """The record of the swap, made durable now unless it was before. Raises Refused (``backup-foreign``)."""
+    return started(backup, location, swap) or record(backup, location, swap, version)
+
+
+def record(
+    backup: WriteStore,
+    location: str,
+    swap: Swap,
+    version: int = -1,
+    *,
+    state: str = "",
+    left: tuple[str, ...] | None = None,
+) -> Record:
+    """The record of the swap, made durable now; it replaces the one that an attempt before has made."""
+    made = Record(location, swap.operation, swap.stream_id, swap.replaced, version, state, left)
+    RECORD.write(backup, made)
+    return made
+
+
+def started(backup: ReadStore, location: str, swap: Swap) -> Record | None:
+    """The record of a swap that was started, ``None`` if it was not. Raises Refused (``backup-foreign``)."""
+    known = RECORD.read(backup)
+    expected = (swap.operation, swap.stream_id, swap.replaced)
+    same = known is None or (known.operation, known.stream_id, known.replaced) == expected
+    if known is None or (same and is_at(known.output, location)):
+        return known
+    found = f"operation {known.operation} of {known.output}"
+    raise foreign(location, f"operation {swap.operation} of {location}", found)
+
+
+def check_parties(location: str, swap: Swap, newest: int, real: Owner | None, staged: Owner | None) -> None:
+    """Raises Refused unless both outputs are the stream's and the real one has the batches that the swap expects."""
+    for owner in (real, staged):
+        if owner is None or owner.stream_id != swap.stream_id:
+            raise Refused(
+                "swap-foreign",
+                "The output and its staged output are not both of this stream",
+                where=location,
+                expected=f"the owner {swap.stream_id} of both",
+                found="no owner" if owner is None else f"stream {owner.stream} of home {owner.home}",
+                hint=_AGAIN,
+            )
+    if newest != swap.replaced:
+        raise Refused(
+            "swap-moved",
+            "Other batches were written to the output or cut since the swap was planned",
+            where=location,
+            expected=f"{newest_batch(swap.replaced)} as the newest",
+            found=newest_batch(newest),
+            hint=_AGAIN,
+        )
+
+
+def owners_of_program(swap: Swap, real: Owner | None) -> tuple[Owner, Owner]:
+    """The owners of an output that a user's program fills, and of its staged output, for ``check_parties``.
+
+    The program claims none of them. A stream of Slackwater that owns the real one is another one than the program's.
+    """
+    program = Owner(swap.stream_id, "", "")
+    return real or program, program
+
+
+def check_unmoved(location: str, swap: Swap, version: str) -> None:
+    """Raises Refused (``swap-moved``) if others have changed the output, so that its state is ``version`` now."""
+    if swap.version not in {None, version}:
+        raise Refused(
+            "swap-moved",
+            "Others have changed the output since the swap was planned: their rows would go with it",
+            where=location,
+            expected=swap.version,
+            found=version,
+            hint=_AGAIN,
+        )
+
+
+def check_whole(location: str, damage: Sequence[Damage]) -> None:
+    """Raises Refused (``staged-damaged``) if the staged output at ``location`` has damage."""
+    if damage:
+        raise Refused(
+            "staged-damaged",
+            "The staged output is damaged",
+            where=f"{location}/{damage[0].path}",
+            expected=damage[0].expected,
+            found=damage[0].found,
+            hint=_AGAIN,
+        )
+
+
+def absent(location: str, operation: str, found: str) -> Refused:
+    """The refusal where the staged output is not there, or not ready."""
+    return Refused(
+        "staged-absent",
+        "The operation has no staged output that is ready",
+        where=location,
+        expected=f"the staged output of operation {operation}",
+        found=found,
+        hint=_AGAIN,
+    )
+
+
+def occupied(location: str, operation: str, found: str) -> Refused:
+    """The refusal where something else has the name of the staged output."""
+    return Refused(
+        "staged-foreign",
+        "Something that is not marked as the operation's own is in the place of its staged output",
+        where=location,
+        expected=f"the staged output of operation {operation}, or nothing",
+        found=found,
+        hint="move it away and run the command again; nothing was changed",
+    )
+
+
+def incomplete(location: str, expected: str, found: str) -> Refused:
+    """The refusal to stage what the real output does not have."""
+    return Refused(
+        "stage-incomplete",
+        "The output does not have all that its staged output must start with",
+        where=location,
+        expected=expected,
+        found=found,
+        hint="replay from an older batch, or from batch 0, which needs nothing of the output",
+    )
+
+
+def unsupported(location: str, expected: str, found: str) -> Refused:
+    """The refusal of an output that cannot be swapped as it is."""
+    return Refused(
+        "swap-unsupported",
+        "This output cannot be replaced by a staged one",
+        where=location,
+        expected=expected,
+        found=found,
+        hint="change the output as expected, or make a plan that cuts it instead",
+    )
