@@ -13,8 +13,9 @@ import xxhash
 
 from slackwater.core.errors import FormatError
 from slackwater.formats.byte_view import ByteView
-from slackwater.formats.checksums import crc32c, crc32c_rows, hadoop_mismatch
+from slackwater.formats.checksums import hadoop_mismatch
 from slackwater.formats.codecs import decompress, decompress_start
+from slackwater.formats.crc32c import crc32c, crc32c_rows
 from slackwater.formats.frames import Budget
 from slackwater.formats.state_records import last_writes, records_of_pairs, walk_records
 

@@ -76,7 +76,7 @@ def _spark_mismatch(checksum: SparkChecksum, data: bytes, *, thorough: bool) -> 
     # Spark 4.1 to 4.3 write CRC32C only; another algorithm is from a newer release, and no damage.
     if not thorough or checksum.algorithm != "CRC32C":
         return None
-    from slackwater.formats.checksums import crc32c  # noqa: PLC0415  (numpy only where state is read)
+    from slackwater.formats.crc32c import crc32c  # noqa: PLC0415  (numpy only where state is read)
 
     found = crc32c(data)
     return None if found == checksum.value else f"CRC32C {found:#010x} instead of {checksum.value:#010x}"

@@ -15,7 +15,7 @@ from slackwater.core.errors import FormatError
 from slackwater.core.state import ColumnFamily, OperatorStore, StructType
 from slackwater.formats.avro_state import AvroRows
 from slackwater.formats.byte_view import Positions
-from slackwater.formats.checksums import CHECKSUM_BYTES, require_row_checksums
+from slackwater.formats.crc32c import CHECKSUM_BYTES, require_row_checksums
 from slackwater.formats.state_records import AT_A_TIME, Records
 from slackwater.formats.state_rows import BareRows, RowFormat, Spans, VersionedRows, read_keys, split_values
 from slackwater.formats.unsafe_row import read_bytes, whole_rows

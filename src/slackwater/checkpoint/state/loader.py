@@ -25,8 +25,8 @@ from slackwater.core.errors import FormatError
 from slackwater.core.state import StateFileKind
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.changelog import parse_changelog, parse_changelog_header
-from slackwater.formats.checksums import without_delete_checksums
 from slackwater.formats.codecs import decompress
+from slackwater.formats.crc32c import without_delete_checksums
 from slackwater.formats.frames import Budget
 from slackwater.formats.rocksdb_zip import TableFile, parse_rocksdb_zip
 from slackwater.formats.state_records import Records, join_records, last_writes, records_of_pairs, walk_records
