@@ -1,4 +1,7 @@
-"""What an inspection of a checkpoint found: everything the text page and the JSON document show.
+"""Values of a checkpoint: entries of its text logs in Spark's own words, damage, and the report of an inspection.
+
+Damage is a value: one bad file does not stop a report. Source of the facts about entries: ``OffsetSeqLog``,
+``CommitLog``, ``FileStreamSourceLog``, ``FileStreamSinkLog``, Spark 3.5-4.3.
 
 Most are named tuples: a dozen dataclasses would take a twentieth of the time of a whole ``slackwater inspect``. Those
 with a field ``index`` or ``count`` cannot be tuples.

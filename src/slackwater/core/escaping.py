@@ -1,7 +1,8 @@
-"""Makes text from data safe to show: what a terminal would obey is written as an escape, such as ``\x1b``.
+r"""Makes text from data safe to show: what a terminal would obey is written as an escape, such as ``\x1b``.
 
 A path, an offset, a setting or a lease can hold any character. ``ESC ] 52`` writes to the user's clipboard,
-``ESC [ 2 J`` clears the screen, and a bidirectional control shows a command in another order than it will run.
+``ESC [ 2 J`` clears the screen, and a bidirectional control shows a command in another order than it will run. Text
+that a file system, a database or a JVM cannot be given is recognised here, too.
 """
 
 from __future__ import annotations

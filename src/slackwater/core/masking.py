@@ -1,8 +1,9 @@
 """Replaces secrets in text with ``***`` before it is shown, logged or stored.
 
-Secrets that this process has read are replaced by value (``core/known_secrets``). The rules here are for texts of other
-programs, which can contain secrets that this process has never seen. Masking too much costs a word of a message,
-masking too little a password.
+Secrets that this process has read from a setting, an option, its environment or a file are replaced by value
+(``KnownSecrets``): they are found in a JAAS entry, a tuple, a Scala map or a header, whatever the form. The rules by
+name are for texts of other programs, which can contain secrets that this process has never seen. Masking too much costs
+a word of a message, masking too little a password.
 """
 
 from __future__ import annotations

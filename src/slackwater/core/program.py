@@ -3,6 +3,10 @@
 Recorded with each run, and compared before the next start (``slackwater.diagnose.program_changes``). All expressions
 are strings in a canonical form: columns are traced through projections to the columns of the sources, aliases are
 substituted, filters are sets of conjuncts, operands whose order does not matter are sorted.
+
+The programs of a generation are a list in the ledger and in ``stream.json``: each entry is ``{"after": N,
+"program": {...}}``. N was the newest committed batch when the program was started, -1 for none. A program that was
+started and committed nothing made no state; the next start replaces its entry.
 """
 
 from __future__ import annotations

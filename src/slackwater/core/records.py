@@ -1,4 +1,7 @@
-"""The records of the ledger, one frozen value for each table."""
+"""The records of the ledger, one frozen value for each table.
+
+Also a stream's recorded past: the verbatim log entries that a rebuild copies, and who executed which batch.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Timestamps, durations, sizes, counts and ranges of batches as strings, and sizes from strings."""
+"""Timestamps, durations, sizes, counts and ranges of batches as strings, and sizes from strings.
+
+Also the time zone of a process, as the C library finds it, and whether two of them are the same.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 What may not happen: a driver's exception reaching a caller; a password in a message; a write transaction that starts as
 a read and then finds the database locked.
+
+Statements are the same for both databases: ``:name`` stands for a value. What may not happen: a value in the text of a
+statement; a driver's own types in a row.
 """
 
 from __future__ import annotations

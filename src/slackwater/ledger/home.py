@@ -1,5 +1,9 @@
 """The home of pipelines: for each stream its checkpoints, its operations and ``stream.json``; locally the ledger, too.
 
+``stream.json`` has the facts of a stream that are needed when the ledger is lost, and the folder of an operation those
+of the operation. ``home.json`` says where the home was created: ledger and plans hold absolute paths and ids of
+outputs, so a copy of a home that acted on them would change the outputs of the original.
+
 What Slackwater creates here is private (modes 0600 and 0700) where the store has modes; checkpoints have the modes that
 Spark gives them.
 """

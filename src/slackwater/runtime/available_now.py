@@ -2,6 +2,8 @@
 
 Such a run reads up to these positions, then executes the no-data batch, whatever has arrived since. Recorded, they show
 after a kill whether the newest batch was the last one with data. Spark keeps them in fields of its sources.
+
+Before such a run a source is refused that would end it before everything is read.
 """
 
 from __future__ import annotations

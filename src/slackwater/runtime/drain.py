@@ -8,6 +8,9 @@ Since Spark 4.0 the same check is also made once within a batch, between plannin
 breaks the batch off. So the state may be set only where the next to ask is the loop: while a batch is written, or
 between batches. The query's own progress lock keeps it in place meanwhile: under that lock it can neither start a batch
 nor commit one.
+
+Ctrl-C and SIGTERM are requests: the first asks for a drain, the second for a stop at once. A third one interrupts a
+stop that hangs, because of a batch that cannot be interrupted.
 """
 
 from __future__ import annotations

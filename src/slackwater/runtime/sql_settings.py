@@ -2,6 +2,9 @@
 
 Time zone and ANSI mode, for example, become part of the plan when the user's function builds its DataFrame; and the
 function may read settings of its own (``spark.app.least``), which Spark does not know.
+
+A query may differ from the one that made the state only by such settings. A rebuild does not help then: it replays each
+batch under the settings of its run, so that the state is the old one again.
 """
 
 from __future__ import annotations

@@ -3,6 +3,11 @@
 With ``failOnDataLoss=false`` Spark leaves such rows out with a warning. Where the code has changed, the rows of a
 replayed batch cannot be compared with those that are recorded, and state would be incomplete without an error. Spark
 reads the options of a source of version 2 from the plan when the query starts: there they are replaced, and put back.
+
+Before the first start of a new checkpoint, files are refused that were read before and would now be left out silently.
+Only the first batch after an operation keeps its recorded range. The query plans again the files that later batches had
+read, by a new listing of its sources: a file source leaves out files that are too old by its options, and says so
+nowhere.
 """
 
 from __future__ import annotations

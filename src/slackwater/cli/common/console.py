@@ -1,4 +1,4 @@
-"""What every verb shares: consoles, settings, and how an error is shown."""
+"""What every verb shares: consoles, settings, formats, steps, confirmations, and how an error is shown."""
 
 from __future__ import annotations
 

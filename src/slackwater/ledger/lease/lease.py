@@ -6,6 +6,13 @@ lease taken from a holder whose processes can be looked up and are alive, howeve
 
 The ledger's row decides. ``lease.json`` next to the checkpoints is a copy for people, and for a ledger that was lost
 and created again while a holder is alive.
+
+A process is its id *and* its start time: an id is given out again. On Linux both come from ``/proc``. Elsewhere there
+is no start time, and an id that was recycled counts as alive, which is the safe side: a lease is refused that could
+have been taken. ``lease.json`` in the stream's folder repeats the row of the ledger.
+
+The heartbeat notices a lost lease within seconds. A driver that was paused, by the system or with its machine, resumes
+in the middle of a batch, before any heartbeat: ``LeaseCheck`` asks the ledger before each write that the lease allows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A stream's recorded past, from the ledger."""
+"""A stream's recorded past, from the ledger.
+
+Also which batches a stream has read since its output was last emptied or replaced.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,15 @@
 
 The new checkpoint is built elsewhere; then it is put in place, in a way that the store allows, and the old one is kept.
 Whichever is at the path is the generation in use.
+
+On a local disk two directories side by side change places. From just before the exchange until the ledger has recorded
+it, a mark in the new checkpoint shows where that is, so that each step can be repeated after a kill. Before and
+afterwards the ledger shows it.
+
+A store such as S3 cannot exchange two directories: the files are replaced. ``metadata`` is replaced first, by a line on
+which no query starts (``halted``), and written last: at each step the checkpoint is the old one, the new one, or one
+that no query can use. Both are complete in the operation's folder of the home before the first file is replaced, so
+that a kill or a failure of the store leaves nothing that cannot be continued or taken back.
 """
 
 from __future__ import annotations

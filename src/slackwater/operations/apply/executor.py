@@ -2,6 +2,9 @@
 
 A killed apply is continued by running it again, or taken back by ``undo``. Three outcomes: applied, refused (what was
 staged is removed, nothing in use was changed), unknown (nothing more is changed).
+
+Before the first step of an undo, or of an apply that is continued, all is checked that its steps will need: a step that
+was refused in the middle would leave a stream that can go neither on nor back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Checks the preconditions of one action just before it starts, and reports what changed since the plan was made."""
+"""Checks the preconditions of one action just before it starts, and reports what changed since the plan was made.
+
+Recorded programs are compared with the present one: a rebuild that does not make the output right would only hide the
+change. Rows of others are taken out of an output only if the user says that they may go.
+"""
 
 from __future__ import annotations
 

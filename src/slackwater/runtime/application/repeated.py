@@ -2,6 +2,8 @@
 
 A query that has a name, or whose output has a place, is known by that. One of a function is known by its checkpoint
 only, whose path may be another one at each start: by the application's id, or in a temporary directory.
+
+An unsupported query is refused before anything is created for it, like a stream of a pipeline.
 """
 
 from __future__ import annotations

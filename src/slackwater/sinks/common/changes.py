@@ -1,4 +1,11 @@
-"""What all cuts share: the record that a cut makes durable before it changes anything, and refusals of a backup."""
+"""Changes of an output that can be undone: cuts and swaps, with the records that make them durable before they start.
+
+``CutTable`` is the cut of a table that keeps its older versions: one state machine for every format of tables. A cut is
+one commit, recorded in the backup before it is made. The table then shows what has become of it (see ``TableState``).
+So a cut or an undo that was interrupted at any point finds out where it was, and one that would overwrite changes of
+others is refused. No data file is deleted: until the format's own cleaning deletes them, the version before the cut can
+be the newest one again.
+"""
 
 from __future__ import annotations
 
