@@ -58,6 +58,10 @@ def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: C
     """Forget the stream. Raises what ``released`` raises, LeaseHeld and Refused (``checkpoint-in-use``)."""
     stream = released(workspace, name, consent)
     check_stopped(workspace, stream, since_ms=0, stopped=stopped)
+    if "/" in stream.name or stream.name in {".", ".."}:
+        # No run records such a name; a ledger that was edited can have one, and its folder would be of other streams.
+        workspace.ledger.forget_stream(stream.full_name)
+        return stream
     identifier = stream_id(workspace.home, stream)
     with LeaseKeeper([stream], workspace.home, workspace.ledger, "release", workspace.say):
         # What may have happened until the lease was taken.
