@@ -150,7 +150,8 @@ def test_a_topic_that_was_created_again_with_more_records_refuses_the_start(
     assert "expected topic id" in refused.stderr
     assert "starting Spark" not in refused.stderr
     assert (status["verdict"]["code"], status["not_compared"]) == ("SW-KAFKA-003", [])
-    assert status["next"] == f"slackwater plan reset web/{STREAM} --from earliest --output keep"
+    options = "--master 'local[2]' --conf spark.sql.shuffle.partitions=2"
+    assert status["next"] == f"slackwater plan reset web/{STREAM} --from earliest --output keep {options}"
     doctor = json.loads(workspace.slackwater("doctor", STREAM, "--format", "json", code=1).stdout)
     assert doctor["streams"][0]["findings"][0]["code"] == "SW-KAFKA-003"
 
