@@ -1,6 +1,6 @@
 """The backup of an operation, whose files the journal witnesses: what a cut or a swap can be undone with.
 
-A cut or a swap makes its record in the backup durable before it changes anything (``sinks/common/backup``). Here the
+A cut or a swap makes its record in the backup durable before it changes anything (``sinks/common/changes``). Here the
 hash of each record is journaled before the call that writes it returns. So a record that the journal does not name
 was never acted on, and one that it names must be there, as it was written, before anything is undone.
 """
