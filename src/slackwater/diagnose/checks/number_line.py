@@ -91,7 +91,7 @@ def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
     yield Found(
         f"the checkpoint is damaged: {worst.clause}{and_more(found, 1)}",
         goal="resume" if resumes else "rebuild",
-        next=command("plan", "resume", snapshot.stream.full_name, *snapshot.stream.session)
+        next=command("plan", "resume", snapshot.stream.full_name)
         if resumes
         else rebuild_command(snapshot),
         where=snapshot.generation.location,
@@ -300,7 +300,7 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
     if not snapshot.misses_watermark:
         return
     goal, following = (
-        ("resume", command("plan", "resume", snapshot.stream.full_name, *snapshot.stream.session))
+        ("resume", command("plan", "resume", snapshot.stream.full_name))
         if snapshot.output.can_cut
         else ("rebuild", rebuild_command(snapshot))
     )

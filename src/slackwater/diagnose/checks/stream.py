@@ -113,7 +113,7 @@ def home_moved(snapshot: Snapshot) -> Iterator[Found]:
     References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md
     """
     if snapshot.home == "moved":
-        planned = command("plan", "resume", snapshot.stream.full_name, "--moved", *snapshot.stream.session)
+        planned = command("plan", "resume", snapshot.stream.full_name, "--moved")
         yield _misplaced("moved", snapshot.home_was, f"if that is so: {planned}")
 
 
@@ -140,7 +140,7 @@ def home_copied(snapshot: Snapshot) -> Iterator[Found]:
     docs/decisions/0261-operations-of-a-copied-home.md
     """
     if snapshot.home == "copied":
-        planned = command("plan", "resume", snapshot.stream.full_name, "--copied", *snapshot.stream.session)
+        planned = command("plan", "resume", snapshot.stream.full_name, "--copied")
         yield _misplaced("copied", snapshot.home_was, f"if that is so: {planned}")
 
 

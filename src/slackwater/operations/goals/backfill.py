@@ -79,7 +79,7 @@ def check_ready(snapshot: Snapshot) -> None:
     _check_mode(stream.full_name, stream.output_mode)
     finding = next((one for one in stops(snapshot) if one.code not in _OF_OPERATIONS), None)
     if finding is not None:
-        then = command("plan", "resume", stream.full_name, *stream.session)
+        then = command("plan", "resume", stream.full_name)
         raise _unready(snapshot, finding.text, "a stream that can be started", then)
     marks = snapshot.marks
     if marks.next_is_planned or marks.committed < 0:

@@ -39,7 +39,7 @@ def plan_command(stream: str, request: Request, *, at: str | None = None, retent
         line += f" --retention {kept}"
     if request.pipeline_named:
         line = with_pipeline(line, request.pipeline_file)
-    return " ".join((line, *map(quoted, request.session)))
+    return " ".join((line, *map(quoted, request.session if planned.runs_spark else ())))
 
 
 def title(plan: Plan) -> str:

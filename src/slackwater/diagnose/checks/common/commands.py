@@ -11,7 +11,7 @@ _ID_CHECKSUM = ".metadata.crc"
 
 def resume(facts: Facts) -> str:
     """Plan the least change after which a start is exact."""
-    return command("plan", "resume", facts.name, *facts.snapshot.stream.session)
+    return command("plan", "resume", facts.name)
 
 
 def rebuild(facts: Facts) -> str:
