@@ -91,9 +91,7 @@ def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
     yield Found(
         f"the checkpoint is damaged: {worst.clause}{and_more(found, 1)}",
         goal="resume" if resumes else "rebuild",
-        next=command("plan", "resume", snapshot.stream.full_name)
-        if resumes
-        else rebuild_command(snapshot),
+        next=command("plan", "resume", snapshot.stream.full_name) if resumes else rebuild_command(snapshot),
         where=snapshot.generation.location,
         expected=worst.expected,
         found=worst.found,
