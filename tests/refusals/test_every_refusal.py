@@ -50,6 +50,7 @@ ELSEWHERE = {
     "replay-leaves-out": "tests/runtime/test_lost_rows_of_a_replay.py",
     "source-ends-early": "tests/runtime/test_early_end.py",
     "source-files-too-old": "tests/restart/test_files_left_out.py",
+    "variable-set": "tests/runtime/test_process_environment.py",
     "folder-read-only": "tests/apply/test_touched_operations.py",
     "iceberg-ahead": "tests/sinks/test_iceberg_on_spark.py",
     "iceberg-expired": "tests/sinks/test_iceberg_output.py",

@@ -118,8 +118,9 @@ def test_a_replay_sets_what_a_run_recorded_and_nothing_stays(monkeypatch: pytest
     assert later.sparkContext.environment == given
 
     monkeypatch.setenv("UNSET", "1")
-    with pytest.raises(Refused, match="UNSET"):
+    with pytest.raises(Refused, match="UNSET") as refused:
         replace_environment(later, recorded)
+    assert refused.value.code == "variable-set"
     restore_environment(later, before)
 
 
