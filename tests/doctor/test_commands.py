@@ -34,11 +34,15 @@ NEEDS_SPARK = {
     "SW-KAFKA-015": "a reset asks the broker",
 }
 """Commands that only a session of Spark, or a broker, can carry out: they are parsed."""
+SESSION = ("--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2")
+"""The options of the last run, which a command that starts Spark repeats."""
 UUID = "00000000-0000-0000-0000-000000000000"
 
 
 def _run_by_slackwater(facts: Facts) -> StreamRecord:
-    return replace(facts.snapshot.stream, pipeline="clicks", name="per page", pipeline_file="my clicks.py")
+    return replace(
+        facts.snapshot.stream, pipeline="clicks", name="per page", pipeline_file="my clicks.py", session=SESSION
+    )
 
 
 def _watched(facts: Facts) -> StreamRecord:

@@ -157,7 +157,7 @@ class ReadLimits:
 
     @classmethod
     def all(cls, limit: int) -> ReadLimits:
-        """The same limit for every kind of file."""
+        """All kinds of files with the same limit."""
         return cls(limit, limit, limit, limit, limit)
 
 

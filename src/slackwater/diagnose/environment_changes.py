@@ -10,8 +10,6 @@ from slackwater.core.units import is_same_zone
 from slackwater.core.verdict import Change, Effect
 
 CODE = "environment-changed"
-
-
 _OF_STATE = "computed rows of the kept state with what was before"
 _OF_OUTPUT = "compute the rows of new batches with what is now"
 
@@ -23,10 +21,10 @@ def environment_changes(kept: Program, now: Program) -> Iterator[Change]:
 
 
 def output_environment_changes(kept: Program, now: Program) -> Iterator[Change]:
-    """The differences for all other functions, and other versions: a start says the former, and goes on."""
-    told = {change.place for change in _differences(kept.environment, now.environment)}
+    """The differences for all other functions, and other versions. They refuse no start; `run` shows the former."""
+    of_state = {change.place for change in _differences(kept.environment, now.environment)}
     for change in _differences(kept.output_environment, now.output_environment):
-        if change.place not in told:
+        if change.place not in of_state:
             text = f"{change.text}; they {_OF_OUTPUT}"
             yield replace(change, effect=Effect.COMPATIBLE, text=text, goal=None, said=True)
     for name in sorted(kept.versions.keys() & now.versions.keys()):

@@ -53,11 +53,8 @@ def asked_sources(ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint) 
     if newest is None:
         return ()
     before = offset_before(opened) if snapshot.marks.next_is_planned else None
-    marks, shapes, ids = (
-        snapshot.marks,
-        shapes_of(snapshot),
-        recorded_ids(ledger, snapshot.generation, snapshot.marks.planned),
-    )
+    marks, shapes = snapshot.marks, shapes_of(snapshot)
+    ids = recorded_ids(ledger, snapshot.generation, marks.planned)
     starts = {offset.source: offset.text for offset in before.offsets} if before is not None else {}
     made_ms = planned_ms(snapshot, newest, before)
     found = []

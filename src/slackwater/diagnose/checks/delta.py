@@ -30,17 +30,14 @@ def log_cleaned(facts: Facts) -> Iterator[Found]:
     References: Delta Lake documentation, "Table streaming reads and writes", property delta.logRetentionDuration
     """
     for one in lacking(facts, "versions-cleaned"):
-        yield Found(
+        yield one.report(
             f"the log of the table that source {one.source} reads lacks {one.records} versions after the position of "
             "the stream",
-            where=one.place,
-            expected=one.expected,
-            found=one.found,
+        )._replace(
             at_stake=f"the rows of {one.records} versions",
             next=reset_command(facts.snapshot),
             advice="the table itself has their rows, unless they were deleted: it is processed whole, and replaces the "
             "output",
-            facts=one._asdict(),
         )
 
 
@@ -59,15 +56,12 @@ def table_replaced(facts: Facts) -> Iterator[Found]:
     References: Delta Lake documentation, "Table streaming reads and writes"
     """
     for one in lacking(facts, "table-replaced"):
-        yield Found(
+        yield one.report(
             f"the Delta table that source {one.source} reads was created again: the position belongs to another table",
-            where=one.place,
-            expected=one.expected,
-            found=one.found,
+        )._replace(
             next=reset_command(facts.snapshot),
             advice="restore the old table; otherwise the new one is processed whole, and replaces the output: if it "
             "has new rows only, add --output keep to the reset",
-            facts=one._asdict(),
         )
 
 

@@ -24,6 +24,11 @@ class Lacking(NamedTuple):
     parts: int
     records: int
 
+    def report(self, text: str, **more: str) -> Found:
+        """The finding, with ``more`` facts besides the fields."""
+        facts = {**self._asdict(), **more}
+        return Found(text, where=self.place, expected=self.expected, found=self.found, facts=facts)
+
 
 def lacking(facts: Facts, problem: str) -> Iterator[Lacking]:
     """Each source with this problem, which its kind reports."""
@@ -36,11 +41,7 @@ def lacking(facts: Facts, problem: str) -> Iterator[Lacking]:
 
 
 _TIMES = 10
-
-
 _FEWEST_RUNS = 2
-
-
 _UNSUCCESSFUL = (None, "killed", "failed", "interrupted")
 """How such a run ends; ``None`` until the next start records that it was killed."""
 
@@ -138,14 +139,12 @@ def behind_position(facts: Facts) -> Iterator[Found]:
     again, cut = (reset_command(facts.snapshot, "--output", "keep", start=one) for one in ("earliest", "shift:0"))
     ways = f"if the topic was created again: {again}; if its log was cut at its end: {cut}" if facts.recorded else ""
     for one in lacking(facts, "behind-position"):
-        yield Found(
+        yield one.report(
             f"{one.parts} partitions of source {one.source} end before the position of the stream: the topic was "
             "created again, its log was cut, or this is another cluster",
-            where=one.place,
-            expected=one.expected,
-            found=one.found,
+            ways=ways,
+        )._replace(
             advice=ways,
-            facts={**one._asdict(), "ways": ways},
         )
 
 
@@ -169,14 +168,11 @@ def log_cut(facts: Facts) -> Iterator[Found]:
     option failOnDataLoss
     """
     for one in lacking(facts, "log-cut"):
-        yield Found(
+        yield one.report(
             f"{one.parts} partitions of source {one.source} were cut at their end: {one.records} offsets before the "
             "position of the stream are gone, and are given to other records",
-            where=one.place,
-            expected=one.expected,
-            found=one.found,
+        )._replace(
             next=reset_command(facts.snapshot, "--output", "keep", start="shift:0"),
-            facts=one._asdict(),
         )
 
 
@@ -195,15 +191,12 @@ def partition_added(facts: Facts) -> Iterator[Found]:
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
     for one in lacking(facts, "partition-added"):
-        yield Found(
+        yield one.report(
             f"{one.parts} partitions were added to source {one.source} and do not start at offset 0: {one.records} "
             "records were removed before the stream could read them",
-            where=one.place,
-            expected=one.expected,
-            found=one.found,
+        )._replace(
             at_stake=f"{one.records} records",
             advice="if these records are not wanted, start once with failOnDataLoss=false, and set it to true again",
-            facts=one._asdict(),
         )
 
 
@@ -224,14 +217,11 @@ def partitions_gone(facts: Facts) -> Iterator[Found]:
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
     for one in lacking(facts, "partitions-gone"):
-        yield Found(
+        yield one.report(
             f"{one.parts} partitions in the position of source {one.source} do not exist, or are not subscribed any "
             "more",
-            where=one.place,
-            expected=one.expected,
-            found=one.found,
+        )._replace(
             advice="subscribe to the topic again; if it was removed on purpose, start once with failOnDataLoss=false",
-            facts=one._asdict(),
         )
 
 
@@ -250,16 +240,14 @@ def records_expired(facts: Facts) -> Iterator[Found]:
     """
     start = (run_command(facts.snapshot.stream) if facts.recorded else None) or "start the query"
     for one in lacking(facts, "records-expired"):
-        yield Found(
+        yield one.report(
             f"the brokers have removed {one.records} records of {one.parts} partitions that source {one.source} has "
             "not read",
-            where=one.place,
-            expected=one.expected,
-            found=one.found,
+            start=start,
+        )._replace(
             at_stake=f"{one.records} records",
             advice=f"read the records from an archive; then set failOnDataLoss=false for one start; {start}; then set "
             "failOnDataLoss to true again",
-            facts={**one._asdict(), "start": start},
         )
 
 
@@ -291,13 +279,10 @@ def topic_recreated(facts: Facts) -> Iterator[Found]:
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
     for one in lacking(facts, "topic-recreated"):
-        yield Found(
+        yield one.report(
             f"{one.parts} partitions of source {one.source} are of a topic that was created again: its records before "
             "the position of the stream are never read",
-            where=one.place,
-            expected=one.expected,
-            found=one.found,
+        )._replace(
             at_stake=f"{one.records} records",
             next=reset_command(facts.snapshot, "--output", "keep"),
-            facts=one._asdict(),
         )

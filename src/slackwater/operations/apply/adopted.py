@@ -207,7 +207,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
             self._exchange(self.staging.folder, self.staging.real)
 
     def swap_back(self) -> None:
-        """The same the other way round; the mark stays in the new checkpoint, which is removed next."""
+        """Exchange the checkpoints again; the mark stays in the new checkpoint, which is removed next."""
         self.staging.finish_exchange()
         if self.is_new_in_place:
             self.staging.set_mark(self.staging.real, _NEW)
@@ -285,7 +285,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         return self._store if self.is_new_in_place else open_read_store(self.built)
 
     def swap_in(self) -> None:
-        """As for any; raises Refused (``backup-damaged``) where a copy is no longer what it was."""
+        """Raises Refused (``backup-damaged``) where a copy is no longer what it was."""
         if self.is_new_in_place:
             return
         # Copied once only: after the first file was replaced the location no longer has the old checkpoint.
@@ -298,7 +298,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         self._release(self.built)
 
     def swap_back(self) -> None:
-        """As for any; raises Refused (``backup-damaged``) where a copy is no longer what it was."""
+        """Raises Refused (``backup-damaged``) where a copy is no longer what it was."""
         copies = self._recorded_copies()
         if copies is None:
             # Nothing at the path was changed.
