@@ -237,9 +237,11 @@ def test_whatever_must_not_be_started_or_has_failed_says_what_to_do(name: str) -
             assert finding.next or finding.advice, finding
 
 
+@pytest.mark.parametrize("session", [(), ("--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2")], ids=len)
 @pytest.mark.parametrize("name", CASES)
-def test_every_printed_command_can_be_parsed(name: str) -> None:
-    for finding in findings(CASES[name][0]):
+def test_every_printed_command_can_be_parsed(name: str, session: tuple[str, ...]) -> None:
+    snapshot = CASES[name][0]
+    for finding in findings(replace(snapshot, stream=replace(snapshot.stream, session=session))):
         for command in _commands(finding):
             words = shlex.split(command)
             assert words[0] == "slackwater"
