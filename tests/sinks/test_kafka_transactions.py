@@ -225,6 +225,22 @@ def test_two_attempts_of_one_task_write_once(servers: str, topic: str) -> None:
     assert values(servers, topic) == [b"a", b"b"]
 
 
+def test_an_attempt_that_was_replaced_before_its_first_row(servers: str, topic: str) -> None:
+    """The client learns from its first request that it was fenced, and takes no more rows: a "fatal error" to each."""
+    marked = _started(servers, topic)
+
+    def late() -> Iterator[pa.RecordBatch]:
+        assert write_batch(marked.target, _batch(0), [_rows(b"a", b"b")]) == 2
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            yield _rows(b"late")
+            time.sleep(0.05)
+        pytest.fail("the client takes rows for a transaction that it was told it cannot commit")
+
+    assert write_batch(marked.target, _batch(0), late()) is None
+    assert values(servers, topic) == [b"a", b"b"]
+
+
 @pytest.mark.parametrize("lost", ["request", "reply"])
 def test_a_connection_lost_at_commit(lost: What, topic: str, servers: str, proxy: KafkaProxy) -> None:
     """The client sends the request again, and the coordinator knows the transaction that it has committed."""

@@ -102,14 +102,14 @@ def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int
             count += part.num_rows
         new = {**mark, "epoch": batch.epoch, "batch_id": batch.batch_id}
         commit(producer, target.marker_topic, new, batch.commit_s_max)
-    except confluent_kafka.KafkaException as error:
-        abort(producer)
+    except confluent_kafka.KafkaException as raised:
+        error = abort(producer) or raised
         if error.args[0].name() in FENCED and _written_by_another(target, batch):
             return None
         if error.args[0].name() == "_INCONSISTENT" and undelivered:
             # Rows that the broker refused; the first of them shows why.
             raise confluent_kafka.KafkaException(undelivered[0]) from None
-        raise
+        raise error from None
     except BaseException:
         abort(producer)
         raise
@@ -144,11 +144,19 @@ def commit(producer: Any, marker_topic: str, mark: Mapping[str, Any], wait_s_max
             return
 
 
-def abort(producer: Any) -> None:
-    """Abort the transaction, so that readers need not wait for its timeout; the next producer does it otherwise."""
+def abort(producer: Any) -> Any:
+    """Abort the transaction, so that readers need not wait for its timeout; the next producer does it otherwise.
+
+    Returns the error that ended the client for good, such as its fence, ``None`` if it lives: once it has ended,
+    ``produce`` says no more than ``_FATAL``.
+    """
     with suppress(Exception):
-        producer.purge()
-        producer.abort_transaction(ABORT_S_MAX)
+        try:
+            producer.purge()
+            producer.abort_transaction(ABORT_S_MAX)
+        except confluent_kafka.KafkaException as error:
+            return error if error.args[0].fatal() else None
+    return None
 
 
 def produce(producer: Any, topic: str, rows: Any) -> None:
