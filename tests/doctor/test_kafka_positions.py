@@ -17,6 +17,7 @@ from slackwater.core.program import SourceShape
 from slackwater.sources import kind_named
 from slackwater.sources.common.contract import Asked, Uncounted
 from slackwater.sources.kafka.brokers import ANSWER_S_MAX
+from slackwater.sources.kafka.live import known_ids
 from tests.support.kafka_topics import create_topic
 
 pytestmark = pytest.mark.kafka
@@ -101,6 +102,12 @@ def test_a_topic_is_known_by_its_id_whatever_the_times_of_its_records_are(server
     assert _problems(servers, beyond, start_ms=hour_ago_ms, ids=ids) == [("log-cut", "orders-0", 2)]
     found = _problems(servers, read, ids={"orders": "another id"})
     assert found == [("topic-recreated", "orders-0", END - REMOVED), ("topic-recreated", "orders-1", 0)]
+
+
+def test_both_clients_name_a_topic_by_the_same_id() -> None:
+    of_librdkafka, of_java = "k+rvQ/PLTAmYYnS8nuR9Kg", "k-rvQ_PLTAmYYnS8nuR9Kg"
+    assert known_ids({"orders": of_librdkafka}) == known_ids({"orders": of_java}) == {"orders": of_java}
+    assert known_ids({"old": "A" * 22}) == {}
 
 
 def test_without_an_id_records_as_old_as_the_batch_show_that_the_log_was_cut(servers: str) -> None:

@@ -9,11 +9,15 @@ from pathlib import Path
 
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewTopic,
+    ResourcePatternType,
     ResourceType,
 )
 
@@ -89,6 +93,25 @@ class KafkaClicks:
             for key in range(KEYS):
                 producer.produce(self._topic, late, str(key), partition)
         assert producer.flush(30) == 0
+
+    def allow(self, user: str) -> None:
+        """Let a user read the topic, as a query with any group."""
+        admin = AdminClient({"bootstrap.servers": self._servers})
+        kinds = ((ResourceType.TOPIC, self._topic), (ResourceType.GROUP, "*"))
+        rules = [
+            AclBinding(
+                kind,
+                name,
+                ResourcePatternType.LITERAL,
+                f"User:{user}",
+                "*",
+                AclOperation.READ,
+                AclPermissionType.ALLOW,
+            )
+            for kind, name in kinds
+        ]
+        for created in admin.create_acls(rules).values():
+            created.result(30)
 
     def delete_before(self, positions: Mapping[str, int]) -> None:
         """Have the broker remove everything before an offset of each partition, as its retention does."""

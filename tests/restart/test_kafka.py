@@ -14,6 +14,7 @@ from tests.restart.kafka_clicks import KafkaClicks
 from tests.restart.scenario import AGGREGATES, CONF, STREAM, Workspace
 from tests.restart.small import error_code, tree
 from tests.restart.test_files import KILLED, POINTS, kill_at
+from tests.support.kafka_login import PASSWORD, USER, guarded_broker
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(1200)]
 TOPIC = "clicks"
@@ -154,6 +155,33 @@ def test_a_topic_that_was_created_again_with_more_records_refuses_the_start(
     assert status["next"] == f"slackwater plan reset web/{STREAM} --from earliest --output keep {options}"
     doctor = json.loads(workspace.slackwater("doctor", STREAM, "--format", "json", code=1).stdout)
     assert doctor["streams"][0]["findings"][0]["code"] == "SW-KAFKA-003"
+
+
+def test_brokers_that_need_credentials_are_asked_by_the_query_that_starts(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with guarded_broker(tmp_path_factory.mktemp("guarded")) as broker:
+        login = {
+            "kafka.bootstrap.servers": broker.guarded,
+            "kafka.security.protocol": "SASL_PLAINTEXT",
+            "kafka.sasl.mechanism": "PLAIN",
+            "kafka.sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f'username="{USER}" password="{PASSWORD}";',
+        }
+        clicks = KafkaClicks(broker.servers, "guarded", **login)
+        workspace = Workspace(tmp_path_factory.mktemp("guarded-clicks"), clicks)
+        clicks.allow(USER)
+        first = workspace.slackwater("run", "clicks.py", "--until-caught-up", *CONF)
+        again = workspace.slackwater("run", "clicks.py", "--until-caught-up", *CONF)
+        status = _status(workspace)
+        clicks.create_again(2)
+        refused = workspace.slackwater("run", "clicks.py", "--until-caught-up", *CONF, code=5)
+
+    assert "not compared" not in first.stderr + again.stderr
+    assert "credentials are not recorded" in status["not_compared"][0]
+    assert error_code(refused) == "SW-KAFKA-003"
+    assert "expected topic id" in refused.stderr
+    assert PASSWORD not in first.stderr + again.stderr + refused.stderr
 
 
 def _status(workspace: Workspace, code: int = 0) -> dict[str, Any]:

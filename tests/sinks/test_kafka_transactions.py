@@ -25,7 +25,6 @@ from confluent_kafka.admin import (
 )
 
 import slackwater as sw
-from examples.demo.broker import Broker
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks.common.registry import open_output
@@ -34,51 +33,26 @@ from slackwater.sinks.kafka.marked import MarkedTopic
 from slackwater.sinks.kafka.output import MarkedTopicOutput
 from slackwater.sinks.kafka.topics import check_target, create_marker
 from slackwater.sinks.kafka.transaction import MARK_KEY, BatchToWrite, write_batch
+from tests.support.kafka_login import PASSWORD, GuardedBroker, guarded_broker
 from tests.support.kafka_proxy import END_TXN, KafkaProxy, What, kafka_proxy
 from tests.support.kafka_topics import Record, create_topic, records, values
 
 pytestmark = pytest.mark.kafka
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
 OWNER = Owner(CONTEXT.stream_id, CONTEXT.stream, "/srv/home")
-OPEN_SESAME = "open-s@same"
 FROM_VARIABLE = "env:KAFKA_PASSWORD"
 NAMES = (f"topic-{number}" for number in itertools.count())
 
 
 @pytest.fixture(scope="module")
-def ports() -> dict[str, int]:
-    with socket.socket() as plain, socket.socket() as login, socket.socket() as controller:
-        found = {}
-        for name, one in (("PLAINTEXT", plain), ("SASL_PLAINTEXT", login), ("CONTROLLER", controller)):
-            one.bind(("127.0.0.1", 0))
-            found[name] = one.getsockname()[1]
-        return found
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory, ports: dict[str, int]) -> Iterator[Broker]:
-    """One with a second listener, at which a user logs in who may do only what the tests allow."""
-    listeners = [f"{name}://127.0.0.1:{port}" for name, port in ports.items()]
-    settings = {
-        "listeners": ",".join(listeners),
-        "advertised.listeners": ",".join(listeners[:2]),
-        "controller.quorum.voters": f"1@127.0.0.1:{ports['CONTROLLER']}",
-        "listener.security.protocol.map": ",".join(f"{name}:{name}" for name in ("PLAINTEXT", "SASL_PLAINTEXT"))
-        + ",CONTROLLER:PLAINTEXT",
-        "sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
-            f'org.apache.kafka.common.security.plain.PlainLoginModule required user_limited="{OPEN_SESAME}";'
-        ),
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS",
-    }
-    with Broker.start(tmp_path_factory.mktemp("broker"), ports["PLAINTEXT"], settings) as running:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]:
+    with guarded_broker(tmp_path_factory.mktemp("broker")) as running:
         yield running
 
 
 @pytest.fixture
-def servers(broker: Broker) -> str:
-    return broker.bootstrap_servers
+def servers(broker: GuardedBroker) -> str:
+    return broker.servers
 
 
 @pytest.fixture
@@ -87,8 +61,8 @@ def topic(servers: str) -> str:
 
 
 @pytest.fixture
-def proxy(broker: Broker) -> Iterator[KafkaProxy]:
-    with kafka_proxy(broker.port) as proxy:
+def proxy(servers: str) -> Iterator[KafkaProxy]:
+    with kafka_proxy(int(servers.rpartition(":")[2])) as proxy:
         yield proxy
 
 
@@ -425,13 +399,13 @@ def test_a_broker_that_does_not_answer() -> None:
 
 
 LOGIN = {"kafka.security.protocol": "SASL_PLAINTEXT", "kafka.sasl.mechanism": "PLAIN", "kafka.sasl.username": "limited"}
-JAAS = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="limited" password="{OPEN_SESAME}";'
+JAAS = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="limited" password="{PASSWORD}";'
 
 
 def test_logins_and_permissions(
-    servers: str, topic: str, ports: dict[str, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    servers: str, topic: str, broker: GuardedBroker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    guarded = f"127.0.0.1:{ports['SASL_PLAINTEXT']}"
+    guarded = broker.guarded
     sink = _sink(guarded, topic, password=FROM_VARIABLE, **LOGIN)
     shown = repr(sink) + json.dumps(dict(sink.identity()))
     for password, code in (("", "output-password-missing"), ("wrong", "output-kafka-login")):
@@ -440,7 +414,7 @@ def test_logins_and_permissions(
             open_output(sink.identity()).last_written()
         assert refused.value.code == code
         shown += str(refused.value)
-    monkeypatch.setenv("KAFKA_PASSWORD", OPEN_SESAME)
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
 
     marker = sink.target.marker
     for allowed, code in (
@@ -467,7 +441,7 @@ def test_logins_and_permissions(
     write_batch(sink.target.target, _batch(0), [_rows(b"a")])
     assert open_output(sink.identity()).last_written() == 0
 
-    (tmp_path / "secret").write_text(f"{OPEN_SESAME}\n")
+    (tmp_path / "secret").write_text(f"{PASSWORD}\n")
     plain = {name: value for name, value in LOGIN.items() if "username" not in name}
     for other in (
         _sink(guarded, topic, password=f"file:{tmp_path}/secret", **LOGIN),
@@ -475,14 +449,14 @@ def test_logins_and_permissions(
     ):
         assert open_output(other.identity()).last_written() == 0
         shown += repr(other) + repr(other.target.target) + json.dumps(dict(other.identity()))
-    assert OPEN_SESAME not in shown
+    assert PASSWORD not in shown
 
 
 def test_a_marker_topic_that_exists_needs_no_right_to_create_it(
-    servers: str, topic: str, ports: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    servers: str, topic: str, broker: GuardedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KAFKA_PASSWORD", OPEN_SESAME)
-    target = _sink(f"127.0.0.1:{ports['SASL_PLAINTEXT']}", topic, password=FROM_VARIABLE, **LOGIN).target
+    monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
+    target = _sink(broker.guarded, topic, password=FROM_VARIABLE, **LOGIN).target
     create_marker(_sink(servers, topic).target.cluster, target.marker)
     _allow(servers, [(ResourceType.TOPIC, target.marker, right) for right in (AclOperation.READ, AclOperation.WRITE)])
     _allow(servers, [(ResourceType.TRANSACTIONAL_ID, "slackwater-", AclOperation.WRITE)])

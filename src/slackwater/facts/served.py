@@ -22,7 +22,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SOURCE_IDS
 from slackwater.ledger.tables import unreadable
 from slackwater.sources import kind_of, kinds_of_format
-from slackwater.sources.common.contract import Asked
+from slackwater.sources.common.contract import Asked, SparkSource
 
 Ids: TypeAlias = Mapping[str, Mapping[str, str]]
 """By the place of a source in the query, what ``LiveSource.ids`` gives."""
@@ -47,8 +47,13 @@ def offset_before(opened: OpenedCheckpoint) -> OffsetEntry | None:
     return None
 
 
-def asked_sources(ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint) -> tuple[SourceFacts, ...]:
-    """The sources that can be asked before a start; of files, those that the newest entries of its log list."""
+def asked_sources(
+    ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint, query: Sequence[SparkSource] = ()
+) -> tuple[SourceFacts, ...]:
+    """The sources that can be asked before a start; of files, those that the newest entries of its log list.
+
+    ``query`` are the sources of the query that is about to start, by their places in it.
+    """
     newest = opened.logs.newest_offset
     if newest is None:
         return ()
@@ -67,7 +72,7 @@ def asked_sources(ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint) 
             continue
         start = starts.get(offset.source) if marks.next_is_planned else offset.text
         asked = Asked(start, offset.text if marks.next_is_planned else None, made_ms, ids.get(str(index), {}))
-        lacking = unserved(offset.source, shape, asked)
+        lacking = unserved(offset.source, shape, asked, query[index] if index < len(query) else None)
         found.append(SourceFacts(offset.source, kind.kind, start, offset.text, unserved=lacking, shape=shape))
     return tuple(found)
 
@@ -85,7 +90,9 @@ def not_compared(sources: Iterable[SourceFacts]) -> tuple[str, ...]:
     return tuple(f"not compared: {fact.reason}" for fact in facts if isinstance(fact, Unknown))
 
 
-def unserved(source: str, shape: SourceShape | None, asked: Asked) -> Fact[tuple[Unserved, ...]]:
+def unserved(
+    source: str, shape: SourceShape | None, asked: Asked, now: SparkSource | None = None
+) -> Fact[tuple[Unserved, ...]]:
     """What a source does not have of a position."""
     kind = kind_of(asked.start if asked.end is None else asked.end, {})
     if not kind.shows_what_is_served:
@@ -96,7 +103,7 @@ def unserved(source: str, shape: SourceShape | None, asked: Asked) -> Fact[tuple
             f"start its program by `{mention('run')}`, or have it recorded by slackwater.watch",
         )
     return tried_in_time(
-        lambda: tuple(kind.live().unserved(shape, asked)), f"source {source} cannot be asked for its positions"
+        lambda: tuple(kind.live().unserved(shape, asked, now)), f"source {source} cannot be asked for its positions"
     )
 
 
@@ -125,13 +132,18 @@ def recorded_ids(ledger: Ledger, generation: GenerationRecord, planned: int) -> 
 
 
 def record_ids(
-    ledger: Ledger, generation: GenerationRecord, shapes: Sequence[SourceShape], logs: CheckpointLogs
+    ledger: Ledger,
+    generation: GenerationRecord,
+    shapes: Sequence[SourceShape],
+    logs: CheckpointLogs,
+    query: Sequence[SparkSource],
 ) -> None:
     """Record the ids of what a run reads that starts now. Where a source does not answer, those before stay."""
     offsets = [one.text for one in logs.newest_offset.offsets] if logs.newest_offset is not None else []
     found: dict[str, Mapping[str, str]] = {}
     for index, shape in enumerate(shapes):
-        ids = _present_ids(shape, offsets[index] if index < len(offsets) else None)
+        now = query[index] if index < len(query) else None
+        ids = _present_ids(shape, offsets[index] if index < len(offsets) else None, now)
         if isinstance(ids, Unknown):
             return
         if ids:
@@ -142,6 +154,6 @@ def record_ids(
         ledger.record_lines([LogLine(generation.stream, generation.number, SOURCE_IDS, following, text)])
 
 
-def _present_ids(shape: SourceShape, offset: str | None) -> Fact[Mapping[str, str]]:
+def _present_ids(shape: SourceShape, offset: str | None, now: SparkSource | None) -> Fact[Mapping[str, str]]:
     kind = next((one for one in kinds_of_format(shape.kind) if one.shows_what_is_served), None)
-    return {} if kind is None else tried(lambda: kind.live().ids(shape, offset), "a source does not answer")
+    return {} if kind is None else tried(lambda: kind.live().ids(shape, offset, now), "a source does not answer")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +38,7 @@ from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.query import BuiltStream
 from slackwater.sinks.common.registry import is_same_sink, open_each, open_output
+from slackwater.sources.common.contract import SparkSource
 from slackwater.storage.open import is_uri, open_read_store
 
 
@@ -116,10 +117,14 @@ def record_start(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
     write_stream_file_of(home, ledger, stream.full_name)
 
 
-def check(home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool = False) -> ReadyToStart:
+def check(
+    home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool = False, query: Sequence[SparkSource] = ()
+) -> ReadyToStart:
     """Refuse a start that would lose or duplicate rows; then copy what the ledger lacks.
 
-    Needs no Spark. Raises Refused or DataError, or StreamFailed where a store cannot be read.
+    Needs no Spark but for ``query``, the sources of a query that is about to start.
+
+    Raises Refused or DataError, or StreamFailed where a store cannot be read.
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     try:
@@ -128,7 +133,7 @@ def check(home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool =
         snapshot = replace(snapshot, by_run=True)
         for finding in stops(snapshot):
             raise refusal(_with_file(finding, stream, ledger), stream.name)
-        sources = asked_sources(ledger, snapshot, opened)
+        sources = asked_sources(ledger, snapshot, opened, query)
         at_start = list(start_findings(facts_of_start(ledger, snapshot, opened, sources)))
         for one in (found for found in at_start if found.finding.severity is Severity.STOP):
             raise refusal(_with_file(one.finding, stream, ledger), stream.name, one.at_stake)

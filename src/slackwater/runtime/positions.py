@@ -43,8 +43,7 @@ def served_positions(frame: DataFrame) -> Mapping[str, Served]:
     Sources without such positions are left out. Raises EnvironmentMissing where a source does not answer.
     """
     found = {}
-    for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
-        source = spark_source(frame, str(number), relation)
+    for source in spark_sources(frame):
         live = kind_described(source.description).live()
         try:
             served = live.served(source)
@@ -60,8 +59,7 @@ def rows_served(frame: DataFrame, span: SourceRange, was: Mapping[str, str]) -> 
 
     ``was`` are the options with which the range was read. Raises EnvironmentMissing where the source does not answer.
     """
-    for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
-        source = spark_source(frame, str(number), relation)
+    for source in spark_sources(frame):
         kind = kind_described(source.description)
         options = kind.batch_read(span, source.options, was) if source.name == span.source else None
         if options is None:
@@ -163,8 +161,8 @@ def _check_names(sources: Mapping[str, SourceSeen], named: AbstractSet[str]) -> 
 def _sources(
     frame: DataFrame, current: Mapping[str, str | None], logs: Mapping[str, SourceEntries]
 ) -> Mapping[str, SourceSeen]:
-    relations = streaming_sources(analysed_plan(frame))
-    names = [str(number) for number in range(len(relations))]
+    found = spark_sources(frame)
+    names = [source.name for source in found]
     if current and set(current) != set(names):
         raise unsupported(
             "the query",
@@ -174,31 +172,34 @@ def _sources(
         )
     interval = compact_interval(frame.sparkSession)
     sources = {
-        name: SourceSeen(spark_source(frame, name, relation), current.get(name), logs.get(name, {}), interval)
-        for name, relation in zip(names, relations, strict=True)
+        source.name: SourceSeen(source, current.get(source.name), logs.get(source.name, {}), interval)
+        for source in found
     }
-    _refuse_repeated(sources, relations)
+    _refuse_repeated(found)
     for source in sources.values():
         _check_kind(source)
     return sources
 
 
-def _refuse_repeated(sources: Mapping[str, SourceSeen], relations: list[Any]) -> None:
+def _refuse_repeated(sources: list[SparkSource]) -> None:
     """Spark numbers the logs of sources without the repeated ones: their numbers are not those of the offsets."""
-    for index, name in enumerate(sources):
-        first = next(earlier for earlier, relation in enumerate(relations) if relation.equals(relations[index]))
-        if first < index:
+    for source in sources:
+        first = next(earlier for earlier in sources if earlier.relation.equals(source.relation))
+        if first is not source:
             raise unsupported(
-                sources[name].where,
+                source.where,
                 "the query reads one streaming DataFrame more than once",
-                found=f"source {name} is source {first} again",
+                found=f"source {source.name} is source {first.name} again",
             )
 
 
-def spark_source(frame: DataFrame, name: str, relation: Any) -> SparkSource:
-    """A source of a query with what its kind needs to ask for more."""
+def spark_sources(frame: DataFrame) -> list[SparkSource]:
+    """The sources of a query in the order of ``offsets/``, each with what its kind needs to ask for more."""
     jvm: Any = frame.sparkSession.sparkContext._jvm
-    return SparkSource(name, str(relation.sourceName()), jvm, relation, source_options(relation))
+    return [
+        SparkSource(str(number), str(one.sourceName()), jvm, one, source_options(one), SPARK_ERRORS)
+        for number, one in enumerate(streaming_sources(analysed_plan(frame)))
+    ]
 
 
 def _check_kind(source: SourceSeen) -> None:

@@ -25,9 +25,9 @@ from slackwater.core.trigger import Trigger
 from slackwater.runtime.code_reach import Reach, reach_of
 from slackwater.runtime.failures import SPARK_ERRORS
 from slackwater.runtime.loader import LoadedPipeline, place_in
-from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
 from slackwater.runtime.output_function import with_output_functions
 from slackwater.runtime.pipeline import StreamContext, StreamDefinition
+from slackwater.runtime.positions import spark_sources
 from slackwater.runtime.process_environment import with_environment
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.program import program_of
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.sinks.common.contract import Startable
+    from slackwater.sources.common.contract import SparkSource
 
 log = structlog.get_logger(__name__)
 
@@ -118,14 +119,18 @@ class BuiltStream:
 
     @property
     def paths_read(self) -> list[str]:
-        """The paths of its file sources, as the user gave them; none where they cannot be read."""
+        """The paths of its file sources, as the user gave them."""
+        options = (source.options for source in self.sources)
+        return [absolute(value) for each in options for name, value in each.items() if name.lower() == "path"]
+
+    @cached_property
+    def sources(self) -> list[SparkSource]:
+        """The sources in the order of ``offsets/``; none where the plan cannot be read, which stops no query."""
         try:
-            options = map(source_options, streaming_sources(analysed_plan(self.frame)))
-            paths = [value for each in options for name, value in each.items() if name.lower() == "path"]
+            return spark_sources(self.frame)
         except SPARK_ERRORS as error:
-            log.warning("the paths of a query cannot be read", stream=self.definition.full_name, error=str(error))
+            log.warning("the sources of a query cannot be read", stream=self.definition.full_name, error=str(error))
             return []
-        return [absolute(path) for path in paths]
 
 
 @dataclass(frozen=True, slots=True)

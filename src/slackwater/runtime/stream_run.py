@@ -113,7 +113,7 @@ class StreamRun:
             self._conclude("stopped")
             return
         try:
-            ready = check(self._services.home, self._services.ledger, self.stream)
+            ready = check(self._services.home, self._services.ledger, self.stream, query=self._built.sources)
             self._committed_before, self._planned_before = ready.committed, ready.planned
             about = warnings_about(self.stream, self._built, ready.committed)
             self._warn((*ready.warnings, *about, *self._overridden()))

@@ -24,8 +24,8 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SOURCES
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.runtime.failures import SPARK_ERRORS
-from slackwater.runtime.logical_plan import analysed_plan, class_name, java_field, source_logs, streaming_sources
-from slackwater.runtime.positions import spark_source
+from slackwater.runtime.logical_plan import analysed_plan, class_name, java_field, source_logs
+from slackwater.runtime.positions import spark_sources
 from slackwater.sources import kind_described
 from slackwater.sources.common.contract import LeftOut, SparkSource
 from slackwater.sources.common.source import Source, encoded
@@ -48,8 +48,7 @@ def strict_sources(frame: DataFrame, stream: str) -> Iterator[None]:
     Raises Refused where the options of a source cannot be replaced.
     """
     with ExitStack() as replaced:
-        for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
-            source = spark_source(frame, str(number), relation)
+        for source in spark_sources(frame):
             wanted = _lenient(source)
             if wanted:
                 replaced.enter_context(_replaced(frame, source, wanted, stream))
@@ -123,9 +122,7 @@ def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, f
     older = [one.number for one in ledger.generations(generation.stream) if one.number < generation.number]
     if not older or planned > based_at + 1:
         return
-    plan = analysed_plan(frame)
-    for number, (log, relation) in enumerate(zip(source_logs(plan), streaming_sources(plan), strict=True)):
-        source = spark_source(frame, str(number), relation)
+    for log, source in zip(source_logs(analysed_plan(frame)), spark_sources(frame), strict=True):
         kind = kind_described(source.description)
         if not kind.reads_files:
             continue

@@ -139,7 +139,7 @@ def record_program(home: Home, ledger: Ledger, generation: GenerationRecord, bui
         ledger.update_generation(generation.stream, generation.number, programs=started)
         write_stream_file_of(home, ledger, generation.stream)
     if built.program is not None:
-        record_ids(ledger, generation, built.program.sources, logs)
+        record_ids(ledger, generation, built.program.sources, logs, built.sources)
 
 
 def program_json(program: Program | None) -> dict[str, Any] | None:

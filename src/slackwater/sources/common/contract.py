@@ -118,13 +118,17 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SparkSource:
-    """A source in the plan of a query. ``description`` is Spark's; ``jvm`` and ``relation`` are handles of py4j."""
+    """A source in the plan of a query. ``description`` is Spark's; ``jvm`` and ``relation`` are handles of py4j.
+
+    ``errors`` are what calls of these raise.
+    """
 
     name: str
     description: str
     jvm: Any
     relation: Any
     options: Mapping[str, str]
+    errors: tuple[type[Exception], ...] = ()
 
     @property
     def where(self) -> str:

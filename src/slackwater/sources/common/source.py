@@ -318,14 +318,15 @@ class LiveSource:
             hint="check what the source reads, and the options of the source",
         )
 
-    def unserved(self, shape: SourceShape, asked: Asked) -> Sequence[Unserved]:
+    def unserved(self, shape: SourceShape, asked: Asked, source: SparkSource | None = None) -> Sequence[Unserved]:
         """What the source does not have of the next batch. ``shape`` is the source in the recorded query.
 
-        Nothing runs in a JVM. Raises EnvironmentMissing or OSError.
+        ``source`` is that of a query about to start, which has what is not recorded: credentials. Without it nothing
+        runs in a JVM. Raises EnvironmentMissing or OSError.
         """
         return ()
 
-    def ids(self, shape: SourceShape, offset: str | None) -> Mapping[str, str]:
+    def ids(self, shape: SourceShape, offset: str | None, source: SparkSource | None = None) -> Mapping[str, str]:
         """The ids of what the source reads, which another topic of the same name does not have. As ``unserved``.
 
         ``offset`` is the newest one, if there is any. Empty for kinds whose offsets have the id, or that have none.

@@ -62,7 +62,7 @@ class DeltaLive(LiveSource):
                 )
         return source.at(EmptyBase(after), f"{DELTA.describe(source.current)} -> {DELTA.describe(after)}")
 
-    def unserved(self, shape: SourceShape, asked: Asked) -> Sequence[Unserved]:
+    def unserved(self, shape: SourceShape, asked: Asked, source: SparkSource | None = None) -> Sequence[Unserved]:
         value, location = decoded(asked.start), shape.location
         if not isinstance(value, dict) or not DELTA.owns(value, {}):
             return ()

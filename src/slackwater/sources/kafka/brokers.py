@@ -5,29 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.sources.kafka import Partition
+from slackwater.sources.kafka.live import Topics, known_ids
 
 ANSWER_S_MAX = 1.8
 """For all questions about one source together: less than a start waits, so that the brokers' own reason is shown."""
 SILENT_S = 5.0
 """For so long brokers that did not answer are not asked again: other sources would wait for them, too."""
-_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""What brokers before 2.8 answer."""
 _SPECS: tuple[Any, ...] = (OffsetSpec.earliest, OffsetSpec.latest)
 _silent_until: dict[str, float] = {}
-
-
-class Topics(NamedTuple):
-    """Of topics that exist: the oldest offset and the end of each partition, and the ids, as far as there are any."""
-
-    held: Mapping[Partition, tuple[int, int]]
-    ids: Mapping[str, str]
 
 
 class Brokers:
@@ -83,8 +75,7 @@ def _offsets(answers: Mapping[TopicPartition, Any]) -> dict[Partition, int]:
 
 
 def _ids(described: Mapping[str, Any]) -> Mapping[str, str]:
-    ids = {name: str(topic.topic_id) for name, topic in described.items()}
-    return {name: one for name, one in ids.items() if one != _NO_ID}
+    return known_ids({name: str(topic.topic_id) for name, topic in described.items()})
 
 
 @contextmanager

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
 
 from slackwater.core.checkpoint import SourceFile
 from slackwater.core.errors import EnvironmentMissing
+from slackwater.core.escaping import one_line
 from slackwater.core.facts import Unserved
+from slackwater.core.masking import mask
 from slackwater.core.program import SourceShape
 from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
 from slackwater.core.units import utc_text
@@ -30,13 +32,33 @@ if TYPE_CHECKING:
 
 Offsets: TypeAlias = Mapping[Partition, int]
 CLIENT_PREFIX = "kafka."
+TIMEOUTS = ("default.api.timeout.ms", "request.timeout.ms")
 ANSWER_MS = 20_000
+SHORT_ANSWER_MS = 1_800
+"""Less than a start waits, so that the brokers' own reason is shown."""
 CLOCKS_DIFFER_MS = 60_000
 """How much later than the clock of the driver the time of a record that it has read may be."""
 SERVERS = "kafka.bootstrap.servers"
 SECURITY = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
 TOPICS = "topics "
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
+"""What brokers before 2.8 answer."""
 BROKERS = "slackwater.sources.kafka.brokers"
+
+
+class Topics(NamedTuple):
+    """Of topics that exist: the oldest offset and the end of each partition, and the ids, as far as there are any."""
+
+    held: Mapping[Partition, tuple[int, int]]
+    ids: Mapping[str, str]
+
+
+def known_ids(ids: Mapping[str, str]) -> Mapping[str, str]:
+    """The ids of topics as Kafka's tools print them, without those of brokers before 2.8.
+
+    librdkafka prints the standard alphabet of base64, Kafka's own client the one for URLs.
+    """
+    return {name: one.replace("+", "-").replace("/", "_") for name, one in ids.items() if one != _NO_ID}
 
 
 def offsets_at(source: SparkSource, time_ms: int) -> Offsets:
@@ -76,14 +98,18 @@ def _listed(source: SparkSource, *specs: Any) -> list[dict[Partition, int]]:
 
 
 @contextmanager
-def _admin_client(jvm: Any, options: Mapping[str, str]) -> Iterator[Any]:
+def _admin_client(jvm: Any, options: Mapping[str, str], answer_ms: int | None = None) -> Iterator[Any]:
     settings = jvm.java.util.HashMap()
-    # Kafka waits a minute by default. Options of the source, which are put later, override this.
-    settings.put("default.api.timeout.ms", str(ANSWER_MS))
-    settings.put("request.timeout.ms", str(ANSWER_MS))
-    for name, value in options.items():
-        if name.lower().startswith(CLIENT_PREFIX):
-            settings.put(name[len(CLIENT_PREFIX) :].lower(), value)
+    # Kafka waits a minute by default. Options of the source replace our time, but a start waits for no option.
+    given = dict.fromkeys(TIMEOUTS, str(ANSWER_MS))
+    given |= {
+        name[len(CLIENT_PREFIX) :].lower(): value
+        for name, value in options.items()
+        if name.lower().startswith(CLIENT_PREFIX)
+    }
+    given |= dict.fromkeys(TIMEOUTS, str(answer_ms)) if answer_ms is not None else {}
+    for name, value in given.items():
+        settings.put(name, value)
     admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
     try:
         yield admin
@@ -185,18 +211,17 @@ class KafkaLive(LiveSource):
         earliest, latest = bounds(source)
         return Served(as_json(earliest), as_json(latest))
 
-    def unserved(self, shape: SourceShape, asked: Asked) -> Sequence[Unserved]:
-        """Of a source whose brokers need no credentials: those are not recorded."""
+    def unserved(self, shape: SourceShape, asked: Asked, source: SparkSource | None = None) -> Sequence[Unserved]:
         before = positions_of(asked.start)
-        with _brokers(shape) as brokers:
+        with _brokers(shape, source) as brokers:
             topics = brokers.topics({topic for topic, _ in before} | _subscribed(shape))
             seen = _Seen(before, positions_of(asked.end), _subscribed(shape), topics.held, asked.ids, topics.ids)
             since = _since(seen, brokers, asked.start_ms)
         found = (seen.problem(one, asked.start_ms, since.get(one)) for one in seen.partitions)
         return tuple(one for one in found if one is not None)
 
-    def ids(self, shape: SourceShape, offset: str | None) -> Mapping[str, str]:
-        with _brokers(shape) as brokers:
+    def ids(self, shape: SourceShape, offset: str | None, source: SparkSource | None = None) -> Mapping[str, str]:
+        with _brokers(shape, source) as brokers:
             return brokers.ids({topic for topic, _ in positions_of(offset)} | _subscribed(shape))
 
     def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
@@ -217,17 +242,23 @@ class KafkaLive(LiveSource):
         )
 
 
-def _brokers(shape: SourceShape) -> AbstractContextManager[Brokers]:
-    """The brokers of a source, for as long as they may take to answer. Raises EnvironmentMissing."""
+def _brokers(shape: SourceShape, source: SparkSource | None = None) -> AbstractContextManager[Brokers | SessionBrokers]:
+    """The brokers of a source, for as long as they may take to answer. Raises EnvironmentMissing.
+
+    Those that need credentials are asked through the session of a query about to start: no ledger has them.
+    """
     servers = shape.options.get(SERVERS)
     protected = sorted(key for key in shape.options if key.startswith(SECURITY))
+    if protected and source is not None:
+        return _session_brokers(source)
     if servers is None or protected:
+        why = f"the source has {protected[0]}, and credentials are not recorded" if protected else "none is recorded"
         raise EnvironmentMissing(
             "kafka-unreachable",
-            "Cannot read offsets from the Kafka brokers: "
-            + (f"the source has {protected[0]}, and credentials are not recorded" if protected else "none is recorded"),
+            f"Cannot read offsets from the Kafka brokers: {why}",
             where=servers,
-            hint="compare the positions in the newest entry of offsets/ with kafka-get-offsets.sh",
+            hint="compare the positions in the newest entry of offsets/ with kafka-get-offsets.sh; "
+            "each start of the query compares those of brokers that need credentials",
         )
     if find_spec("confluent_kafka") is None:
         raise EnvironmentMissing(
@@ -238,7 +269,50 @@ def _brokers(shape: SourceShape) -> AbstractContextManager[Brokers]:
     return found
 
 
-def _since(seen: _Seen, brokers: Brokers, start_ms: int | None) -> Offsets:
+@contextmanager
+def _session_brokers(source: SparkSource) -> Iterator[SessionBrokers]:
+    try:
+        with _admin_client(source.jvm, source.options, SHORT_ANSWER_MS) as admin:
+            yield SessionBrokers(source.jvm, admin)
+    except source.errors as error:
+        # py4j's own first line names a method; the second one is Java's exception with its message.
+        lines = str(error).splitlines()
+        raise LIVE.unreachable(source, mask(one_line(lines[min(1, len(lines) - 1)].lstrip(": ")))) from error
+
+
+class SessionBrokers:
+    """As ``Brokers``, by the client of the session's JVM with the options of the source."""
+
+    def __init__(self, jvm: Any, admin: Any) -> None:
+        self._jvm, self._admin = jvm, admin
+
+    def topics(self, names: Iterable[str]) -> Topics:
+        found, specs = self._described(names), self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+        partitions = [(name, int(one.partition())) for name, topic in found.items() for one in topic.partitions()]
+        oldest, ends = (self._offsets(partitions, spec) for spec in (specs.earliest(), specs.latest()))
+        return Topics({one: (oldest[one], ends[one]) for one in partitions}, self._ids(found))
+
+    def ids(self, names: Iterable[str]) -> Mapping[str, str]:
+        return self._ids(self._described(names))
+
+    def first_since(self, partitions: Iterable[Partition], time_ms: int) -> Mapping[Partition, int]:
+        specs = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+        return self._offsets(partitions, specs.forTimestamp(time_ms))
+
+    def _described(self, names: Iterable[str]) -> Mapping[str, Any]:
+        existing = {str(name) for name in self._admin.listTopics().names().get()}
+        chosen = sorted(existing.intersection(names))
+        described = self._admin.describeTopics(_java_list(self._jvm, chosen)).allTopicNames().get()
+        return {name: described[name] for name in chosen}
+
+    def _ids(self, described: Mapping[str, Any]) -> Mapping[str, str]:
+        return known_ids({name: topic.topicId().toString() for name, topic in described.items()})
+
+    def _offsets(self, partitions: Iterable[Partition], spec: Any) -> dict[Partition, int]:
+        return _offsets(self._jvm, self._admin, partitions, spec, _isolation(self._jvm, {}))
+
+
+def _since(seen: _Seen, brokers: Brokers | SessionBrokers, start_ms: int | None) -> Offsets:
     """Of partitions without a recorded id: the first record that the batch up to the position cannot have read.
 
     The offset of its first record that is newer than the batch; -1 where there is none.
