@@ -1,1 +1,1 @@
-"""What changes a stream: goals make plans, plans are lists of actions, and actions are done and taken back."""
+"""Goals, the plans that they make, and the actions that apply and undo a plan."""

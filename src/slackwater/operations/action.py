@@ -1,9 +1,7 @@
-"""What an action of a plan is: its data, its words, what it needs and changes, how it is done and taken back.
+"""The contract of a plan's actions. Each kind is one module of ``operations/actions``, found by its name.
 
-Each kind is one module of ``operations/actions``, found by its name. Planner, pages, document, executor and
-undo use this contract and name no kind. No value of an action is a path outside of what the plan is about, but that of
-a backfill directory: ``apply`` derives checkpoints from the home and the stream, and files from the output's own
-manifest.
+No value of an action is a path outside of what the plan is about, except a backfill directory: ``apply`` derives
+checkpoints from the home and the stream, and files from the output's own manifest.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from slackwater.operations.apply.operation import Operation
 
 ActionFacts: TypeAlias = Mapping[str, Any]
-"""What an action records in the journal for those after it."""
+"""What an action records in the journal for later actions."""
 
 PreconditionName = Literal[
     "generation",
@@ -52,7 +50,7 @@ PRECONDITIONS: Mapping[PreconditionName, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """A fact that one action relies on, as a string. It is checked just before that action starts, not after."""
+    """A fact, as a string, that one action relies on; checked just before that action starts."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -63,14 +61,12 @@ class Precondition:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """The generation in use before and after."""
-
     old: int
     new: int
 
 
 class PlanStep(ABC):
-    """An action or the inverse of one. Subclasses are frozen dataclasses whose last field, ``kind``, has a default."""
+    """An action or an inverse. Subclasses are frozen dataclasses whose last field, ``kind``, has a default."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar = STRICT
@@ -79,7 +75,7 @@ class PlanStep(ABC):
 
     @abstractmethod
     def text(self) -> str:
-        """What is done, as a sentence."""
+        """The step as a sentence."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -94,76 +90,72 @@ class PlanStep(ABC):
 
 
 class Inverse(PlanStep):
-    """Undoes an action. Each step can be repeated after a kill."""
+    """Undoes an action. Can be repeated after a kill."""
 
     __slots__ = ()
 
     removes_generation: ClassVar[bool] = False
-    """Whether it also undoes the actions without an inverse, which worked on what it removes."""
+    """Whether it also undoes actions without an inverse, which worked on what it removes."""
 
     def check(self, operation: Operation) -> None:
-        """Raises Refused, before an undo changes anything, where something that this step needs is not there."""
+        """Raises Refused, before an undo changes anything, where this step would miss something."""
 
     def check_unused(self, operation: Operation) -> None:
-        """Raises Refused where the stream, or another one, has used what would be taken back."""
+        """Raises Refused where a stream has used what would be taken back."""
 
     @abstractmethod
     def take_back(self, operation: Operation) -> None:
-        """Take back what the action has done, also if it was interrupted."""
+        """Undo the action, also an interrupted one."""
 
 
 class Action(PlanStep):
-    """One step of a plan, which the executor journals before and after it. It can be repeated after a kill."""
+    """One step of a plan, journaled before and after it. Can be repeated after a kill."""
 
     __slots__ = ()
 
     needs: ClassVar[tuple[PreconditionName, ...]] = ()
-    """The preconditions that are checked before it starts."""
     needs_adopted: ClassVar[tuple[PreconditionName, ...]] = ()
-    """More of them where the user's program runs the query, which no lease keeps from starting it meanwhile."""
+    """More preconditions where the user's program runs the query: no lease keeps it from being started."""
     risk_adopted: ClassVar[str] = ""
-    """What goes wrong where the user's program is started between this action and the end of the plan, if anything."""
+    """What goes wrong where the user's program is started between this action and the end of the plan."""
     changes_in_use: ClassVar[bool] = False
-    """Whether it changes the output or the checkpoint in use, so that an apply that fails then is not taken back."""
+    """Whether it changes the output or checkpoint in use: an apply that fails afterwards is not taken back."""
     changes_output: ClassVar[bool] = False
-    """Whether it changes the output or builds one for the stream, so that the stream must own the output."""
+    """Whether it changes or builds an output, which the stream must own."""
     uses_checkpoint: ClassVar[bool] = False
-    """Whether the new checkpoint is not as it was verified once this has started."""
+    """Whether the new checkpoint is no longer as it was verified once this has started."""
     reads: ClassVar[Literal["range", "rest"] | None] = None
-    """What it reads that no replay does: the range of a request as one batch, or the rest of what the sources have."""
+    """What it reads that no replay does: the range of a request, or the rest of the sources."""
     undone_by: ClassVar[type[Inverse] | None] = None
-    """The kind of its inverse, unless that is an action, too."""
+    """The kind of its inverse, unless the inverse is an action."""
 
     @property
     def change(self) -> Cut | Swap | None:
-        """What leaves the output, or what replaces it."""
         return None
 
     @property
     def switch(self) -> Switch | None:
-        """The generations, if it makes another one the one in use."""
         return None
 
     @property
     def built(self) -> int | None:
-        """The generation whose checkpoint it starts."""
         return None
 
     def inverse(self) -> Inverse | None:
-        """What takes it back, or ``None`` if removing the generation or output that it works on does."""
+        """Its inverse; ``None`` if removing its generation or output already undoes it."""
         return None
 
     def check_start(self, operation: Operation) -> None:
         """Raises Refused where it cannot be started, in addition to its preconditions."""
 
     def check_continued(self, operation: Operation) -> None:
-        """Raises Refused where an apply is continued and what this has done is no longer as it left it."""
+        """Raises Refused where an apply is continued and its result has changed since."""
 
     @abstractmethod
     def do(self, operation: Operation) -> ActionFacts:
-        """Do it, or what is left of it to do."""
+        """Do what is left to do."""
 
 
 def kind_of(step: type[PlanStep]) -> str:
-    """The kind that a class of actions or inverses has in a document."""
+    """The kind in a document."""
     return str(vars(step)["__dataclass_fields__"]["kind"].default)

@@ -1,7 +1,7 @@
-"""Checkpoints that the user's own code names, of queries that Slackwater does not run but has recorded.
+"""Checkpoints at paths of the user's code, of queries that Slackwater records but does not run.
 
-There is no lease on them, and a new checkpoint has to end up at the same path. What may not happen: a change while the
-query runs, and one that a kill leaves half done.
+They have no lease, and a new checkpoint must end up at the same path. Ruled out are changes while the query runs, and
+changes that a kill leaves half done.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ from slackwater.sinks.common.staging import MARK
 from slackwater.storage.open import Location, local_path_of, open_read_store
 
 QUIET_MIN_MS = 60_000
-"""How long nothing must have been written to a checkpoint until its query counts as stopped, at least."""
+"""The least time without writes after which a query counts as stopped."""
 
 RECENT = 10
 """How many of the newest batches show how often the query writes."""
 
 COPIES = "copies.json"
-"""In the folder of an operation that replaces objects: the files of both checkpoints, with hashes, once both are
-complete."""
+"""In the folder of an operation that replaces objects: hashes of both checkpoints, once both are complete."""
 
 _WRITTEN_ONCE = "_metadata"
-"""Folders of operators and schemas: a query writes them with its first batch only, and an operation may after that."""
+"""Folders of operators and schemas: a query writes them only with its first batch, an operation may later."""
 
 
 def adopted_directory(workspace: Workspace, stream: StreamRecord) -> str | None:
-    """The directory, symlinks resolved, of a checkpoint that the user's code names; ``None`` of any other stream.
+    """The real path or URI of a checkpoint that the user's code names, else ``None``.
 
-    Of one on another store its URI. Raises Refused where no other directory can be put in its place.
+    Raises Refused where no other directory can replace it.
     """
     if not stream.is_watched:
         return None
@@ -64,7 +63,7 @@ def adopted_directory(workspace: Workspace, stream: StreamRecord) -> str | None:
 
 
 def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
-    """Raises Refused (``code-needed``) where a goal runs the query, and no pipeline file with it is known."""
+    """Raises Refused (``code-needed``) where a goal runs the query and no pipeline file is known."""
     if not reference:
         raise Refused(
             "code-needed",
@@ -79,9 +78,9 @@ def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
 
 
 def check_stopped(workspace: Workspace, stream: StreamRecord, *, since_ms: int, stopped: bool) -> None:
-    """Raises Refused (``checkpoint-in-use``) where a watched query seems to run and is not said to be ``stopped``.
+    """Raises Refused (``checkpoint-in-use``) where a watched query seems to run and is not declared ``stopped``.
 
-    Files that were written before ``since_ms``, by an operation itself, do not count.
+    Files written before ``since_ms``, by an operation itself, do not count.
     """
     if stopped or not stream.is_watched:
         return
@@ -102,23 +101,23 @@ def check_stopped(workspace: Workspace, stream: StreamRecord, *, since_ms: int, 
 
 
 def written_since(workspace: Workspace, stream: StreamRecord, since_ms: int) -> str:
-    """The newest file of the checkpoint in use that was written since then, ``none`` without one: a precondition."""
+    """The newest file of the checkpoint in use written since then, else ``none``: a precondition."""
     newest = newest_file(workspace, stream, since_ms)
     return "none" if newest is None else f"{newest[0]} at {utc_text(newest[1])}"
 
 
 def quiet_time_ms(batches: Sequence[BatchRecord]) -> int:
-    """How long a query that runs may write nothing: twice its usual interval between batches."""
+    """How long a running query may write nothing: twice its usual interval between batches."""
     # The median: one long stop must not count as the usual interval.
     gaps = sorted(later.timestamp_ms - earlier.timestamp_ms for earlier, later in pairwise(batches[-RECENT:]))
     return max(QUIET_MIN_MS, 2 * gaps[len(gaps) // 2] if gaps else 0)
 
 
 def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tuple[str, int] | None:
-    """The file of the checkpoint in use that was written last and after ``since_ms``, with that time.
+    """The newest file of the checkpoint in use, written after ``since_ms``, and its time.
 
-    What an operation has put in place does not count. Object stores have times in seconds: in the second in which an
-    operation may have written its last file, a file that is not the operation's does.
+    Files that an operation placed do not count. Object stores have times in seconds: in the second of an operation's
+    possible last write, only files that are not the operation's count.
     """
     location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
     # Those that may have changed the stream, oldest first. Without one, ``metadata`` is the query's own.
@@ -136,7 +135,7 @@ def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tu
 
 
 def _swapped_in_ms(location: str) -> int:
-    """When an operation may have put the last file in place, on a store where it replaces them one by one; 0 elsewhere.
+    """When an operation may have placed the last file on a store where it replaces files; 0 elsewhere.
 
     It writes ``metadata`` last, and may be killed before it records that. A query writes it first, and once.
     """
@@ -150,7 +149,7 @@ def _swapped_in_ms(location: str) -> int:
 
 
 def _placed(workspace: Workspace, stream: StreamRecord, operation: OperationRecord) -> frozenset[str] | None:
-    """The paths that an operation may have written, ``None`` where its list of them is not kept."""
+    """The paths that an operation may have written; ``None`` where their list is lost."""
     folder = workspace.home.operation(stream.pipeline, stream.name, operation.id)
     try:
         copies: dict[str, dict[str, str]] = json.loads(open_read_store(str(folder)).read(COPIES))
@@ -160,7 +159,7 @@ def _placed(workspace: Workspace, stream: StreamRecord, operation: OperationReco
 
 
 def modified_ms(file: Location) -> int:
-    """When a file was written last, by the clock of its store; 0 where it does not exist."""
+    """The last write, by the store's clock; 0 where the file does not exist."""
     try:
         return open_read_store(file.parent).modified_ms(file.name) or 0
     except FileNotFoundError:
@@ -180,7 +179,7 @@ def _times_ms(location: str) -> Iterator[tuple[str, int]]:
 
 
 def _fixed(real: Path) -> str | None:
-    """Why no other directory can be put in its place, which the query could then use as before."""
+    """Why the query could not use another directory at its place."""
     # rename(2) fails on a mount point (EBUSY).
     if real.is_mount():
         return "a mount point"

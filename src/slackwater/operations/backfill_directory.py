@@ -1,4 +1,4 @@
-"""The directory of a backfill that writes files in place of the stream's output: it is not shared, and is empty."""
+"""The backfill directory, which replaces the stream's output: not shared, and empty."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ANOTHER = "give --into a directory that does not exist yet, outside of every out
 
 
 def absolute_path(path: str) -> str:
-    """The path as a plan has it: absolute, or the URI. Raises PipelineError (``sink-path``) for what is neither."""
+    """The absolute path or the URI. Raises PipelineError (``sink-path``)."""
     return absolute(directory(path, "--into /data/older"))
 
 
 def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Request) -> BackfillDirectory | None:
-    """The backfill directory that a request names. Raises Refused (``backfill-directory-...``) if it cannot be used."""
+    """The directory of a request. Raises Refused (``backfill-directory-...``) if it cannot be used."""
     if request.into is None:
         return None
     output = backfill_output(stream.sink, request.into)
@@ -30,7 +30,7 @@ def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Requ
 
 
 def _check(workspace: Workspace, output: BackfillDirectory) -> None:
-    """Raises Refused for a directory that is in use, or that is, has in it or is in the output of a stream."""
+    """Raises Refused for a directory that is in use, or overlaps the output of a stream."""
     place = open_backfill_output(output).location
     ledger = workspace.ledger
     for taken in (home_place(workspace.home), *outputs(ledger), *checkpoints(ledger), *inputs(ledger)):

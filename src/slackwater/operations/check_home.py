@@ -1,4 +1,4 @@
-"""The first checks of every command that changes something: the place of the home, and a lost ledger."""
+"""The first checks of every command that changes something: a moved home, a lost ledger."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ from slackwater.sinks.common.registry import open_each
 from slackwater.storage.open import Location
 
 Consent = Literal["moved", "copied"] | None
-"""What the user declares about a home that was moved or copied."""
 
 
 def check_home(workspace: Workspace, consent: Consent, say: Callable[[str], None]) -> None:
-    """Recognise a moved or copied home, and restore what a lost ledger had.
+    """Recognise a moved or copied home, and restore a lost ledger.
 
     Raises Refused (``home-moved``, ``home-copied``) unless the user declares it.
     """
@@ -109,7 +108,7 @@ def _accept(workspace: Workspace, place: Place) -> None:
 
 
 def _leave_outputs_to_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
-    """An output without an owner's mark was written by the original; from now on the mark names it."""
+    """The original wrote an output without an owner's mark; from now on the mark names it."""
     for stream in streams:
         known = read_stream_file(workspace.home, stream.pipeline, stream.name)
         if known is None:
@@ -120,9 +119,9 @@ def _leave_outputs_to_the_original(workspace: Workspace, streams: list[StreamRec
 
 
 def _end_operations_of_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
-    """What the original was doing when it was copied is for the original to finish or take back.
+    """The original finishes or undoes what it was doing when it was copied.
 
-    Also operations of which the ledger has no copies are recorded as the original's.
+    Includes operations of which the ledger has no copies.
     """
     ledger = workspace.ledger
     for stream in streams:
@@ -136,13 +135,12 @@ def _end_operations_of_the_original(workspace: Workspace, streams: list[StreamRe
 
 
 def is_own(workspace: Workspace, operation: str) -> bool:
-    """Whether an operation was started in this home, and not in the one that it was copied from."""
     known, identity = workspace.ledger.operation_files(operation), read_identity(workspace.home.location)
     return known is None or identity is None or known.home == identity.id
 
 
 def check_own(workspace: Workspace, operation: str) -> None:
-    """Raises Refused (``operation-foreign``) for an operation of the home that this one was copied from."""
+    """Raises Refused (``operation-foreign``) for an operation of the original home."""
     if not is_own(workspace, operation):
         raise Refused(
             "operation-foreign",

@@ -1,4 +1,4 @@
-"""Derives a plan together with those of the later stages, which have read what it takes out of the output."""
+"""Derives a plan with the plans of later stages, which have read what it removes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,7 @@ from slackwater.sinks.common.registry import open_output
 
 
 def derive_all(planning: Planning, facts: StreamFacts, request: Request) -> Plan:
-    """The plan for a stream, and for the later stages if these were asked for.
-
-    Raises as ``derive`` does, for any of them; nothing is changed then.
-    """
+    """The plan for a stream, and for later stages if requested. Raises as ``derive`` does, for any of them."""
     stream = facts.stream
     if request.ranges != "recorded":
         raise UsageError(
@@ -45,8 +42,6 @@ def derive_all(planning: Planning, facts: StreamFacts, request: Request) -> Plan
 
 
 class _Stages:
-    """The later stages of one plan."""
-
     def __init__(self, planning: Planning, request: Request) -> None:
         self._planning = planning
         self._ledger = planning.workspace.ledger
@@ -54,7 +49,7 @@ class _Stages:
         self._changes: list[tuple[StreamRecord, Cut]] = []
 
     def with_later(self, stream: StreamRecord, derived: PlannedStream) -> Plan:
-        """The plan of the first stream with those of all that have read what is changed."""
+        """The first stream's plan with the plans of all readers of the change."""
         self._changes.append((stream, _change(derived)))
         plans: list[Plan] = []
         untouched: list[str] = []
@@ -71,7 +66,7 @@ class _Stages:
         return replace(derived.plan, facts=replace(facts, notes=notes), downstream=tuple(plans))
 
     def _first_batch(self, stage: StreamRecord) -> int | None:
-        """The first batch of a stage that has read something that is changed, ``None`` for none."""
+        """The first batch that has read something that is changed."""
         ledger, found = self._ledger, list[int]()
         for earlier, change in self._changes:
             read = read_of(ledger, earlier, change, stage.full_name)
@@ -111,7 +106,6 @@ class _Stages:
 
 
 def _change(derived: PlannedStream) -> Cut:
-    """What readers of the output have to read again: what is cut, or everything."""
     for action in derived.plan.actions:
         if isinstance(action.change, Cut):
             return action.change
@@ -122,7 +116,7 @@ def _change(derived: PlannedStream) -> Cut:
 
 
 def _later(planning: Planning, stream: StreamRecord) -> Iterator[StreamRecord]:
-    """All streams that have read the stream's output, or that of one of these; each after those that it has read."""
+    """Direct and indirect readers of the output; each after those that it has read."""
     ledger = planning.workspace.ledger
     # Readers are found by the copies of their logs in the ledger.
     update_ledger(planning.workspace, ledger.streams(), planning.updated)
@@ -157,7 +151,7 @@ def _in_order(earlier: Mapping[str, set[str]]) -> list[str]:
 
 
 def first_batch(history: History, read: Mapping[str, int]) -> int:
-    """The first batch that has read one of some entries of the sources' own logs; the next one where none has."""
+    """The first batch that has read one of these log entries; the next one where none has."""
     batches = BatchHistory(history)
     for batch in batches.batches:
         ends = offsets_by_source(batches.offset(batch))
@@ -169,9 +163,9 @@ def first_batch(history: History, read: Mapping[str, int]) -> int:
 
 
 def request_from(batch: int, written: int, output: OutputTreatment) -> Request:
-    """The request of a stage that processes its batches from ``batch`` on again, with what its sources have.
+    """The request to process batches again from ``batch``.
 
-    Of what its sink does not hold (``written`` is the newest that it does) nothing has to be taken back: a rebuild.
+    Where the sink holds none of them (``written`` is its newest), nothing is removed: a rebuild.
     """
     if batch <= written:
         return _request("replay", f"{BATCH}{batch}" if batch > 0 else EARLIEST, output)

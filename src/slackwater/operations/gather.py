@@ -1,4 +1,4 @@
-"""Gathers what is known of a stream, with one walk of its checkpoint; updates the ledger's copies of logs meanwhile."""
+"""Gathers the facts of a stream with one walk of its checkpoint, and updates the ledger."""
 
 from __future__ import annotations
 
@@ -37,12 +37,11 @@ def gather(
     own_lease: bool = False,
     starting: bool = True,
 ) -> StreamFacts:
-    """The facts about a stream, whose ``pipeline_file`` is the one that is asked for.
+    """The facts about a stream with the requested ``pipeline_file``.
 
-    The ledger is updated from checkpoint and output first, unless these are not the stream's own or cannot be read.
-    ``with_executed`` reads what all batches have read. ``own_lease``: the caller holds the lease.
-    ``starting`` reads all state that the next start reads, to find damage. Without a ``reader`` the pipeline file is
-    not read.
+    The ledger is updated first, unless checkpoint or output is foreign or unreadable. ``own_lease``: the caller holds
+    the lease. ``starting`` reads all state that the next start reads, to find damage. Without a ``reader`` the pipeline
+    file is not read.
     """
     ledger, reference = workspace.ledger, stream.pipeline_file
     directory = _tried(lambda: adopted_directory(workspace, stream))
@@ -90,12 +89,10 @@ def _checkpoint_facts(
 
 
 def _is_own_and_readable(snapshot: Snapshot) -> bool:
-    """Whether nothing foreign would be copied into the ledger."""
     return snapshot.output.unreadable is None and not findings_about(snapshot, "identity")
 
 
 def _states(snapshot: Snapshot, opened: OpenedCheckpoint) -> frozenset[int]:
-    """The batches whose state the checkpoint in use can load, without those that need a damaged file."""
     found = loadable_batches(opened.logs, opened.inventory)
     paths = (damage.path for damage in snapshot.damage if damage.path.startswith(f"{STATE}/"))
     if any(f"/{folder}/" in damage.path for damage in snapshot.damage for folder in SST_FOLDERS):
@@ -107,7 +104,7 @@ def _states(snapshot: Snapshot, opened: OpenedCheckpoint) -> frozenset[int]:
 
 
 def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
-    """Copy into the ledger what the checkpoint and the sink have and it lacks, if this user may write to it."""
+    """Copy into the ledger what it lacks of the checkpoint and the sink, if this user may write to it."""
     if not workspace.can_refresh(stream.full_name):
         return
     if stream.is_watched and workspace.ledger.open_operation(stream.full_name) is not None:
@@ -119,10 +116,7 @@ def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
 
 
 def update_ledger(workspace: Workspace, streams: Iterable[StreamRecord], updated: set[str]) -> None:
-    """Copy the logs of these streams into the ledger, so that it shows what they have read.
-
-    ``updated`` names the streams of which that was done already; the others are added to it.
-    """
+    """Copy the streams' logs into the ledger, except for streams in ``updated``, to which it adds them."""
     for stream in streams:
         if stream.full_name not in updated:
             reconcile(workspace, stream)
@@ -130,9 +124,8 @@ def update_ledger(workspace: Workspace, streams: Iterable[StreamRecord], updated
 
 
 def readers_now(workspace: Workspace, stream: StreamRecord, cut: Cut, updated: set[str]) -> list[str]:
-    """Other streams that have read what a cut takes out, also those whose logs were not copied yet.
-
-    ``updated`` as for ``update_ledger``.
+    """Other streams that have read what a cut removes, also with logs not copied yet. ``updated``: see
+    ``update_ledger``.
     """
     others = (one for one in workspace.ledger.streams() if one.full_name != stream.full_name)
     update_ledger(workspace, others, updated)
@@ -140,7 +133,7 @@ def readers_now(workspace: Workspace, stream: StreamRecord, cut: Cut, updated: s
 
 
 def refuse_unreadable(snapshot: Snapshot) -> None:
-    """Raises DataError where the output should show which batch was written last, and cannot be parsed."""
+    """Raises DataError where the output's marker cannot be parsed."""
     problem = snapshot.output.unreadable
     if problem is not None:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Makes the plan for a goal. Reads, compares, and changes nothing but the ledger's copy of what it read."""
+"""Makes the plan for a goal; changes nothing but the ledger's copies."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_plan(
     *,
     consent: Consent = None,
 ) -> Plan:
-    """The plan for one stream, and for later stages if asked for.
+    """The plan for a stream, and for later stages if requested.
 
     Raises Refused where no exact and safe way exists, NotFound for an unknown stream.
     """
@@ -65,8 +65,6 @@ def make_plan(
 
 @dataclass(frozen=True, slots=True)
 class _Lookups:
-    """What a goal looks up for its request, in addition to the facts: with Spark, or in a file of the user's."""
-
     workspace: Workspace
     facts: StreamFacts
     request: Request
@@ -74,23 +72,19 @@ class _Lookups:
     say: Callable[[str], None]
 
     def require_code(self) -> None:
-        """Raises Refused (``code-needed``) where no pipeline file is known."""
         require_code(self.facts.stream, self.request.goal, self.facts.stream.pipeline_file)
 
     def check_backfill_directory(self, request: Request) -> None:
-        """Raises Refused (``backfill-directory-...``) where the directory of a backfill cannot be used."""
         backfill_directory(self.workspace, self.facts.stream, request)
 
     @contextmanager
     def replayer(self) -> Iterator[Replayer]:
-        """The present query. Raises EnvironmentMissing where Spark or Java is missing."""
         self.runtime.require_spark()
         stream = self.facts.stream
         with self.runtime.open_replayer(self.workspace, stream, stream.pipeline_file, lambda _: None) as replayer:
             yield replayer
 
     def read_file(self, file: str) -> str:
-        """The content of a file of offsets. Raises UsageError (``target``) where it cannot be read."""
         try:
             return read_text(Path(file))
         except (OSError, UnicodeDecodeError) as error:
@@ -102,7 +96,6 @@ class _Lookups:
             ) from error
 
     def now_ms(self) -> int:
-        """The present, in epoch milliseconds."""
         return round(time.time() * 1000)
 
 
@@ -115,9 +108,9 @@ def _read_present_query(
     *,
     target: int | None,
 ) -> QueryProfile | None:
-    """The plan of the query as the pipeline file defines it now; ``None`` where Spark or Java is missing.
+    """The present query; ``None`` without Spark or Java.
 
-    Raises Refused (``rebuild-insufficient``) where no rebuild at ``target`` makes the output right.
+    Raises Refused (``rebuild-insufficient``) where no rebuild at ``target`` corrects the output.
     """
     try:
         runtime.require_spark()

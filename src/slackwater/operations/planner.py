@@ -1,4 +1,4 @@
-"""Derives a plan: once to show it, and again before it is applied, to see that it is still the same."""
+"""Derives a plan: to show it, and again before it is applied."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ from slackwater.sources import kind_of
 
 SHOWN = 3
 QueryReader = Callable[[], QueryProfile | None]
-"""Reads the present query's plan with Spark; ``None`` where Spark is not to be had."""
+"""Reads the present query with Spark; ``None`` without Spark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """What every stage of a plan is derived with. ``identity`` is the plan's id, ``made_at`` when it was made.
+    """What every stage of a plan is derived with.
 
-    ``query_readers`` read the present query of a stream that is to continue after a batch (``None``: the last written).
-    ``own_lease``: the caller holds the leases. ``updated`` names the streams whose logs need not be copied into the
-    ledger again to find readers. ``leader`` is the first stream with its request while a later stage is planned.
+    ``query_readers`` read the present query of a stream to continue after a batch (``None``: the last written).
+    ``own_lease``: the caller holds the leases. The ledger has the logs of the streams in ``updated``. ``leader`` is the
+    first stream with its request.
     """
 
     workspace: Workspace
@@ -72,9 +72,9 @@ class Planning:
     leader: tuple[str, Request] | None = None
 
     def facts(self, stream: StreamRecord, pipeline_file: str, goal: str) -> StreamFacts:
-        """The facts about a stream for a goal. ``pipeline_file`` replaces the one of the last run, if it is named.
+        """The facts about a stream; ``pipeline_file`` replaces the last run's.
 
-        Raises SettingsError (``home-owner``) where the one of the last run belongs to another user.
+        Raises SettingsError (``home-owner``) where the last run's belongs to another user.
         """
         if not pipeline_file:
             _check_code(stream)
@@ -91,17 +91,14 @@ def _check_code(stream: StreamRecord) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStream:
-    """A plan with what it was derived from."""
+    """A plan and its basis."""
 
     plan: Plan
     facts: StreamFacts
 
 
 def refuse_without_session(planning: Planning, facts: StreamFacts, request: Request) -> None:
-    """Raises what ``derive`` would for a request whose positions are not looked up yet: that needs a session of Spark.
-
-    What depends on the positions is refused when they are known.
-    """
+    """Raises the refusals of ``derive`` that do not depend on positions, without a session of Spark."""
     _refuse(facts, operation=planning.identity)
     _refuse_unmarked(facts.snapshot, request)
     goal = goal_named(request.goal)
@@ -113,10 +110,10 @@ def refuse_without_session(planning: Planning, facts: StreamFacts, request: Requ
 
 
 def derive(planning: Planning, facts: StreamFacts, request: Request, identity: str) -> PlannedStream:
-    """The plan for a stream. ``identity`` is its id.
+    """The plan for a stream.
 
-    The present query is read only where the recorded batches ran with other code. Raises Refused where no exact and
-    safe way exists, DataError where something that is needed cannot be read.
+    The query is read only where recorded batches ran with other code. Raises Refused where no exact and safe way
+    exists, DataError where something cannot be read.
     """
     goal, made_at = goal_named(request.goal), planning.made_at
     _check_request(request, facts.stream)
@@ -142,7 +139,7 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
 
 
 def _risks_of_listing(basis: Basis, scope: Scope, change: Cut | Swap) -> Iterator[str]:
-    """What readers that list the files of an output see meanwhile, of each output."""
+    """What readers that list the output's files see meanwhile."""
     outputs = open_each(basis.snapshot.stream.sink)
     if scope.added and basis.side is None:
         seen = [one.seen_while_cut(None) for one in outputs if isinstance(one, ReadByListing)]
@@ -170,7 +167,7 @@ def _check_request(request: Request, stream: StreamRecord) -> None:
 
 
 def _check_offsets(request: Request, batches: BatchHistory) -> None:
-    """Raises UsageError (``target``) where a position of the request is none of its source: the plan was edited."""
+    """Raises UsageError (``target``) for a position that is none of its source: the plan was edited."""
     newest = offsets_by_source(batches.offset(batches.batches[-1])) if batches.batches else {}
     given = [(one.source, one.offset) for one in request.starts] + list(request.ends.items())
     for source, offset in given:
@@ -181,7 +178,7 @@ def _check_offsets(request: Request, batches: BatchHistory) -> None:
 
 
 def _refuse(facts: StreamFacts, operation: str) -> None:
-    """Stops that no plan removes: a fixed directory, a foreign home or output, an unreadable sink, an operation."""
+    """Stops that no plan removes."""
     known(facts.directory)
     snapshot = facts.snapshot
     for finding in findings_about(snapshot, "identity"):
@@ -193,14 +190,14 @@ def _refuse(facts: StreamFacts, operation: str) -> None:
 
 
 def _refuse_unmarked(snapshot: Snapshot, request: Request) -> None:
-    """Raises Refused (``sink-marker-lost``) where rows that the marker does not show would be written again."""
+    """Raises Refused (``sink-marker-lost``) where unmarked rows would be written again."""
     if snapshot.output.unmarked is not None and not goal_named(request.goal).allows_unmarked(request, snapshot):
         for finding in findings_about(snapshot, "marker"):
             raise refusal(finding, snapshot.stream.name)
 
 
 def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
-    """With the present query where a run had other code, or the recorded runs did not all read the same rows.
+    """Reads the query where a run had other code, or recorded runs did not all read the same rows.
 
     Raises Refused (``code-needed``) where no pipeline file is known.
     """
@@ -216,7 +213,6 @@ def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
 
 
 def _is_recorded(basis: Basis) -> bool:
-    """Whether the recorded profile and event times are those of the present query, as far as its files show."""
     runs = [basis.history.runs.get(batch) for batch in basis.history.offsets]
     last = basis.snapshot.last_run
     if last is not None and last.generation == basis.snapshot.generation.number:
@@ -230,7 +226,6 @@ def _is_recorded(basis: Basis) -> bool:
 
 
 def _change(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tuple[Cut | Swap, Basis]:
-    """What the output loses, or what replaces it, and the basis with who has read that."""
     if basis.request.output == "swap":
         return _swap(planning, basis, scope, operation)
     cut, readers = _cut(planning, basis, scope)
@@ -238,7 +233,7 @@ def _change(planning: Planning, basis: Basis, scope: Scope, operation: str) -> t
 
 
 def _cut(planning: Planning, basis: Basis, scope: Scope) -> tuple[Cut, list[str]]:
-    """What is in the sink after the target, and who has read it: raises Refused where they are not planned, too."""
+    """Raises Refused where readers of the cut are not planned, too."""
     stream = basis.snapshot.stream
     if basis.request.output in {"keep", "aside"} or not is_cut(basis, scope):
         return Cut(scope.target, ()), []
@@ -257,10 +252,7 @@ def _cut(planning: Planning, basis: Basis, scope: Scope) -> tuple[Cut, list[str]
 
 
 def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tuple[Swap, Basis]:
-    """The swap of the whole output, and the basis with what it replaces and who reads that.
-
-    Raises Refused where that cannot be, or as for a cut.
-    """
+    """Raises Refused where no swap is possible, or as for a cut."""
     stream = basis.snapshot.stream
     output = open_output(stream.sink)
     if basis.facts.adopted is not None:
@@ -292,7 +284,7 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
 
 
 def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output) -> None:
-    """Raises Refused where the program's own writer cannot fill a staged output, or no id would own it."""
+    """Raises Refused where the program's writer cannot fill a staged output, or no id would own it."""
     stream, location = basis.snapshot.stream, basis.snapshot.generation.location
     if not stream.has_output:
         raise Refused(
@@ -329,7 +321,7 @@ def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
 
 
 def _hint_for_read(workspace: Workspace, basis: Basis, output: Output, cut: Cut) -> str:
-    """The readers as well, or the oldest batch after which nothing was read yet."""
+    """Plan the readers, too, or continue after the oldest batch whose output is unread."""
     stream, history = basis.snapshot.stream, basis.history
     goal = goal_named(basis.goal)
     other = goal.without_read_cut(basis)

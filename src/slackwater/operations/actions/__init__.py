@@ -1,1 +1,1 @@
-"""One module for each kind of action, with everything of it; ``core/action.py`` is what each of them has."""
+"""One module for each kind of action."""

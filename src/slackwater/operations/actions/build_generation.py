@@ -1,7 +1,7 @@
-"""Builds the base of the next generation: the first steps of the measured procedure of an exact rebuild.
+"""Builds the base of the next generation, the start of an exact rebuild.
 
-Every recorded batch keeps its id, its range, its watermark and its boundaries; nothing is renumbered but one empty
-base, whose only work is to have Spark lay out schemas and one empty version of every state store.
+Recorded batches keep ids, ranges, watermarks and boundaries. Only one empty base is renumbered: Spark runs it to lay
+out schemas and an empty version of every state store.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from slackwater.operations.plan.words import duration, plan_again
 
 @dataclass(frozen=True, slots=True)
 class BuildGeneration(Base):
-    """Build the base of the next staged checkpoint: the query's id, source logs, and an empty state before ``first``.
+    """Build the staged checkpoint: the query's id, source logs, and empty state before ``first``.
 
-    ``pending`` is the batch after ``last`` that the new checkpoint plans with its recorded range, ``None`` for none.
+    ``pending`` is the batch after ``last`` that is planned with its recorded range.
     """
 
     number: int
@@ -60,7 +60,6 @@ class BuildGeneration(Base):
         return f"build generation {self.number} in staging, with the query's id {self.query_id}"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Metadata, source logs and, unless the replay starts at batch 0, an empty state before the first batch."""
         replayer, batches = operation.open_replayer(), operation.batches
         profile = replayer.profile()
         _check_query(operation, batches, replayer, profile)
@@ -81,7 +80,7 @@ class BuildGeneration(Base):
 
 
 def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer, profile: QueryProfile) -> None:
-    """The upgraded query may need older batches than the plan counted on: a longer retention, or other rows read."""
+    """The upgraded query may need older batches than planned: a longer retention, or other rows."""
     facts = operation.plan.facts
     if facts.target < 0:
         # From batch 0 on nothing is replayed: the batches run again with their output.
@@ -113,7 +112,7 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
 
 
 def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
-    """What is read again, now or after a cut, must still exist: Spark would leave it out, or fail late."""
+    """What is read again must still exist: Spark would leave it out, or fail late."""
     batches, available = operation.batches, StoreAvailability(replayer.served_positions())
     missing = batches.missing_for(action.first, action.last, available, operation.plan.request.ranges)
     refuse_lost(operation, missing)

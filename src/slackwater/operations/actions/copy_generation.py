@@ -1,6 +1,6 @@
-"""Builds the next generation from the checkpoint of another one: its state as it is, its ranges as they are recorded.
+"""Builds the next generation from another checkpoint, with its state and recorded ranges.
 
-No batch is run, so that neither Spark nor the pipeline file is needed, and any state can be kept.
+No batch is run: neither Spark nor the pipeline file is needed, and any state can be kept.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 
 @dataclass(frozen=True, slots=True)
 class CopyGeneration(Base):
-    """Build the next staged checkpoint from that of generation ``source``, up to batch ``last``.
+    """Build the staged checkpoint from generation ``source``, up to batch ``last``.
 
-    ``pending`` is the batch after ``last`` that the new checkpoint plans with its recorded range, ``None`` for none.
-    ``state`` is the newest batch whose state is copied, ``None`` for none.
+    ``pending`` is the batch after ``last`` that is planned with its recorded range; ``state`` is the newest batch whose
+    state is copied.
     """
 
     number: int
@@ -52,7 +52,6 @@ class CopyGeneration(Base):
         return f"copy generation {self.source} to generation {self.number} in staging, {what}"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Metadata, source logs, the entries up to the last batch, and the state after it."""
         generation = operation.ledger.generation(operation.plan.stream, self.source)
         store = new_folder(operation, self)
         write_sources(store, self.planned, operation.batches, _compact_interval(operation), {})
@@ -65,7 +64,7 @@ class CopyGeneration(Base):
 
 
 def _oldest_needed(operation: Operation, action: CopyGeneration) -> int:
-    """The commits of the checkpoint format 2 name the state files of their batches: all that have state stay."""
+    """In checkpoint format 2 commits name the state files of their batches: all batches with state stay."""
     if action.state is None:
         return max(action.last - 1, 0)
     kept = (batch for batch in operation.history.commits if batch in operation.history.offsets)
@@ -73,7 +72,6 @@ def _oldest_needed(operation: Operation, action: CopyGeneration) -> int:
 
 
 def _compact_interval(operation: Operation) -> int:
-    """As the newest run had it set."""
     run = operation.ledger.last_run(operation.plan.stream)
     text = ((run.settings if run is not None else None) or {}).get(COMPACT_INTERVAL, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else DEFAULT_INTERVAL

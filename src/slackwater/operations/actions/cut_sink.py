@@ -1,4 +1,4 @@
-"""Cuts whole batches from the sink, and restores them. The output itself determines which files these are."""
+"""Cuts whole batches from the sink, and restores them. The output determines their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slackwater.operations.apply.witness import backup_for, changed_nothing, che
 
 @dataclass(frozen=True, slots=True)
 class RestoreSink(Inverse):
-    """Put batches that were cut back into the sink, from the operation's backup."""
+    """Restore cut batches from the operation's backup."""
 
     cut: Cut
     kind: Literal["restore-sink"] = "restore-sink"
@@ -35,7 +35,7 @@ class RestoreSink(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class CutSink(Action):
-    """Take whole batches out of the sink, as the output itself listed them; the operation's backup keeps them."""
+    """Cut batches that the output listed; the operation's backup keeps them."""
 
     cut: Cut
     kind: Literal["cut-sink"] = "cut-sink"
@@ -63,7 +63,6 @@ class CutSink(Action):
         check_started(operation, self)
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Cut; what is taken out is in the operation's backup afterwards."""
         operation.output.cut(self.cut, operation.history.written, backup_for(operation, self))
         operation.ledger.record_sink_mark(operation.plan.stream, self.cut.after)
         return NOTHING
@@ -74,7 +73,6 @@ def _batches(cut: Cut) -> str:
 
 
 def _taken_out(cut: Cut) -> str:
-    """What a cut takes out, in the units that the output counts, of each of several outputs."""
     if cut.members:
         return "; ".join(_taken_out(part) for part in cut.members if part.batches)
     files = f"{len(cut.files)} files, {cut.bytes:,} bytes" if cut.files else ""

@@ -1,5 +1,3 @@
-"""All kinds of actions, and of their inverses."""
-
 from __future__ import annotations
 
 from slackwater.operations.action import Action, Inverse

@@ -1,4 +1,4 @@
-"""Plans the batch behind the replayed ones in the new checkpoint, with the range that it was recorded with."""
+"""Plans the batch after the replayed ones with its recorded range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.operations.apply.operation import Operation
 
 @dataclass(frozen=True, slots=True)
 class PlanBatch(Action):
-    """Plan ``batch`` in the new checkpoint with its recorded range, so that it is the next to run."""
+    """Plan ``batch`` with its recorded range as the next one."""
 
     number: int
     batch: int
@@ -24,7 +24,7 @@ class PlanBatch(Action):
         return f"plan batch {self.batch} with its recorded range"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Write its entry into ``offsets/``; Spark runs it first when the query starts."""
+        """Spark runs the planned entry first when the query starts."""
         entry = operation.history.offsets[self.batch].encode("utf-8", "surrogateescape")
         write_log(operation.store(self.number), offset_path(self.batch), entry)
         return NOTHING

@@ -1,4 +1,4 @@
-"""Runs the recorded batches again in the new checkpoint, under their own ids, ranges, watermarks and settings."""
+"""Replays recorded batches in the new checkpoint."""
 
 from __future__ import annotations
 
@@ -29,10 +29,7 @@ ONLY_RESET = "only a reset that processes everything again is exact"
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """Batches ``first`` to ``last`` are replayed under these SQL settings: those of the runs that executed them.
-
-    ``None``: not recorded; they are replayed under the settings of the session.
-    """
+    """SQL settings of the runs that executed ``first`` to ``last``; ``None``: not recorded, the session's are used."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -43,7 +40,7 @@ class ReplaySettings:
 
 @dataclass(frozen=True, slots=True)
 class ReplayBatches(Action):
-    """Run the recorded batches again under their own ids and watermarks, without output, to recompute their state."""
+    """Replay recorded batches with their ids and watermarks, without output, to recompute state."""
 
     number: int
     first: int
@@ -55,9 +52,9 @@ class ReplayBatches(Action):
         return f"replay {batch_range(self.first, self.last)} under their own ids, without output"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Run the batches that are not committed yet. Raises Refused where Spark reads other rows than before.
+        """Replay what is left. Raises Refused where Spark reads other rows.
 
-        A replay that was interrupted is continued with the first batch that is not checked: running it again is exact.
+        An interrupted replay restarts at the first unchecked batch: running a batch again is exact.
         """
         replayer = operation.open_replayer()
         code = replayer.code()
@@ -90,7 +87,7 @@ def _settings(action: ReplayBatches, batch: int) -> Mapping[str, str] | None:
 
 
 def _is_continued(action: ReplayBatches, operation: Operation, batch: int) -> bool:
-    """Whether the next batch is replayed, too, under the same settings, those that its entry pins included."""
+    """Whether the next batch is replayed under the same settings, pinned ones included."""
     if batch == action.last or _settings(action, batch) != _settings(action, batch + 1):
         return False
     present, following = (operation.batches.offset(one).metadata for one in (batch, batch + 1))
@@ -98,10 +95,10 @@ def _is_continued(action: ReplayBatches, operation: Operation, batch: int) -> bo
 
 
 def _first_unchecked(action: ReplayBatches, operation: Operation, store: WriteStore) -> int:
-    """The batch to start with, as one that is not committed.
+    """The batch to start with.
 
-    Spark commits a batch before its rows are checked, and the entry of the next one is written after that. So the
-    newest batch of an interrupted replay may be one that was refused, or never checked.
+    Spark commits a batch before its rows are checked; the next entry is written after the check. So the newest batch of
+    an interrupted replay may have been refused, or never checked.
     """
     logs = read_logs(store)
     if action.first <= logs.committed == logs.planned:
@@ -112,7 +109,7 @@ def _first_unchecked(action: ReplayBatches, operation: Operation, store: WriteSt
 
 
 def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batch: int, *, again: bool = False) -> int:
-    """Run a batch that is not committed; the rows that it read. Raises Refused where Spark ran another one."""
+    """Run an uncommitted batch and return its rows. Raises Refused where Spark ran another one."""
     entry = operation.batches.history.offsets[batch].encode("utf-8", "surrogateescape")
     if not store.exists(offset_path(batch)) or store.read(offset_path(batch)) != entry:
         write_log(store, offset_path(batch), entry)
@@ -139,36 +136,35 @@ def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batc
 
 @dataclass(frozen=True, slots=True)
 class _ExpectedRows:
-    """What is known of the rows of a batch: the recorded count, and how many its range has at most.
+    """The recorded number of rows of a batch, and the size of its range.
 
-    Spark counts the rows that the tasks of a batch have read. Where an executor is lost, tasks of a stage whose output
-    was lost with it run again, and are counted again (``DAGScheduler.handleTaskCompletion``): a count can be too high,
-    and is never too low. There are never more rows than offsets, but fewer in a transactional or compacted Kafka topic.
-    A query can read its rows several times in a batch, such as for the samples of ``repartitionByRange``: then each
-    count is a multiple, also above the range, and equal counts are all that can be compared.
+    Spark counts the rows that tasks have read. Where an executor is lost, tasks of a lost stage run again and are
+    counted again (``DAGScheduler.handleTaskCompletion``): a count can be too high, never too low. A transactional or
+    compacted Kafka topic has fewer rows than offsets. A query can read rows several times, such as for the samples of
+    ``repartitionByRange``: the count is then a multiple, also above the range, and only equal counts can be compared.
     """
 
     recorded: int | None = None
     most: int | None = None
 
     def is_exceeded_by(self, rows: int) -> bool:
-        """Whether a count is too high: of more rows than the batch can have read, as far as is known."""
+        """Whether a count exceeds what the batch can have read."""
         return rows != self.recorded and any(known is not None and rows > known for known in (self.recorded, self.most))
 
 
 def _expected_rows(operation: Operation, batch: int, code: Code) -> _ExpectedRows:
-    """What is known of a batch; nothing where its run counted other rows than ``code`` does."""
+    """Nothing is expected where the batch's run counted other rows than ``code`` does."""
     if not code.counts_as(operation.history.runs.get(batch)):
         return _ExpectedRows()
     return _ExpectedRows(operation.history.input_rows.get(batch), operation.batches.most_rows(batch))
 
 
 def _check_served(operation: Operation, batch: int, rows: int, replayer: Replayer) -> None:
-    """Where other code counted the rows of a batch: whether its sources still have as many as the batch read.
+    """Whether the sources still have the rows of a batch that other code counted.
 
-    What the two counted differs where one of them reads its rows twice, or needs none of them. So each source whose
-    counts no code changes is read once more, unless the replay read what was recorded, or all of the range. Raises
-    Refused (``rows-differ``) where a source has fewer rows.
+    The counts differ where either code reads rows twice, or does not need them. So each source whose counts depend on
+    code is read once more, unless the replay read what was recorded or the full range. Raises Refused (``rows-differ``)
+    where a source has fewer rows.
     """
     recorded = operation.ledger.batch(operation.plan.stream, batch)
     spans = operation.batches.spans(batch, batch)
@@ -183,14 +179,13 @@ def _check_served(operation: Operation, batch: int, rows: int, replayer: Replaye
 
 
 def _options(operation: Operation, batch: int, index: int) -> Mapping[str, str]:
-    """The options with which a batch read one of its sources; empty where they are not recorded."""
     generation = operation.ledger.generation(operation.plan.stream, operation.stream.current_generation)
     program = parsed_program(generation.programs, batch)
     return program.sources[index].options if program is not None and index < len(program.sources) else {}
 
 
 def _check_rows(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> str | None:
-    """Why the recorded count does not hold, ``None`` where it does. Raises Refused (``rows-differ``) for other rows."""
+    """Why the recorded count is wrong, ``None`` where it is right. Raises Refused (``rows-differ``)."""
     recorded, most = expected.recorded, expected.most
     if rows == recorded or (recorded is None and not expected.is_exceeded_by(rows)):
         return None
@@ -209,7 +204,7 @@ def _check_rows(operation: Operation, batch: int, rows: int, expected: _Expected
 
 
 def _more(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> Refused:
-    """More rows than are recorded, or where none are, than the range has, also in a second replay of the batch."""
+    """More rows than recorded, or than the range has, also in a second replay of the batch."""
     again = f"where an executor was lost in both replays, plan again: {plan_again(operation.plan)}"
     if expected.recorded is None:
         known = f"its range has no more than {expected.most}"
@@ -241,7 +236,7 @@ def _fewer(operation: Operation, reader: str, batch: int, rows: int, recorded: i
 
 
 def _restore_next_watermark(operation: Operation, store: WriteStore, last: int) -> None:
-    """Spark loses per-operator maxima at each start, so the watermark after the last batch is the recorded one."""
+    """Spark loses per-operator maxima at each start, so the recorded watermark follows the last batch."""
     recorded = operation.batches.commit(last)
     if recorded is None:
         return

@@ -1,8 +1,7 @@
-"""Runs the batch of a backfill into the output of the stream, and takes it out again.
+"""Runs the batch of a backfill into the stream's output, and undoes it.
 
-The batch has the next id of the stream, so that a sink that is keyed by batch ids writes it once, however often it is
-run. Which files or rows it writes is not known before: undo asks the output then, and keeps the answer until all of it
-is taken out.
+The batch has the stream's next id, so that a sink keyed by batch ids writes it once. Its files or rows are known only
+afterwards: undo asks the output, and keeps the answer until all are removed.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from slackwater.storage.open import open_write_store
 
 @dataclass(frozen=True, slots=True)
 class _TakenOut:
-    """What an undo takes out, and the folder of the operation's backup that keeps it."""
+    """What an undo removes, and the backup folder that keeps it."""
 
     backup: str
     cut: Cut
@@ -38,12 +37,12 @@ class _TakenOut:
 
 RECORD = RecordFile("backfill-cut.json", "slackwater.backfill-cut/1", _TakenOut)
 _NEVER_CUT = "cut-mismatch"
-"""The refusal of a cut by every output that has something else than the cut names, before it removes anything."""
+"""An output raises it, before it removes anything, if its content differs from the cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutBackfill(Inverse):
-    """Take out of the sink what it has of the batches after ``after``; which files these are is known only then."""
+    """Cut the batches after ``after``; only the undo finds out their files."""
 
     after: int
     kind: Literal["cut-backfill"] = "cut-backfill"
@@ -52,7 +51,7 @@ class CutBackfill(Inverse):
         return cut_step(self.after)
 
     def check_unused(self, operation: Operation) -> None:
-        """The batch may be one that cannot be taken out, or that other streams have read."""
+        """The batch may be one that cannot be cut, or that other streams have read."""
         if operation.journal.state(operation.index_of(self)) == "undoing":
             # The attempt that was killed has checked it, and may have cut a part since.
             return
@@ -72,7 +71,6 @@ class CutBackfill(Inverse):
             )
 
     def take_back(self, operation: Operation) -> None:
-        """Cut the batch from the sink, if it has it. Can be repeated after a kill."""
         folder = operation.files
         taken = RECORD.read(folder) or self._look_up(operation)
         if taken is not None:
@@ -92,7 +90,7 @@ class CutBackfill(Inverse):
         folder.delete(RECORD.name)
 
     def _look_up(self, operation: Operation) -> _TakenOut | None:
-        """What the output has of the batch, once that is recorded; ``None`` where it has nothing of it."""
+        """What the output has of the batch, recorded first; ``None`` for nothing."""
         output = operation.output
         if _newest(operation) <= self.after or not output.traits.cuts:
             return None
@@ -105,9 +103,9 @@ class CutBackfill(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class RunBackfill(OneBatch):
-    """Run ``batch``, and no other, with checkpoint ``number`` into the output of the stream.
+    """Run only ``batch``, with checkpoint ``number``, into the stream's output.
 
-    ``ends`` has for each source the offset at which the batch ends, as Spark writes it.
+    ``ends`` are end offsets by source, as Spark writes them.
     """
 
     number: int
@@ -132,7 +130,6 @@ class RunBackfill(OneBatch):
         return CutBackfill(self.batch - 1)
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Plan the batch and run it, unless it is committed. A run that was killed is continued exactly-once."""
         run_once(operation, self, record_of(operation, self.number), lambda replayer, run: replayer.run_backfill(run))
         # The run does so, too, unless it was killed behind the commit.
         store = operation.store(self.number)
@@ -149,7 +146,7 @@ def _cut(operation: Operation, taken: _TakenOut) -> None:
 
 
 def _may_skip(operation: Operation, after: int) -> bool:
-    """Whether one of the outputs has, or may have, the batch, and would leave out another one of its id."""
+    """Whether an output has, or may have, the batch, and would skip another one with its id."""
     for output in _outputs(operation):
         written = output.last_written()
         if output.traits.skips_known_batches and (written is None or written > after):
@@ -181,7 +178,7 @@ def _newest(operation: Operation) -> int:
 
 
 def _outputs(operation: Operation) -> tuple[Output, ...]:
-    """The outputs, each for itself; one alone as that of the query, whose marks it may have."""
+    """The outputs one by one; a single one as the query's, which may have its marks."""
     each = open_each(operation.stream.sink)
     return each if len(each) > 1 else (operation.output,)
 

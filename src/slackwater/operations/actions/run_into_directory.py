@@ -1,6 +1,6 @@
-"""Runs the batch of a backfill into a directory, and removes it again. Nothing of the stream is changed.
+"""Runs the batch of a backfill into a directory, and removes it. The stream is not changed.
 
-The directory belongs to the operation from its first file on, so that undo knows what it may remove.
+The operation claims the directory before the first file, so that undo knows what it may remove.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from slackwater.sinks.files import backfill_output
 
 @dataclass(frozen=True, slots=True)
 class EmptyDirectory(Inverse):
-    """Remove what the operation has written to a backfill directory; the directory itself stays."""
+    """Remove the operation's files from a backfill directory; the directory stays."""
 
     output: BackfillDirectory
     kind: Literal["empty-directory"] = "empty-directory"
@@ -32,7 +32,7 @@ class EmptyDirectory(Inverse):
         return f"remove from {self.output.path} what the operation has written to it"
 
     def check_unused(self, operation: Operation) -> None:
-        """Other streams that have read the backfill directory would keep rows that are nowhere else."""
+        """Streams that have read the backfill directory would keep rows that are nowhere else."""
         output = backfill_output.open_backfill_output(self.output)
         if operation.journal.state(operation.index_of(self)) == "undoing" or output.owner() is None:
             # A continued undo has checked this, and without the owner file nothing is removed from the directory.
@@ -54,10 +54,10 @@ class EmptyDirectory(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class RunIntoDirectory(OneBatch):
-    """Run batch 0, and no other, with checkpoint ``number`` into a backfill directory.
+    """Run only batch 0, with checkpoint ``number``, into a backfill directory.
 
-    Batch 0, because readers of the file sink's manifest need every entry from the first one on. ``ends`` has for each
-    source the offset at which the batch ends, as Spark writes it.
+    Readers of the file sink's manifest need every entry from 0 on. ``ends``: end offsets by source, as Spark writes
+    them.
     """
 
     number: int
@@ -80,7 +80,6 @@ class RunIntoDirectory(OneBatch):
         return EmptyDirectory(self.output)
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Claim the directory, then run the batch. A run that was killed is continued exactly-once."""
         plan, output = operation.plan, self.output
         backfill_output.claim(output, plan.id, plan.stream, str(operation.home.location))
         record = _record(operation, self.number)
@@ -91,7 +90,7 @@ class RunIntoDirectory(OneBatch):
 
 
 def _record(operation: Operation, number: int) -> GenerationRecord:
-    """The checkpoint, for the ledger: it inherits nothing, and no other one inherits from it."""
+    """No generation inherits from the checkpoint, and it inherits nothing."""
     index, built = base_of(operation.plan, number)
     folder, layout = str(operation.checkpoint(number)), operation.journal.facts(index).get(LAYOUT)
     return GenerationRecord(operation.plan.stream, number, folder, query_id=built.query_id, layout=layout)

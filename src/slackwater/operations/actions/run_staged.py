@@ -1,4 +1,4 @@
-"""Runs the query with the new checkpoint into the staged output, until it has caught up."""
+"""Runs the query into the staged output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slackwater.operations.apply.replayer import OperationRun, Replayer
 
 @dataclass(frozen=True, slots=True)
 class RunStaged(Action):
-    """Run the query with the new checkpoint into the staged output, until it has processed what its sources have."""
+    """Run the query into the staged output until it has caught up with its sources."""
 
     number: int
     kind: Literal["run-staged"] = "run-staged"
@@ -30,7 +30,7 @@ class RunStaged(Action):
         return f"run the query with generation {self.number} into it, until it has caught up"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Run it. A run that was killed is continued exactly-once. Raises Refused if the query has changed since."""
+        """A killed run is continued exactly-once. Raises Refused if the query has changed."""
         replayer = operation.open_replayer()
         check_same_code(operation, self.number, replayer)
         _check_run_before(operation, self.number, replayer)
@@ -46,7 +46,7 @@ class RunStaged(Action):
 
 
 def _check_run_before(operation: Operation, number: int, replayer: Replayer) -> None:
-    """Raises Refused where the run of an interrupted attempt has written rows, or made state, of another query."""
+    """Raises Refused where an interrupted attempt has written rows, or made state, of another query."""
     name, ledger = operation.plan.stream, operation.ledger
     known = next((one for one in ledger.generations(name) if one.number == number), None)
     if known is None or all(run.generation != number for run in ledger.runs(name)):

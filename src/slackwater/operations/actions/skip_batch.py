@@ -1,4 +1,4 @@
-"""Leaves the id of a batch out in the new checkpoint: another checkpoint runs the batch."""
+"""Skips a batch in the new checkpoint that another checkpoint runs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from slackwater.operations.plan.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class SkipBatch(Action):
-    """Plan and commit ``batch`` in the new checkpoint where the batch before it ended, without running it.
-
-    Its id is that of a batch that another checkpoint runs; the query continues behind it from exactly there.
-    """
+    """Plan and commit ``batch`` where the batch before it ended, without running it."""
 
     number: int
     batch: int
@@ -28,7 +25,7 @@ class SkipBatch(Action):
         return f"skip batch {self.batch} in it: the query continues with batch {self.batch + 1} from where it is"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Write the entries of the batch before it once more, under its id: Spark continues from there."""
+        """Repeat the entries of the batch before under this id: Spark continues from there."""
         store, before = operation.store(self.number), self.batch - 1
         write_log(store, offset_path(self.batch), store.read(offset_path(before)))
         write_log(store, commit_path(self.batch), store.read(commit_path(before)))
@@ -36,5 +33,5 @@ class SkipBatch(Action):
 
 
 def skipped_in(plan: Plan, number: int) -> int | None:
-    """The batch that a generation leaves out, ``None`` for none."""
+    """The batch that a generation skips."""
     return next((one.batch for one in plan.actions if isinstance(one, SkipBatch) and one.number == number), None)

@@ -1,4 +1,4 @@
-"""Prepares a staged output, which another action fills and a third one puts in the place of the real one."""
+"""Prepares a staged output, which other actions fill and swap in."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from slackwater.sinks.common.contract import ReplacesUnmarked
 
 @dataclass(frozen=True, slots=True)
 class DiscardStaged(Inverse):
-    """Remove the staged output of the operation."""
-
     kind: Literal["discard-staged"] = "discard-staged"
 
     def text(self) -> str:
@@ -46,7 +44,6 @@ class StageOutput(Action):
         return DiscardStaged()
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Prepare the staged output and claim it for the stream."""
         output, identifier = swappable(operation), operation.plan.id
         stream = operation.stream
         owner = Owner(stream.id or "", stream.full_name, str(operation.home.location))

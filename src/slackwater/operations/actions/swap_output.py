@@ -1,4 +1,4 @@
-"""Puts the staged output in the place of the real one, and the real one back."""
+"""Swaps the staged output with the real one, and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from slackwater.operations.plan.adopted import OUTPUT_FIRST
 
 @dataclass(frozen=True, slots=True)
 class SwapBack(Inverse):
-    """Put the output that was replaced back in its place."""
+    """Restore the replaced output."""
 
     swap: Swap
     kind: Literal["swap-back"] = "swap-back"
@@ -33,7 +33,7 @@ class SwapBack(Inverse):
             swappable(operation).check_swap_back(self.swap, operation.backup)
 
     def check_unused(self, operation: Operation) -> None:
-        """Streams that have read the new output would read all of the old one as new rows."""
+        """Readers of the new output would read all of the old one as new rows."""
         index, output = operation.index_of(self), swappable(operation)
         if operation.journal.state(index) == "undoing" or changed_nothing(operation, index):
             # After a kill in the middle of an undo the old output may be back, and its readers are no reason to refuse.
@@ -57,7 +57,7 @@ class SwapBack(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class SwapOutput(Action):
-    """Put the staged output in the place of the real one, in one step for readers of its log; the real one is kept."""
+    """Swap in the staged output, in one step for readers of its log; the old one is kept."""
 
     swap: Swap
     kind: Literal["swap-output"] = "swap-output"
@@ -90,6 +90,6 @@ class SwapOutput(Action):
 
 
 def _is_undone_with(operation: Operation, reader: str) -> bool:
-    """Whether a later stage was changed by the same operation, and goes back to what it had read before with it."""
+    """Whether the same operation changed a later stage, and undoes it too."""
     whole = leader_id(operation.plan.id)
     return any(leader_id(one.id) == whole for one in operation.ledger.operations(reader))

@@ -1,4 +1,4 @@
-"""Makes another generation the one in use: the ledger first, then ``stream.json``; both can be repeated."""
+"""Switches generations: the ledger first, then ``stream.json``; both can be repeated."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class SwitchGeneration(Action, Inverse):
-    """Make another checkpoint the one in use; the old one stays."""
+    """Put another checkpoint in use; the old one stays."""
 
     old: int
     new: int
@@ -49,7 +49,6 @@ class SwitchGeneration(Action, Inverse):
         return SwitchGeneration(self.new, self.old)
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Record the new generation with what it inherits, then make it the one in use."""
         ledger, adopted = operation.ledger, operation.adopted
         _record_kept(operation, self)
         if adopted is not None:
@@ -68,7 +67,7 @@ class SwitchGeneration(Action, Inverse):
         return NOTHING
 
     def check_continued(self, operation: Operation) -> None:
-        """The checkpoint that a program's code names must still be as it was when the switch was interrupted."""
+        """The checkpoint at the user's path must be unchanged since the interrupted switch."""
         expected, adopted = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.adopted
         if expected is None or adopted is None or not adopted.is_old_in_place:
             return
@@ -88,7 +87,7 @@ class SwitchGeneration(Action, Inverse):
             )
 
     def check(self, operation: Operation) -> None:
-        """The checkpoint to switch back to must be as it was when the operation switched."""
+        """The previous checkpoint must be unchanged since the switch."""
         expected, adopted = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.adopted
         if expected is None or (adopted is not None and adopted.is_old_in_place):
             # A checkpoint at the path is not compared: its program may have run since.
@@ -109,7 +108,7 @@ class SwitchGeneration(Action, Inverse):
             )
 
     def check_unused(self, operation: Operation) -> None:
-        """The generation that was switched in must be in use, and have run no batch since."""
+        """The new generation must be in use, and have run no batch."""
         state, adopted = operation.journal.state(operation.index_of(self)), operation.adopted
         # Its own program could start the query as soon as the new checkpoint was in place.
         exchanged = state == "started" and adopted is not None and adopted.is_new_in_place
@@ -126,7 +125,7 @@ class SwitchGeneration(Action, Inverse):
 
 
 def _record_kept(operation: Operation, action: SwitchGeneration) -> None:
-    """Journal what the checkpoint has that an undo will switch back to, before the switch is made."""
+    """Journal what identifies the old checkpoint before the switch."""
     # By the first attempt only: a later one could record a checkpoint that was changed meanwhile.
     if KEPT not in operation.journal.facts(operation.index_of(action)):
         location = operation.ledger.generation(operation.plan.stream, action.old).location
@@ -140,7 +139,7 @@ def _journal(operation: Operation, action: SwitchGeneration, facts: ActionFacts)
 
 
 def _seen_in(store: ReadStore) -> dict[str, object]:
-    """What a checkpoint is recognised by: the query's id, and its newest batches."""
+    """What identifies a checkpoint: the query's id and its newest batches."""
     logs = read_logs(store)
     return {"query": logs.query_id, PLANNED: logs.planned, COMMITTED: logs.committed}
 
@@ -175,7 +174,7 @@ def _check_not_run(operation: Operation, number: int) -> None:
 
 
 def _left_at(operation: Operation, number: int) -> tuple[int, int]:
-    """The newest planned and committed batch when the generation was switched in."""
+    """The newest planned and committed batch at the switch."""
     for index in range(len(operation.plan.actions)):
         facts = operation.journal.facts(index)
         # A staged run goes further than the plan; how far is known from its journal line alone.
@@ -189,7 +188,6 @@ def _left_at(operation: Operation, number: int) -> tuple[int, int]:
 
 
 def _newest_applied(operation: Operation) -> str:
-    """The operation that switched in the generation in use: the newest that was applied and has switched."""
     records = operation.ledger.operations(operation.plan.stream)
     applied = sorted((one for one in records if one.status == "applied"), key=lambda one: one.started_ms)
     return next((one.id for one in reversed(applied) if _has_switched(operation, one.id)), applied[-1].id)

@@ -1,5 +1,3 @@
-"""Reads the new checkpoint back before it is used."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -24,9 +22,9 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class VerifyGeneration(Action):
-    """Read the new checkpoint back: marks, ranges and watermarks must be the recorded ones.
+    """Check that marks, ranges and watermarks of the new checkpoint are the recorded ones.
 
-    ``state`` is the newest batch whose state must be there, unless the query turns out to keep none.
+    ``state`` is the newest batch whose state must be there, unless the query keeps none.
     """
 
     number: int
@@ -38,7 +36,6 @@ class VerifyGeneration(Action):
 
     @property
     def planned(self) -> int:
-        """The newest batch in ``offsets/``."""
         return self.last if self.pending is None else self.pending
 
     def text(self) -> str:
@@ -46,7 +43,7 @@ class VerifyGeneration(Action):
         return f"verify that its marks, ranges and watermarks are {known}"
 
     def check_continued(self, operation: Operation) -> None:
-        """Verify the new checkpoint again, unless it was used since."""
+        """Verify again, unless the checkpoint was used since."""
         index, state = operation.index_of(self), operation.journal.state
         later = range(index + 1, len(operation.plan.actions))
         # Once a later action has run the query with it, its marks are no longer those of the plan.
@@ -59,7 +56,6 @@ class VerifyGeneration(Action):
             raise
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Raises Refused where a range, a watermark or a mark is not the recorded one."""
         store = operation.store(self.number)
         logs, found = read_logs(store), marks(store)
         state = self.state if found.state is not None else None
@@ -91,7 +87,7 @@ class VerifyGeneration(Action):
 
 
 def _check_files(operation: Operation, store: ReadStore) -> None:
-    """What the next start reads must be whole: a copy of a damaged file is damaged."""
+    """A copy of a damaged file is damaged."""
     damage = cheap_damage(open_checkpoint(store), source_logs=operation.history.source_logs).damage
     if damage:
         raise Refused(

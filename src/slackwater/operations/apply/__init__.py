@@ -1,5 +1,4 @@
-"""Applies plans: preconditions checked again, every step journaled before it is done, the old kept until pruned.
+"""Applies plans: checks preconditions again, journals every step first, keeps the old until pruned.
 
-Only this package (and the runner) is given a ``WriteStore``. It imports no pyspark: batches are replayed by a
-``Replayer``, which the runtime provides.
+Only this package and the runner get a ``WriteStore``. It imports no pyspark: the runtime provides a ``Replayer``.
 """

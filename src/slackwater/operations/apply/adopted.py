@@ -1,16 +1,13 @@
-"""The checkpoint at a path that the user's own code names, in which an operation puts another one in place.
+"""Puts a new checkpoint at the path that the user's code names, and keeps the old one.
 
-The new checkpoint is built elsewhere; then it is put in place, in a way that the store allows, and the old one is kept.
-Whichever is at the path is the generation in use.
+Whichever is at the path is the generation in use. On a local disk two adjacent directories change places. From just
+before the exchange until the ledger has recorded it, a mark in the new checkpoint shows where it is, so that each step
+can be repeated after a kill.
 
-On a local disk two directories side by side change places. From just before the exchange until the ledger has recorded
-it, a mark in the new checkpoint shows where that is, so that each step can be repeated after a kill. Before and
-afterwards the ledger shows it.
-
-A store such as S3 cannot exchange two directories: the files are replaced. ``metadata`` is replaced first, by a line on
-which no query starts (``halted``), and written last: at each step the checkpoint is the old one, the new one, or one
-that no query can use. Both are complete in the operation's folder of the home before the first file is replaced, so
-that a kill or a failure of the store leaves nothing that cannot be continued or taken back.
+Stores such as S3 cannot exchange directories: files are replaced. ``metadata`` is replaced first, by a line on which no
+query starts (``halted``), and written last: at each step the checkpoint is the old one, the new one, or unusable by any
+query. Both are complete in the operation's folder before the first file is replaced, so that a kill or store failure
+leaves nothing that cannot be continued or undone.
 """
 
 from __future__ import annotations
@@ -41,10 +38,7 @@ from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
 @dataclass(frozen=True)
 class AdoptedCheckpoint(ABC):
-    """What an operation does with it. ``location`` is the path as ``slackwater.watch`` recorded it.
-
-    ``folder`` is the operation's folder in the home.
-    """
+    """An operation's work on it. ``location`` is as ``slackwater.watch`` recorded it; ``folder`` is in the home."""
 
     plan: Plan
     ledger: Ledger
@@ -53,11 +47,10 @@ class AdoptedCheckpoint(ABC):
 
     @cached_property
     def switch(self) -> Switch:
-        """The generations of the old and of the new checkpoint."""
         return next(one.switch for one in self.plan.actions if one.switch is not None)
 
     def exchanges(self, number: int) -> bool:
-        """Whether the generation is the old or the new one of the operation's switch."""
+        """Whether the generation is part of the operation's switch."""
         switches = (one.switch for one in self.plan.actions if one.switch is not None)
         return any(number in (switch.old, switch.new) for switch in switches)
 
@@ -69,44 +62,41 @@ class AdoptedCheckpoint(ABC):
     @property
     @abstractmethod
     def by_hand(self) -> tuple[str, ...]:
-        """How to finish or take back by hand what a failure of the machine has left halfway."""
+        """How to finish or undo by hand after a failure of the machine."""
 
     @abstractmethod
     def checkpoint(self, number: int) -> Location:
-        """The directory of the old or the new generation that is not changed by the user's program."""
+        """The directory of a generation that the user's program does not change."""
 
     @property
     @abstractmethod
     def is_old_in_place(self) -> bool:
-        """Whether the old checkpoint is at the path that the code names; between two steps none may be there."""
+        """Between two steps no checkpoint may be there."""
 
     @abstractmethod
     def store_of_old(self) -> ReadStore:
-        """Where the old generation is while it is not in place.
-
-        Raises Refused (``backup-damaged``) if a copy of its files was made that is no longer complete.
-        """
+        """The old generation while it is not in place. Raises Refused (``backup-damaged``) for an incomplete copy."""
 
     @abstractmethod
     def store_of_new(self) -> ReadStore:
-        """Where the new generation is now, with what the user's program has added."""
+        """The new generation, with what the user's program has added."""
 
     @abstractmethod
     def swap_in(self) -> None:
-        """Put the new checkpoint in place, or what is left of that to do."""
+        """Finish putting the new checkpoint in place."""
 
     @abstractmethod
     def swap_back(self) -> None:
-        """Put the old checkpoint in place again, or what is left of that to do."""
+        """Finish restoring the old checkpoint."""
 
     @abstractmethod
     def end(self, *, applied: bool) -> None:
-        """Remove what was needed only until the ledger has recorded which one is in place."""
+        """Remove what was needed until the ledger recorded the result."""
 
     @property
     @abstractmethod
     def kept(self) -> Location:
-        """Where the old checkpoint is while the new one is in place."""
+        """The old checkpoint while the new one is in place."""
 
     @property
     @abstractmethod
@@ -114,19 +104,16 @@ class AdoptedCheckpoint(ABC):
         """Where the new checkpoint is built."""
 
     def record_in_place(self, new: GenerationRecord) -> None:
-        """Record in the ledger that the new checkpoint is in place."""
         self._switch(new.number, [replace(new, location=self.location), self._old(str(self.kept))])
         self.end(applied=True)
 
     def record_back(self) -> None:
-        """Record that the old checkpoint is in its place again."""
         new = self.recorded(self.switch.new)
         built = [] if new is None else [replace(new, location=str(self.built))]
         self._switch(self.switch.old, [*built, self._old(self.location)])
         self.end(applied=False)
 
     def recorded(self, number: int) -> GenerationRecord | None:
-        """What the ledger has of a generation."""
         return next((one for one in self.ledger.generations(self.plan.stream) if one.number == number), None)
 
     def _old(self, location: str) -> GenerationRecord:
@@ -141,11 +128,11 @@ _NEW: State = "staged"
 
 
 class AdoptedDirectory(AdoptedCheckpoint):
-    """The directory that the code names, and a hidden one next to it that the operation owns."""
+    """The directory that the code names, and a hidden one next to it."""
 
     @cached_property
     def staging(self) -> StagingDirectory:
-        """The directory that the code names (``real``), and the one next to it (``folder``)."""
+        """``real`` is the directory that the code names, ``folder`` the one next to it."""
         return StagingDirectory(self.location, self.plan.id)
 
     @property
@@ -163,7 +150,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
 
     @property
     def _path_of_old(self) -> Path:
-        """Where the old checkpoint is, also between two renames; the new one has the operation's mark then."""
+        """The old checkpoint, also between two renames; the new one has the operation's mark then."""
         staging = self.staging
         if not staging.is_interrupted:
             return staging.folder if self.is_new_in_place else staging.real
@@ -195,7 +182,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
         return LocalStore(self.checkpoint(self.switch.new))
 
     def swap_in(self) -> None:
-        """Exchange the two directories, unless that was done. Raises Refused where they cannot be renamed."""
+        """Exchange the directories once. Raises Refused where they cannot be renamed."""
         # An exchange by renames that was killed is finished first: until then a mark can be in a third directory.
         self.staging.finish_exchange()
         if not self.is_new_in_place:
@@ -207,7 +194,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
             self._exchange(self.staging.folder, self.staging.real)
 
     def swap_back(self) -> None:
-        """Exchange the checkpoints again; the mark stays in the new checkpoint, which is removed next."""
+        """Exchange them again; the mark stays in the new checkpoint, which is removed next."""
         self.staging.finish_exchange()
         if self.is_new_in_place:
             self.staging.set_mark(self.staging.real, _NEW)
@@ -238,7 +225,7 @@ _PLACED = "placed"
 """Exists from just before the new checkpoint is complete at the path until it no longer is."""
 
 Copies = Mapping[str, Mapping[str, str]]
-"""The hashes of files by path, for each of the two folders."""
+"""Hashes by path, for each of the two folders."""
 
 
 class AdoptedObjects(AdoptedCheckpoint):
@@ -285,7 +272,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         return self._store if self.is_new_in_place else open_read_store(self.built)
 
     def swap_in(self) -> None:
-        """Raises Refused (``backup-damaged``) where a copy is no longer what it was."""
+        """Raises Refused (``backup-damaged``) where a copy has changed."""
         if self.is_new_in_place:
             return
         # Copied once only: after the first file was replaced the location no longer has the old checkpoint.
@@ -298,7 +285,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         self._release(self.built)
 
     def swap_back(self) -> None:
-        """Raises Refused (``backup-damaged``) where a copy is no longer what it was."""
+        """Raises Refused (``backup-damaged``) where a copy has changed."""
         copies = self._recorded_copies()
         if copies is None:
             # Nothing at the path was changed.
@@ -317,7 +304,7 @@ class AdoptedObjects(AdoptedCheckpoint):
             self._own.delete_tree(KEPT)
 
     def _recorded_copies(self) -> Copies | None:
-        """The files of both checkpoints with their hashes, ``None`` before both are complete."""
+        """The hashes of both checkpoints, ``None`` before both are complete."""
         where = f"{self.folder}/{COPIES}"
         try:
             copies: Copies = json.loads(self._own.read(COPIES))
@@ -330,7 +317,6 @@ class AdoptedObjects(AdoptedCheckpoint):
         return copies
 
     def _copy(self) -> Copies:
-        """Copy the checkpoint that is in place, and record both."""
         relocate_operators(open_write_store(self.built), self.location)
         # A copy that the list does not have yet is one that a killed attempt has left unfinished.
         self._own.delete_tree(KEPT)
@@ -342,7 +328,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         return copies
 
     def _check(self, name: str, copies: Copies) -> None:
-        """What is put in place has to be what was verified, or was in place before."""
+        """What is put in place was verified, or was in place before."""
         recorded, found = copies[name], _hashes(open_read_store(self.folder / name))
         for path in sorted(recorded.keys() | found.keys()):
             if recorded.get(path) != found.get(path):
@@ -353,7 +339,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         self._store.write(METADATA, halted_by(self.plan.id))
 
     def _replace(self, new: str, old: str, copies: Copies) -> None:
-        """Make all files but ``metadata`` those of one copy; what both copies have alike is there already."""
+        """Replace all files but ``metadata``; files equal in both copies are there already."""
         source, wanted, before = open_read_store(self.folder / new), copies[new], copies[old]
         for path in sorted(set(_files(self._store)) - wanted.keys() - {METADATA}, reverse=True):
             self._store.delete(path)
@@ -383,7 +369,7 @@ def _digest(store: ReadStore, path: str) -> str:
 
 
 def _files(store: ReadStore) -> Iterator[str]:
-    """All files but the checksums of Hadoop's local file system, which no other store has."""
+    """All files but Hadoop's local checksums, which no other store has."""
     for folder, names in _files_by_folder(store):
         yield from (f"{folder}/{name}".lstrip("/") for name in names)
 

@@ -1,4 +1,4 @@
-"""Applies a plan, or continues one whose apply was interrupted."""
+"""Applies a plan, or continues an interrupted apply."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Opened = Callable[[Plan], AbstractContextManager[Callable[[], Replayer]]]
 """Opens the replayer of one plan when it is first asked for."""
 
 BRIEF_MS = 30_000
-"""Batches that took no longer in all gain less from a faster JVM than its start costs."""
+"""Batches that took no longer in total gain less from a faster JVM than its start costs."""
 
 _COMPARED = (
     "id", "goal", "stream", "pipeline_file", "request", "target", "facts", "preconditions", "actions", "undo",
@@ -45,8 +45,6 @@ _COMPARED = (
 
 
 class ApplyDisplay(Protocol):
-    """The display of an apply."""
-
     def say(self, text: str) -> None:
         """A message."""
 
@@ -59,7 +57,7 @@ class ApplyDisplay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of an apply or an undo. ``repeated``: it had been done before, so that nothing was done now."""
+    """``repeated``: it had been done before."""
 
     plan: Plan
     outcome: Literal["applied", "undone"]
@@ -68,9 +66,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """What the user declares: about a home that was moved or copied, that a query that Slackwater does not run was
-    ``stopped``, and that rows of others may go. ``file`` has the plan. ``session`` are the options with which Spark is
-    started, to be repeated in commands that apply it."""
+    """What the user declares: a moved or copied home, a ``stopped`` query, rows of others that may go.
+
+    ``file`` has the plan. ``session`` are options of Spark, repeated in printed commands.
+    """
 
     consent: Consent = None
     stopped: bool = False
@@ -82,7 +81,7 @@ class ApplyOptions:
 def apply_plan(
     workspace: Workspace, plan: Plan, runtime: QueryRuntime, display: ApplyDisplay, options: ApplyOptions
 ) -> Outcome:
-    """Apply the plan, once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
+    """Apply the plan once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
     if not options.discard_others and not is_started(workspace, plan):
         given = ("--confirm", plan.stream.rpartition("/")[2]) if plan.needs_name else ("--yes",)
         check_consent(plan, command("apply", str(options.file or "PLAN"), *given, *options.session))
@@ -122,12 +121,11 @@ def apply_plan(
 
 
 def is_started(workspace: Workspace, plan: Plan) -> bool:
-    """Whether the plan was applied before, or an apply of it was interrupted; not where it was refused or undone."""
+    """Whether the plan was applied, or its apply interrupted; not where it was refused or undone."""
     return _status(workspace, plan) not in {None, "refused", "undone"}
 
 
 def _status(workspace: Workspace, plan: Plan) -> str | None:
-    """The recorded status of the operation of a plan, ``None`` where it was never started."""
     operations = workspace.ledger.operations(plan.stream)
     return next((one.status for one in operations if one.id == plan.id), None)
 
@@ -155,7 +153,7 @@ def _file_of(workspace: Workspace, stream: str, operation: str) -> Location:
 
 
 def _apply_one(operations: Sequence[Operation], operation: Operation) -> bool:
-    """Apply the plan of one stream, or what is left of it; false where nothing was."""
+    """Finish one stream's plan; false where nothing was left."""
     plan, ledger, journal = operation.plan, operation.ledger, operation.journal
     if journal.end in {"applied", PRUNED}:
         # Killed between the journal's last line and the ledger's, or later.
@@ -172,7 +170,7 @@ def _apply_one(operations: Sequence[Operation], operation: Operation) -> bool:
 
 
 def _begin(workspace: Workspace, operations: Sequence[Operation], runtime: QueryRuntime, opened: Opened) -> None:
-    """Compare the plan with one derived now, then record the operations: that of the whole first, which is undone."""
+    """Compare the plan with a new one, then record the operations, first that of the whole: it is undone."""
     try:
         _check_derived(workspace, operations[0].plan, runtime, opened)
     except SlackwaterError as error:
@@ -184,9 +182,9 @@ def _begin(workspace: Workspace, operations: Sequence[Operation], runtime: Query
 
 
 def _check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opened: Opened) -> None:
-    """Raises Moved where facts changed since the plan was made, UsageError where the plan itself was edited.
+    """Raises Moved where facts changed, UsageError where the plan was edited.
 
-    The caller holds the leases of the plan's streams and has updated the ledger from their logs since.
+    The caller holds the leases and has since updated the ledger from the streams' logs.
     """
     members = {one.stream: one for one in plan.members}
 
@@ -253,7 +251,7 @@ def _end_as_refused(operations: Sequence[Operation], why: str) -> None:
 
 
 def _check_continued(operation: Operation) -> None:
-    """A continued apply takes the same plan that it started with, and not one that is being undone."""
+    """Raises Refused for another plan than it started with, and while it is being undone."""
     undoing = any(
         one.id == operation.plan.id and one.status == UNDOING
         for one in operation.ledger.operations(operation.plan.stream)
@@ -282,7 +280,7 @@ def _check_continued(operation: Operation) -> None:
 
 
 def _record(operation: Operation) -> None:
-    """The operation's folder, plan and ledger record, before its first action."""
+    """Record folder, plan and ledger entry before the first action."""
     # The ledger's record last: an operation that it lists as unfinished has the plan that ``apply`` and ``undo`` read.
     operation.files.write(PLAN_FILE, render(operation.plan).encode())
     plan, now_ms = operation.plan, operation.ledger.now_ms()
@@ -297,9 +295,9 @@ def _record(operation: Operation) -> None:
 def _one_at_a_time(
     workspace: Workspace, runtime: QueryRuntime, on_jvm: Callable[[int], None], whole: Plan
 ) -> Iterator[Opened]:
-    """Keeps a replayer from one use to the next, so that Spark starts once to check a plan and to apply it.
+    """Keeps a replayer between uses, so that Spark starts once to check and apply a plan.
 
-    It is closed when one of another plan is opened, and at the end.
+    It is closed when another plan's is opened, and at the end.
     """
     with ExitStack() as stack:
         kept: dict[str, Replayer] = {}
@@ -330,7 +328,7 @@ def _is_brief(plan: Plan) -> bool:
 
 
 def _check_code(workspace: Workspace, runtime: QueryRuntime, plan: Plan, whole: Plan) -> None:
-    """Raises Moved or Refused for a file that the plan does not name by its digest: loading it would run its code."""
+    """Raises Moved or Refused for a file whose digest is not in the plan: loading it would run its code."""
     named = [one for one in plan.preconditions if one.name == "pipeline"] or [Precondition(0, "pipeline", "no digest")]
     found = runtime.digest(plan.pipeline_file)
     if not is_started(workspace, plan):

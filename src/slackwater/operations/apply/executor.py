@@ -1,10 +1,10 @@
-"""Applies plans and takes them back: one loop over the actions, each journaled before and after it is done.
+"""Applies plans and undoes them: one loop over the actions, each journaled before and after.
 
-A killed apply is continued by running it again, or taken back by ``undo``. Three outcomes: applied, refused (what was
-staged is removed, nothing in use was changed), unknown (nothing more is changed).
+A killed apply is continued by running it again, or undone. Three outcomes: applied, refused (staging is removed,
+nothing in use was changed), unknown (nothing more is changed).
 
-Before the first step of an undo, or of an apply that is continued, all is checked that its steps will need: a step that
-was refused in the middle would leave a stream that can go neither on nor back.
+An undo, and an apply that is continued, first check everything that their steps need: a step refused halfway would
+leave a stream that can go neither on nor back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from slackwater.storage.open import Location
 
 
 def check_undo(operation: Operation) -> None:
-    """Raises Refused where a step of the undo would be refused or fail, or would change what is not the stream's."""
+    """Raises Refused where a step of the undo would fail, or change what is not the stream's."""
     check_owner(operation)
     inverses = [one.inverse for one in operation.plan.undo if operation.journal.state(one.action) is not None]
     for inverse in inverses:
@@ -32,7 +32,7 @@ def check_undo(operation: Operation) -> None:
 
 
 def check_continued(operation: Operation) -> None:
-    """Raises Refused where what an interrupted apply has done is no longer as it left it."""
+    """Raises Refused where the result of an interrupted apply has changed."""
     if operation.journal.end is not None:
         return
     check_owner(operation)
@@ -41,7 +41,7 @@ def check_continued(operation: Operation) -> None:
 
 
 def plan_changed(operation: str, file: Location) -> Refused:
-    """The refusal of a plan in an operation's folder that is not the one which the ledger has recorded."""
+    """The refusal of a plan file that differs from the recorded one."""
     return Refused(
         "plan-changed",
         f"The plan in the folder of operation {operation} was changed since the operation was started",
@@ -53,7 +53,7 @@ def plan_changed(operation: str, file: Location) -> Refused:
 
 
 def check_owner(operation: Operation) -> None:
-    """Raises Refused (``sink-owned``) where the operation changes an output that another stream owns by now."""
+    """Raises Refused (``sink-owned``) where another stream now owns the output to be changed."""
     stream = operation.stream
     if not any(action.changes_output for action in operation.plan.actions):
         return
@@ -72,10 +72,10 @@ def check_owner(operation: Operation) -> None:
 
 
 def execute(operation: Operation) -> None:
-    """Apply the plan, or what is left of it.
+    """Apply what is left of the plan.
 
-    Raises Refused (or another error) where nothing in use was changed, OutcomeUnknown where something may have been.
-    An interruption (KeyboardInterrupt) leaves the operation to be continued or undone, and has a note on how.
+    Raises Refused (or another error) where nothing in use was changed, else OutcomeUnknown. KeyboardInterrupt leaves
+    the operation to be continued or undone, with a note on how.
     """
     journal = operation.journal
     try:
@@ -92,12 +92,11 @@ def execute(operation: Operation) -> None:
 
 
 def summary_of(plan: Plan) -> str:
-    """What the ledger records of an operation that was applied."""
     return f"{plan.goal} {where_to(plan)}"
 
 
 def undo(operation: Operation) -> None:
-    """Take back what the operation has done, the last action first. Can be repeated after a kill."""
+    """Undo the operation, the last action first. Can be repeated after a kill."""
     try:
         _take_back_all(operation)
     except KeyboardInterrupt as interrupt:
@@ -107,7 +106,7 @@ def undo(operation: Operation) -> None:
 
 
 def has_changed_what_is_in_use(operation: Operation) -> bool:
-    """Whether an action was started that changes more than what is in staging."""
+    """Whether an action has started that changes more than staging."""
     return any(
         operation.journal.state(index) is not None
         for index, action in enumerate(operation.plan.actions)
@@ -144,7 +143,7 @@ def _undo_one(operation: Operation, one: Undo) -> None:
 
 
 def _forget_work_on_it(operation: Operation) -> None:
-    """Actions without an inverse are taken back with the generation that they worked on: they are to be done again."""
+    """Actions without an inverse are undone with their generation, and have to be done again."""
     inverted = {one.action for one in operation.plan.undo}
     for index, action in enumerate(operation.plan.actions):
         if index not in inverted and operation.journal.state(index) is not None:
@@ -152,10 +151,10 @@ def _forget_work_on_it(operation: Operation) -> None:
 
 
 def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
-    """Remove what was built in staging; once the change of something in use was started, nothing more is changed.
+    """Remove staging, unless the change of something in use has started.
 
-    Before a later stage is changed, the earlier ones have been. Where the lease was lost, another process has the
-    operation now, and what was built in staging may be in use.
+    Before a later stage changes, the earlier ones have. Where the lease was lost, another process has the operation,
+    and staging may be in use.
     """
     if isinstance(error, LeaseHeld):
         return
@@ -181,7 +180,7 @@ def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
 
 
 def _ways(operation: Operation) -> str:
-    """How an operation that stopped halfway is brought to an end."""
+    """How to end an operation that stopped halfway."""
     return (
         f"continue: {apply_command(str(operation.whole / PLAN_FILE), operation.session)}; "
         f"or go back: {undo_command(operation.plan.id)}"

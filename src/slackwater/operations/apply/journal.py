@@ -1,8 +1,7 @@
-"""The journal of one operation: a line before each action and one after it, on the disk before anything happens.
+"""The journal of an operation: a line on the disk before each action, and one after it.
 
-Lines are keyed by the action's index in the plan, so that a plan can hold several actions of one kind. ``facts`` of a
-line are what later actions need of this one. The ledger has a copy, which gets each line first: a file that was deleted
-or is too short is written again from there, and one with other lines is refused.
+Lines are keyed by the action's index, as a plan can repeat a kind. The ledger's copy gets each line first: a deleted or
+short journal is restored from it, and one with other lines is refused.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ End = Literal["applied", "pruned", "refused", "undone"]
 STATES: tuple[State, ...] = ("started", "done", "undoing", "undone")
 ENDS: tuple[End, ...] = ("applied", "pruned", "refused", "undone")
 PRUNED: Literal["pruned"] = "pruned"
-"""The end of an operation that was applied and can no longer be undone: what that needs was deleted."""
+"""The operation was applied and can no longer be undone: what undo needs was deleted."""
 JOURNAL = "journal.jsonl"
 
 
 class Copies(Protocol):
-    """Where the copies of journals are: the ledger."""
+    """Copies of journals, kept by the ledger."""
 
     def operation_files(self, operation: str) -> OperationFiles | None:
         """What is recorded of an operation's folder."""
@@ -40,7 +39,7 @@ class Copies(Protocol):
 
 
 def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What later actions need. Raises ValueError or TypeError for one of another type."""
+    """Raises ValueError or TypeError for another type."""
     facts = dict(record.get("facts") or {})
     if not isinstance(facts.get("layout", {}), dict):
         raise TypeError(facts)
@@ -48,16 +47,15 @@ def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unguarded() -> None:
-    """Nobody else can write: nothing is held, or nothing will be written."""
+    """Nobody else can write."""
 
 
 class Journal:
-    """``journal.jsonl`` in an operation's folder, and its copy.
+    """``journal.jsonl`` of an operation, and its copy.
 
-    ``files`` is the ledger's record of the folder as it was read, ``None`` where it has none. ``check_lease`` is called
-    before each line: a process that was paused while another one took its lease over must not write, nor do what the
-    line announces.
-    Raises FormatError (``journal-damaged``) if the journal cannot be parsed, or if the copy has other lines.
+    ``files`` is the ledger's record of the folder. ``check_lease`` runs before each line: a process paused while
+    another took its lease must neither write nor act. Raises FormatError (``journal-damaged``) if the journal cannot be
+    parsed, or the copy has other lines.
     """
 
     def __init__(
@@ -77,37 +75,35 @@ class Journal:
         self._read()
 
     def begin(self, files: OperationFiles) -> None:
-        """Record what the operation starts with, before its first line; lines of an attempt before stay."""
+        """Record the start before the first line; lines of an earlier attempt stay."""
         if self._copies is not None:
             self.files = replace(files, journal=self._lines.decode())
             self._copies.record_operation_files(self.files)
 
     def state(self, index: int) -> State | None:
-        """How far an action came in this or an earlier, killed attempt; ``None``: not started, or undone."""
+        """The state after this or an earlier attempt; ``None``: not started, or undone."""
         state = self._states.get(index)
         return None if state == "undone" else state
 
     @property
     def being_undone(self) -> bool:
-        """Whether an undo of the operation was started and has not ended."""
         return self.end is None and not {"undoing", "undone"}.isdisjoint(self._states.values())
 
     @property
     def has_effect(self) -> bool:
-        """Whether an action was started that was not undone."""
+        """Whether an action was started and not undone."""
         return any(state != "undone" for state in self._states.values())
 
     @property
     def in_progress(self) -> bool:
-        """Whether an action was started by an attempt that has not ended."""
+        """Whether an action has started and not ended."""
         return bool(self._states) and self.end is None
 
     def facts(self, index: int) -> Mapping[str, Any]:
-        """What the action recorded when it was done."""
         return self._facts.get(index, {})
 
     def write(self, index: int, kind: str, state: State, at_ms: int, facts: Mapping[str, Any] | None = None) -> None:
-        """Record an action's state. It is on the disk when this returns."""
+        """Record an action's state; it is on the disk when this returns."""
         self._append({"index": index, "kind": kind, "state": state, "at_ms": at_ms, "facts": dict(facts or {})})
         self._states[index] = state
         if facts:
@@ -116,7 +112,6 @@ class Journal:
         self.end = None
 
     def write_end(self, end: End, at_ms: int) -> None:
-        """Record how the operation ended."""
         self._append({"end": end, "at_ms": at_ms})
         self._end(end)
 
@@ -161,7 +156,7 @@ class Journal:
             self._take_missing(self.files.journal.encode())
 
     def _take_missing(self, recorded: bytes) -> None:
-        """Take the lines that only the copy has: the file was deleted or cut short, or a kill came between the two."""
+        """Take lines that only the copy has: the file was deleted or cut short, or a kill came in between."""
         if not recorded.startswith(self._lines):
             count = recorded.count(b"\n")
             raise self._damaged("was changed", f"the {count} lines that the ledger has recorded", "other or more lines")
@@ -203,7 +198,7 @@ class Journal:
 
 
 def move_away(file: Location) -> str:
-    """The command that moves a file out of the way of the one that is written in its place, or what to do by hand."""
+    """The command that moves away a file to be written again, or what to do by hand."""
     if file.local is None:
         return f"rename {file} to {file.name}.damaged"
     return f"mv {quoted(str(file))} {quoted(f'{file}.damaged')}"

@@ -1,5 +1,3 @@
-"""What an operation works with while its plan is applied or undone."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -27,8 +25,6 @@ PLAN_FILE = "plan.json"
 
 
 class Progress(Protocol):
-    """The display of an operation."""
-
     def say(self, text: str) -> None:
         """A message."""
 
@@ -43,12 +39,10 @@ class Progress(Protocol):
 class Operation:
     """One operation on one stream, under the stream's lease.
 
-    ``look`` begins a new look at what the preconditions of an action are about; ``open_replayer`` starts Spark when it
-    is first needed. ``readers`` are the other streams that have read what a cut of a stream's output takes out.
-    ``epoch`` is the fence number of the lease, and ``check_lease`` raises LeaseHeld (``lease-lost``) where another
-    process has taken it over. ``whole`` is the folder of the operation that this one
-    belongs to: its own, unless it is on a later stage of a plan for several streams. ``session`` are the options with
-    which Spark is started, for the command that continues it.
+    ``look`` forgets the facts that preconditions have looked up. ``readers`` are other streams that have read what a
+    cut removes. ``epoch`` is the lease's fence number; ``check_lease`` raises LeaseHeld (``lease-lost``) where another
+    process has taken it. ``whole`` is the folder of the operation for all stages. ``session`` are options of Spark, for
+    the command that continues it.
     """
 
     plan: Plan
@@ -69,37 +63,32 @@ class Operation:
 
     @property
     def is_part(self) -> bool:
-        """Whether it is on a later stage of a plan for several streams."""
         return self.whole != self.folder
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the ledger has copies of its plan and journal: it has none if it was lost since."""
+        """Whether the ledger still has its plan and journal."""
         return self.journal.files is not None
 
     @property
     def folder(self) -> Location:
-        """The operation's folder in the home, with its plan, journal and backup."""
         return self.home.operation(self.stream.pipeline, self.stream.name, self.plan.id)
 
     @property
     def files(self) -> WriteStore:
-        """The store of the operation's folder."""
         return open_write_store(self.folder, private=True)
 
     @property
     def backup(self) -> WriteStore:
-        """Where what is cut from the sink is kept."""
         return open_write_store(self.folder / BACKUP, private=True)
 
     @property
     def batches(self) -> BatchHistory:
-        """The recorded batches, decoded."""
         return BatchHistory(self.history)
 
     @property
     def adopted(self) -> AdoptedCheckpoint | None:
-        """The checkpoint of a query that the user's own program runs; ``None`` where Slackwater runs the stream."""
+        """The checkpoint of a query that the user's program runs, else ``None``."""
         if not self.stream.is_watched:
             return None
         name = self.plan.stream
@@ -110,17 +99,16 @@ class Operation:
         return kind(self.plan, self.ledger, current.location, self.folder)
 
     def index_of(self, step: Action | Inverse) -> int:
-        """The index of an action of the plan, or of the action that an inverse of the plan takes back."""
+        """The index of an action, or of the action that an inverse undoes."""
         actions = (index for index, one in enumerate(self.plan.actions) if one is step)
         inverses = (one.action for one in self.plan.undo if one.inverse is step)
         return next(chain(actions, inverses))
 
     def store(self, number: int) -> WriteStore:
-        """The store of a checkpoint that the operation builds or has built."""
         return open_write_store(self.checkpoint(number))
 
     def checkpoint(self, number: int) -> Location:
-        """The directory of a checkpoint that the operation builds or has built; never read from a plan."""
+        """The directory of a checkpoint that the operation builds; never read from a plan."""
         adopted = self.adopted
         if adopted is None:
             return generation_location(self.home, self.ledger, self.stream, number)

@@ -1,4 +1,4 @@
-"""The operations of a plan: one for each stream that it is about, with what applying and undoing them needs."""
+"""One operation for each stream of a plan."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ from slackwater.sinks.files.backfill_output import backfill_output, found_in
 def operations_of(
     workspace: Workspace, plan: Plan, progress: Progress, fence: Callable[[str], int], session: tuple[str, ...] = ()
 ) -> tuple[Operation, ...]:
-    """The operation of the plan, then those on later stages, of what the ledger has now. Nothing is written.
+    """The operations of a plan and its later stages, from the ledger; nothing is written.
 
-    ``fence`` is the fence number of a stream's lease, ``session`` as of ``Operation``. They can replay, and check
-    preconditions, when ``ready`` has added what that needs.
+    ``fence`` is the fence number of a stream's lease. ``ready`` adds replays and preconditions.
     """
     members = {one.stream for one in plan.members}
 
@@ -79,7 +78,7 @@ def operations_of(
 def ready(
     workspace: Workspace, operation: Operation, code: PipelineReader, open_replayer: Callable[[], Replayer]
 ) -> Operation:
-    """The operation with what applying it needs: the facts that preconditions are about, and Spark."""
+    """The operation with facts for preconditions, and Spark."""
     return replace(operation, look=lambda: _facts(workspace, operation, code), open_replayer=open_replayer)
 
 
@@ -94,7 +93,7 @@ def _no_replayer() -> Replayer:
 def _facts(
     workspace: Workspace, operation: Operation, code: PipelineReader
 ) -> Mapping[PreconditionName, Callable[[], str]]:
-    """How the fact of each precondition is looked up. The checkpoint and the output are read at most once."""
+    """How to look up each fact; checkpoint and output are read at most once."""
     plan, stream, history = operation.plan, operation.stream, operation.history
     ledger, batches = workspace.ledger, BatchHistory(history)
     facts, target = plan.facts, plan.facts.target

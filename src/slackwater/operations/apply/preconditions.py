@@ -1,7 +1,7 @@
-"""Checks the preconditions of one action just before it starts, and reports what changed since the plan was made.
+"""Checks the preconditions of an action just before it starts.
 
-Recorded programs are compared with the present one: a rebuild that does not make the output right would only hide the
-change. Rows of others are taken out of an output only if the user says that they may go.
+Recorded programs are compared with the present one: a rebuild that leaves the output wrong would only hide the change.
+Rows of others are removed only with the user's consent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slackwater.sinks.common.registry import open_output
 
 
 def check_consent(plan: Plan, command: str) -> None:
-    """Raises Refused where a stage takes out what others have written; ``command`` applies the plan all the same."""
+    """Raises Refused where a stage removes rows of others; ``command`` applies the plan all the same."""
     for one in plan.members:
         found = others_in(one)
         if found.any:
@@ -34,13 +34,12 @@ def check_consent(plan: Plan, command: str) -> None:
 
 
 def others_in(plan: Plan) -> Others:
-    """What the plan of one stream takes out of its output although the stream did not write it."""
+    """What a plan removes from its output although its stream did not write it."""
     changes = [action.change for action in plan.actions if action.change is not None]
     return others_of(changes[0]) if changes else Others()
 
 
 def refused(stream: str, found: Others, hint: str) -> Refused:
-    """The refusal, with what would go."""
     whose = "that others have written" if found.sure else "of which it is unknown whether others have written them"
     return Refused(
         "rows-of-others",
@@ -55,10 +54,9 @@ def refused(stream: str, found: Others, hint: str) -> Refused:
 def check_restorable(
     ledger: Ledger, stream: StreamRecord, target: int | None, program: Mapping[str, object] | None, reference: str
 ) -> None:
-    """Raises Refused (``rebuild-insufficient``) where rows up to batch ``target`` do not fit those of the program.
+    """Raises Refused (``rebuild-insufficient``) where rows up to ``target`` do not fit the program's.
 
-    ``None``: the newest batch that is recorded as committed; -1: all output is written again, by one program. Nothing
-    is refused where a program is not recorded.
+    ``None``: the newest committed batch; -1: one program writes all output again. Unrecorded programs refuse nothing.
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     batch = ledger.newest_entry(stream.full_name, "commits") if target is None else target
@@ -76,10 +74,10 @@ def check_restorable(
 
 
 def compared_programs(ledger: Ledger, stream: StreamRecord, program: Mapping[str, object] | None) -> dict[str, bool]:
-    """By the digest of each of the stream's recorded programs whether its rows are those of the present ``program``.
+    """By digest of each recorded program, whether its rows are those of ``program``.
 
-    Unlike digests of optimised plans, programs can be compared across releases of Spark: that shows a setting which the
-    query reads from a file that is no code.
+    Unlike digests of optimised plans, programs can be compared across releases of Spark: that shows a setting read from
+    a file that is no code.
     """
     if program is None:
         return {}
@@ -92,7 +90,7 @@ DIGEST_SHOWN = 12
 
 
 def check(plan: Plan, index: int, facts: Mapping[PreconditionName, Callable[[], str]]) -> None:
-    """Compare the preconditions of an action with the facts. Raises Moved at the first that no longer holds."""
+    """Raises Moved at the first precondition of an action that no longer holds."""
     compare(
         plan,
         [one for one in plan.preconditions if one.action == index],
@@ -104,7 +102,7 @@ def check(plan: Plan, index: int, facts: Mapping[PreconditionName, Callable[[], 
 def compare(
     plan: Plan, preconditions: Iterable[Precondition], fact_of: Callable[[Precondition], str], whole: Plan
 ) -> None:
-    """Raises Moved at the first precondition whose fact has changed. The hint is how to plan the ``whole`` again."""
+    """Raises Moved at the first changed fact. The hint plans the ``whole`` again."""
     for precondition in preconditions:
         found = fact_of(precondition)
         if found != precondition.expected:
@@ -120,9 +118,9 @@ def compare(
 
 
 def check_number(plan: Plan, derived: Plan, whole: Plan) -> None:
-    """Raises Moved (``moved-number``) where another operation has used the number of the checkpoint to be built.
+    """Raises Moved (``moved-number``) where another operation used the new checkpoint's number.
 
-    A backfill into a directory does so without a change of what preconditions are about.
+    A backfill into a directory changes no precondition but the number.
     """
     planned, free = _built(plan), _built(derived)
     if planned is not None and free is not None and planned < free:

@@ -1,4 +1,4 @@
-"""What planning and applying need of pipeline files and of Spark, as interfaces: the runtime implements them."""
+"""Interfaces to pipeline files and Spark, implemented by the runtime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slackwater.sources.common.contract import Position, Served, SourceEntries, 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What Spark reported of the one batch it ran."""
+    """What Spark reported of one batch."""
 
     batch_id: int
     input_rows: int
@@ -29,10 +29,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class OperationRun:
-    """A run of the query with the checkpoint of ``generation``, as an action of ``operation``.
-
-    ``epoch`` is the fence number of the lease under which it runs.
-    """
+    """A run with the checkpoint of ``generation``; ``epoch`` is the fence number of its lease."""
 
     generation: GenerationRecord
     stream: StreamRecord
@@ -43,14 +40,14 @@ class OperationRun:
 
 
 class Replayer(Protocol):
-    """The present query, with a no-op sink, a staged output, a backfill directory, or the stream's own output."""
+    """The present query with a no-op sink, a staged output, a backfill directory, or the stream's output."""
 
     @property
     def sink_written(self) -> Mapping[str, str] | None:
-        """The output of the writer that the program has which starts the query; ``None`` for a pipeline file."""
+        """The output of the writer in a program that starts the query; ``None`` for a pipeline file."""
 
     def writes_to(self, sink: Mapping[str, str]) -> bool:
-        """Whether the code is the program that starts the query, and its writer has this output."""
+        """Whether the code is a program that starts the query, with this output."""
 
     @property
     def output_mode(self) -> str:
@@ -60,21 +57,21 @@ class Replayer(Protocol):
         """What the query's plan shows of its state."""
 
     def code(self) -> Code:
-        """The pipeline file that was loaded, and which rows its query reads."""
+        """The loaded pipeline file, and which rows its query reads."""
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
-        """The query's program as the ledger keeps it, under these SQL settings; ``None`` where it cannot be read."""
+        """The program as the ledger keeps it; ``None`` where it cannot be read."""
 
     def compact_interval(self) -> int:
-        """The session's setting for file source logs: how Spark will read a log with fewer entries than that."""
+        """The session's setting for file source logs: how Spark reads a log with fewer entries."""
 
     def served_positions(self) -> Mapping[str, Served]:
-        """The positions that sources serve now, by the source's place in the query."""
+        """The positions that sources serve now, by place in the query."""
 
     def rows_served(self, span: SourceRange, was: Mapping[str, str]) -> int | None:
-        """How many rows a source has now of a range that was read with the options ``was``, whatever the code.
+        """The rows that a source has now of a range, read with the options ``was``; ``None``: unknown.
 
-        ``None`` where that is not known of its kind. Raises EnvironmentMissing where the source does not answer.
+        Raises EnvironmentMissing where the source does not answer.
         """
 
     def positions(
@@ -87,7 +84,7 @@ class Replayer(Protocol):
         only_source: str | None = None,
         offsets: Mapping[str, str] | None = None,
     ) -> Mapping[str, Position]:
-        """The position of each source at a target, by its place in the query; arguments as of ``runtime.positions``.
+        """Each source's position at a target, by place in the query; arguments as of ``runtime.positions``.
 
         Raises UsageError (``target``), and Refused for what a source does not have.
         """
@@ -101,19 +98,18 @@ class Replayer(Protocol):
         more: bool = False,
         again: bool = False,
     ) -> Replayed:
-        """Run the one batch that is planned in ``checkpoint`` and not committed.
+        """Run the one batch planned in ``checkpoint`` and not committed.
 
-        ``changelog`` False turns RocksDB's changelog files off for this run. ``settings`` are the SQL settings of the
-        run, ``None``: those of the session. ``more``: the next call is for the batch after it, with the same arguments,
-        settings that its entry pins included. ``again``: the last call was for the same batch, whose commit was
-        removed. Raises StreamFailed where the batch fails.
+        ``changelog`` False turns RocksDB's changelog files off. ``settings`` ``None``: those of the session. ``more``:
+        the next call is for the following batch with the same settings, pinned ones included. ``again``: the last call
+        ran the same batch, whose commit was removed. Raises StreamFailed where the batch fails.
         """
 
     def run_staged(self, run: OperationRun) -> None:
-        """Run the query into the staged output until it has caught up. Raises StreamFailed where it fails."""
+        """Run the query into the staged output until it has caught up. Raises StreamFailed."""
 
     def run_backfill(self, run: OperationRun) -> None:
-        """Run the one batch that is planned and not committed, into the output. Raises StreamFailed where it fails."""
+        """Run the one planned batch into the output. Raises StreamFailed."""
 
     def run_into_directory(self, run: OperationRun, output: BackfillDirectory) -> None:
         """Run the backfill into a directory."""
@@ -123,18 +119,16 @@ class PipelineReader(Protocol):
     """Reads pipeline files without running them. ``reference`` is a path or a module name."""
 
     def digest(self, reference: str) -> str:
-        """SHA-256 of the file and the project's modules that it imports. Raises PipelineError where there is none."""
+        """SHA-256 of the file and the project's modules that it imports. Raises PipelineError."""
 
     def environment_read(self, reference: str) -> tuple[str, ...]:
-        """Names of the environment variables that the file reads, sorted."""
+        """Sorted names of the environment variables that the file reads."""
 
     def environment_changes(self, workspace: Workspace, stream: str, kept: Program, /) -> tuple[str, ...]:
-        """What the Python functions of a program would get in a replay that is not as it was, in words."""
+        """What Python functions would find changed in a replay, in words."""
 
 
 class QueryRuntime(PipelineReader, Protocol):
-    """Loads pipeline files and starts Spark."""
-
     def require_spark(self) -> None:
         """Raises EnvironmentMissing where Spark or Java is missing. Starts nothing."""
 
@@ -148,9 +142,8 @@ class QueryRuntime(PipelineReader, Protocol):
         *,
         brief: bool = True,
     ) -> AbstractContextManager[Replayer]:
-        """The replayer of a stream's query; Spark is started when it is first used, and ``on_jvm`` is given its pid.
+        """Open a stream's replayer; Spark starts at its first use, and ``on_jvm`` is given its pid.
 
-        ``brief``: it analyses the query, or runs so few batches that Spark's start takes longer.
-
-        Runs the code of the pipeline file: raises PipelineError where it fails.
+        ``brief``: it analyses the query, or runs so few batches that starting Spark takes longer. Runs the pipeline
+        file's code: raises PipelineError where it fails.
         """

@@ -1,4 +1,4 @@
-"""Undoes an operation, also a partially applied one, by the inverses in its plan."""
+"""Undoes an operation, also a partially applied one."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from slackwater.operations.plan.words import at_batch
 from slackwater.storage.open import AnyLocation, Location, open_read_store
 
 ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})
-"""Statuses of operations that have nothing to undo."""
+"""Statuses with nothing to undo."""
 
 
 def find_operation(workspace: Workspace, name: str) -> OperationRecord:
-    """The operation with this id, or that with a part of this id. Raises NotFound (``operation-unknown``)."""
+    """The operation with this id or part of an id. Raises NotFound (``operation-unknown``)."""
     operations = [one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name)]
     leader = leader_id(name) if name in {one.id for one in operations} else None
     for operation in operations:
@@ -48,7 +48,7 @@ def find_operation(workspace: Workspace, name: str) -> OperationRecord:
 
 
 def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
-    """The plan that an operation was started with. Raises NotFound, or UsageError where it was changed since."""
+    """The plan that an operation started with. Raises NotFound, or UsageError where it was changed."""
     if IDENTIFIER.fullmatch(operation.id) is None:
         raise DataError(
             "ledger-unreadable",
@@ -88,7 +88,7 @@ def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
 
 
 def recorded_plan(settings: Settings, file: AnyLocation) -> Plan | None:
-    """The plan of an operation whose own file was deleted, from the ledger; ``None`` where ``file`` is no such file."""
+    """The ledger's copy of an operation's deleted plan file; ``None`` where ``file`` is no such file."""
     file, home = Location(file), Home(settings.home)
     if not file.startswith(home.location / ""):
         return None
@@ -113,10 +113,7 @@ def undo_operation(
     *,
     stopped: bool = False,
 ) -> Outcome:
-    """Take the operation back. Raises Refused where a stream has run since, or what the undo needs was pruned.
-
-    ``stopped``: the user declares that a query that Slackwater does not run was stopped.
-    """
+    """Undo the operation. Raises Refused where a stream has run since, or the backup was pruned."""
     check_home(workspace, consent, display.say)
     check_own(workspace, operation.id)
     records = _records(workspace, operation, plan)
@@ -143,7 +140,7 @@ def undo_operation(
 
 
 def check_undoable(workspace: Workspace, operation: OperationRecord, display: ApplyDisplay) -> None:
-    """Raises the error that an undo of the operation would end with, as far as it can be seen; nothing is written."""
+    """Raises the error that an undo would end with, as far as can be seen; nothing is written."""
     plan = plan_of_operation(workspace, operation)
     records = _records(workspace, operation, plan)
     _check_kept(records, plan)
@@ -168,7 +165,7 @@ def _check(operation: Operation, record: OperationRecord) -> None:
 
 
 def _records(workspace: Workspace, operation: OperationRecord, plan: Plan) -> list[OperationRecord]:
-    """The record of each stream's operation that was recorded; killed before, it has changed nothing."""
+    """The records of all stages; an operation killed before its record has changed nothing."""
     ledger, ids = workspace.ledger, [one.id for one in plan.downstream]
     later = [one for stage in plan.downstream for one in ledger.operations(stage.stream) if one.id in ids]
     return [operation, *later]
@@ -177,7 +174,7 @@ def _records(workspace: Workspace, operation: OperationRecord, plan: Plan) -> li
 def _left(
     operations: Sequence[Operation], records: Sequence[OperationRecord]
 ) -> list[tuple[Operation, OperationRecord]]:
-    """Those that have an effect, in the order in which they were applied."""
+    """Operations with an effect, in the order of their apply."""
     open_ones = {one.id: one for one in records if one.status not in ENDED_WITHOUT_EFFECT}
     return [(one, open_ones[one.plan.id]) for one in operations if one.plan.id in open_ones]
 

@@ -1,8 +1,8 @@
-"""The backup of an operation, whose files the journal witnesses: what a cut or a swap can be undone with.
+"""The backup of an operation, whose files the journal witnesses.
 
-A cut or a swap makes its record in the backup durable before it changes anything (``sinks/common/changes``). Here the
-hash of each record is journaled before the call that writes it returns. So a record that the journal does not name
-was never acted on, and one that it names must be there, as it was written, before anything is undone.
+A cut or a swap makes its record in the backup durable before it changes anything (``sinks/common/changes``). Here each
+record's hash is journaled before the call that writes it returns. So a record that the journal does not name was never
+acted on, and a named record must be there unchanged before anything is undone.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore
 
 BACKUP_FACT = "backup"
-"""Of an action in the journal: the hashes of its records, by path. The last one counts, but a kill may have left the
-one before it."""
+"""Hashes of an action's records by path. The last one counts, but a kill may have left the one before it."""
 
 _Hashes = Mapping[str, list[str]]
 
 
 class WitnessedBackup(Below):
-    """The backup of one action of an operation."""
-
     def __init__(self, operation: Operation, action: Action) -> None:
         super().__init__(operation.files, BACKUP)
         self._operation = operation
@@ -33,7 +30,7 @@ class WitnessedBackup(Below):
         self._index = operation.index_of(action)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a record and journal its hash; copies of files, which records have the hashes of, come in pieces."""
+        """Write a record and journal its hash; copies of files, hashed in records, come in pieces."""
         known = hashes_of(self._operation, self._index).get(path, [])
         digest = hashlib.sha256(data).hexdigest()
         if known:
@@ -53,15 +50,14 @@ class WitnessedBackup(Below):
 
 
 def hashes_of(operation: Operation, index: int) -> _Hashes:
-    """The hashes of the records that an action has made."""
     found: _Hashes = operation.journal.facts(index).get(BACKUP_FACT, {})
     return found
 
 
 def backup_for(operation: Operation, action: Action) -> WriteStore:
-    """The backup for an action that starts or continues. Raises Refused (``backup-damaged``) if it was changed.
+    """The backup for an action. Raises Refused (``backup-damaged``) if it was changed.
 
-    What an attempt before has left without a record in the journal was never acted on, and is made again.
+    Leftovers without a record in the journal were never acted on, and are made again.
     """
     index = operation.index_of(action)
     if operation.is_recorded and not hashes_of(operation, index):
@@ -74,19 +70,19 @@ def backup_for(operation: Operation, action: Action) -> WriteStore:
 
 
 def changed_nothing(operation: Operation, index: int) -> bool:
-    """Whether an action ended, or was interrupted, before it changed anything: it has made no record."""
+    """Whether an action has made no record, and so changed nothing."""
     return operation.is_recorded and not hashes_of(operation, index)
 
 
 def check_started(operation: Operation, action: Action) -> None:
-    """Raises Refused (``backup-damaged``) where the action was started, and a record of it is not as it was written."""
+    """Raises Refused (``backup-damaged``) where a record of a started action has changed."""
     index = operation.index_of(action)
     if operation.journal.state(index) == "started":
         check_records(operation, index)
 
 
 def check_records(operation: Operation, index: int) -> None:
-    """Raises Refused (``backup-damaged``) where a record of the action is not as it was written."""
+    """Raises Refused (``backup-damaged``) where a record of the action has changed."""
     backup = operation.backup
     for path, hashes in hashes_of(operation, index).items():
         try:

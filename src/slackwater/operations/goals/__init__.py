@@ -1,1 +1,1 @@
-"""One module for each goal: what is run again, and where the stream continues."""
+"""One module for each goal."""

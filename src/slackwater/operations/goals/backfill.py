@@ -1,7 +1,7 @@
-"""The scope of a backfill: one batch of an older range, under the next id of a stream that keeps its position.
+"""A backfill: one batch of an older range, with the next id; the stream keeps its position.
 
-What is free for it: of Kafka, offsets before the position of the stream that no batch has read; of a file source, files
-that count as read and that no batch has read. Anything else was read already, or the stream reads it by itself.
+Free for it are Kafka offsets before the stream's position that no batch has read, and files that count as read and that
+no batch has read. Anything else was read, or will be.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 
 
 def scope_of_backfill(basis: Basis) -> Scope | None:
-    """What the backfill takes, ``None`` where its range is empty.
+    """The scope of a backfill, ``None`` for an empty range.
 
     Raises Refused where the stream cannot keep its position, its result would differ, or the range is not free.
     """
@@ -72,7 +72,7 @@ def scope_of_backfill(basis: Basis) -> Scope | None:
 
 
 def check_ready(snapshot: Snapshot) -> None:
-    """Raises Refused unless the next batch is a new one, and the order in which rows are read changes no result."""
+    """Raises Refused unless the next batch is new, and row order changes no result."""
     stream = snapshot.stream
     if snapshot.stateful:
         raise stateful(stream.full_name)
@@ -101,10 +101,7 @@ def _check_mode(stream: str, output_mode: str) -> None:
 
 
 def check_writer(stream: StreamRecord, replayer: Replayer, *, into_directory: bool) -> None:
-    """Raises Refused unless the batch is written as the batches of the stream are: by its own program's writer.
-
-    A backfill directory is written by Slackwater in any case.
-    """
+    """Raises Refused unless the stream's own writer writes the batch. Slackwater writes a backfill directory."""
     if not stream.is_watched:
         return
     # What its checkpoint and sink have recorded does not show the mode.
@@ -136,7 +133,7 @@ def _unready(snapshot: Snapshot, found: str, expected: str, then: str) -> Refuse
 
 
 def stateful(stream: str) -> Refused:
-    """The refusal of a query with state, with what is possible instead."""
+    """The refusal of a stateful query, with alternatives."""
     return Refused(
         "backfill-stateful",
         f"The query of stream {stream} keeps state: older rows would meet the state and watermark of newer ones, and "
@@ -155,7 +152,7 @@ def _in_order(stream: str) -> str:
 
 
 def live_ranges(snapshot: Snapshot, batches: BatchHistory) -> dict[str, SourceRange]:
-    """From the beginning to where the stream is, by source. Raises Refused where that is not wholly recorded."""
+    """The ranges up to the stream's position, by source. Raises Refused where a part is not recorded."""
     newest = snapshot.marks.committed
     if not batches.is_whole(newest):
         raise Refused(
@@ -171,12 +168,10 @@ def live_ranges(snapshot: Snapshot, batches: BatchHistory) -> dict[str, SourceRa
 
 
 def of_source(executed: Sequence[SourceRange], source: str) -> list[SourceRange]:
-    """The ranges of one source."""
     return [one for one in executed if one.source == source]
 
 
 def ranges_of(request: Request) -> list[tuple[Source, SourceRange]]:
-    """The range of each source that a request has."""
     spans = (_range(start, request.ends[start.source]) for start in request.starts if start.source in request.ends)
     return [(kind_of(span.end, {}), span) for span in spans]
 
@@ -189,7 +184,7 @@ def _range(start: SourceStart, end: str) -> SourceRange:
 def check_free(
     snapshot: Snapshot, wanted: tuple[Source, SourceRange], live: SourceRange, read: Sequence[SourceRange]
 ) -> None:
-    """Raises Refused where a range has what batches have read, or what the stream will read by itself."""
+    """Raises Refused where batches have read part of a range, or the stream will."""
     kind, span = wanted
     claimed = kind.claimed(span, live, read)
     if claimed is None:
@@ -217,7 +212,7 @@ def check_free(
 
 
 def named_range(request: Request, look_up: Lookups) -> tuple[NamedPosition, NamedPosition]:
-    """Both ends of the range as they were named. Raises UsageError (``target``), and Refused for a batch's position."""
+    """Both ends of the range. Raises UsageError (``target``), and Refused for a batch's position."""
     facts = look_up.facts
     batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
     return (
@@ -229,9 +224,9 @@ def named_range(request: Request, look_up: Lookups) -> tuple[NamedPosition, Name
 def with_range(
     request: Request, ends: tuple[NamedPosition, NamedPosition], look_up: Lookups, replayer: Replayer
 ) -> Request:
-    """The request with what its batch reads: where each source starts and ends.
+    """The request with each source's start and end.
 
-    Raises UsageError (``target``), and Refused for a query with state and for what a source does not have.
+    Raises UsageError (``target``), and Refused for a stateful query and for what a source does not have.
     """
     facts = look_up.facts
     if replayer.profile().stateful:
@@ -278,7 +273,7 @@ def _listed(items: Sequence[str]) -> str:
 
 
 class Backfill(Goal):
-    """An older range that is read by one batch, without changing the stream's position."""
+    """Reads an older range as one batch without changing the stream's position."""
 
     name = "backfill"
     summary = "Process an older range that was never read, without changing the stream's position."
@@ -328,7 +323,6 @@ class Backfill(Goal):
     needs_executed = True
 
     def request(self, values: Mapping[str, Value], *, downstream: bool) -> Request:
-        """The request with both ends of the range. Raises UsageError also where `--output aside` has no directory."""
         request = super().request(values, downstream=downstream)
         to, into = (None if (value := values.get(name)) is None else str(value) for name in ("to", "into"))
         if to is not None:
@@ -344,11 +338,9 @@ class Backfill(Goal):
         return replace(request, to=to, into=into)
 
     def check_target(self, text: str) -> None:
-        """Any position of sources is a target."""
         parse_target(text)
 
     def complete(self, request: Request, look_up: Lookups, /) -> Request:
-        """The request with the range, which only Spark can look up."""
         look_up.require_code()
         check_ready(look_up.facts.snapshot)
         look_up.check_backfill_directory(request)
@@ -357,19 +349,15 @@ class Backfill(Goal):
             return with_range(request, ends, look_up, replayer)
 
     def accepts_positions(self, request: Request) -> bool:
-        """Each source has a start and an end."""
         return sorted(one.source for one in request.starts) == sorted(request.ends)
 
     def continued_after(self, _request: Request, /) -> int | None:
-        """The stream keeps its position."""
         return None
 
     def scope(self, basis: Basis, _with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        """What the backfill takes. Raises as ``scope_of_backfill``."""
         return basis, scope_of_backfill(basis)
 
     def nothing_to_do(self, basis: Basis) -> tuple[str, ...]:
-        """The range is empty."""
         return ("nothing to do: the range has nothing that no batch has read", *summaries_of(basis.request.starts))
 
 

@@ -1,4 +1,4 @@
-"""The scope of a rebuild: continue after the last written batch, with state recomputed from older batches."""
+"""A rebuild: continue after the last written batch with recomputed state."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from slackwater.sources import kinds
 
 
 def target_batch(basis: Basis) -> int:
-    """The batch to continue after: the one asked for, else the last written one, else the newest that is recorded.
+    """The requested batch, else the last written, else the newest recorded one.
 
-    ``BEFORE_ALL`` where nothing was ever written. Raises Refused where the sink shows nothing though something was
-    written, or less than what was asked for.
+    ``BEFORE_ALL`` where nothing was written. Raises Refused where the sink shows less than that.
     """
     stream, written = basis.snapshot.stream, basis.written
     if basis.target is not None:
@@ -57,7 +56,7 @@ def target_batch(basis: Basis) -> int:
 
 
 def check_shown(basis: Basis, written: int) -> None:
-    """A sink that shows nothing although a batch was finished has been moved or emptied."""
+    """A sink that shows nothing after a finished batch was moved or emptied."""
     snapshot, history = basis.snapshot, basis.history
     finished = max([snapshot.marks.committed, snapshot.recorded.shown, *history.commits, *history.written])
     if written < 0 <= finished:
@@ -73,12 +72,12 @@ def check_shown(basis: Basis, written: int) -> None:
 
 
 def scope_of_rebuild(basis: Basis) -> Scope:
-    """Which batches a rebuild reads again. Raises Refused where that is not recorded or cannot be exact."""
+    """The batches that a rebuild reads again. Raises Refused where it is not recorded or exact."""
     return recomputed(basis, target_batch(basis))
 
 
 def recomputed(basis: Basis, target: int) -> Scope:
-    """The scope of continuing after a batch with its state recomputed. Raises Refused as above."""
+    """Continue after a batch with recomputed state. Raises Refused as above."""
     if target > BEFORE_ALL and basis.profile is not None:
         # From batch 0 on nothing is replayed: the batches run again with their output.
         check_reproducible(basis.profile, basis.snapshot.stream, basis.request, basis.leader)
@@ -91,7 +90,7 @@ def recomputed(basis: Basis, target: int) -> Scope:
 
 
 def scope_at(basis: Basis, target: int) -> Scope:
-    """As much of the scope as does not depend on the query. Raises Refused for a cut that cannot be."""
+    """The scope as far as the query does not matter. Raises Refused for an impossible cut."""
     following = target + 1
     # With new ranges the earlier stage writes other files, which the recorded range does not name.
     pending = following if basis.request.ranges == "recorded" and basis.batches.is_whole(following) else None
@@ -120,7 +119,7 @@ def _check_sources(basis: Basis, first: int, target: int) -> None:
 
 
 class Rebuild(Goal):
-    """State that is recomputed from older batches."""
+    """Recomputes state from older batches."""
 
     name = "rebuild"
     summary = "Continue after the last written batch, with state recomputed."
@@ -139,12 +138,10 @@ class Rebuild(Goal):
     runs_spark = True
 
     def scope(self, basis: Basis, with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        """The batches that are read again. Raises as ``scope_of_rebuild``."""
         basis = with_query(basis)
         return basis, scope_of_rebuild(basis)
 
     def scope_without_query(self, basis: Basis, /) -> Scope | None:
-        """The scope but for its first batch and its state."""
         return scope_at(basis, target_batch(basis))
 
 

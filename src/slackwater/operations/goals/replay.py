@@ -1,4 +1,4 @@
-"""The scope of a replay: process the batches from a given one on again."""
+"""A replay: process the batches from a given one on again."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from slackwater.sources.common.source import Source
 
 
 def kept_scope_of_replay(basis: Basis) -> Scope | None:
-    """What continuing after the batch before the first one takes, ``None`` where its state has to be recomputed.
+    """The scope with the kept state, ``None`` where state has to be recomputed.
 
-    Raises Refused where the output does not hold the batches, or cannot be treated as asked for.
+    Raises Refused where the output lacks the batches, or cannot be treated as requested.
     """
     target = _target(basis)
     if basis.request.output == "keep":
@@ -39,7 +39,7 @@ def kept_scope_of_replay(basis: Basis) -> Scope | None:
 
 
 def recomputed_scope_of_replay(basis: Basis) -> Scope:
-    """The replay with recomputed state. Raises Refused where that is not recorded or cannot be exact."""
+    """The scope with recomputed state. Raises Refused where it is not recorded or exact."""
     return recomputed(basis, _recorded_target(basis))
 
 
@@ -76,7 +76,7 @@ def _target(basis: Basis) -> int:
 
 
 def _check_kept(basis: Basis, target: int) -> None:
-    """Only an output that does not skip batches by their id can keep what it holds of those that are run again."""
+    """Only an output that does not skip ids can keep batches that run again."""
     stream = basis.snapshot.stream
     for output in basis.snapshot.outputs:
         if output.written is not None or output.batches_skipped:
@@ -92,7 +92,7 @@ def _check_kept(basis: Basis, target: int) -> None:
 
 
 class Replay(Goal):
-    """Batches from a given one on that are processed again."""
+    """Processes the batches from a given one on again."""
 
     name = "replay"
     summary = "Process the batches from a given one on again."
@@ -124,11 +124,10 @@ class Replay(Goal):
     runs_spark = True
 
     def check_target(self, text: str) -> None:
-        """A time or a position is one as well: that of the first batch."""
         parse_target(text)
 
     def complete(self, request: Request, look_up: Lookups, /) -> Request:
-        """The request with a batch in place of a time or a position: it must mean the same when the plan is applied."""
+        """Replaces a time or position by a batch, which means the same when the plan is applied."""
         if request.target in {LAST_WRITTEN, EARLIEST} or request.target.startswith(BATCH):
             return request
         snapshot, batches = look_up.facts.snapshot, BatchHistory(look_up.facts.history)
@@ -140,12 +139,10 @@ class Replay(Goal):
         return replace(request, target=f"{BATCH}{batch}")
 
     def continued_after(self, request: Request, /) -> int | None:
-        """The batch before the one that is named."""
         first = self._named_batch(request.target)
         return None if first is None else max(first - 1, BEFORE_ALL)
 
     def scope(self, basis: Basis, with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        """What the replay takes; the query is read only where state has to be recomputed."""
         kept = kept_scope_of_replay(basis)
         if kept is not None:
             return basis, kept
@@ -153,15 +150,12 @@ class Replay(Goal):
         return basis, recomputed_scope_of_replay(basis)
 
     def scope_without_query(self, basis: Basis, /) -> Scope | None:
-        """The scope of a replay with recomputed state, but for its first batch and its state."""
         return scope_at(basis, _recorded_target(basis))
 
     def why_cut(self, _held: str, _target: int, /) -> str | None:
-        """It was asked for."""
         return None
 
     def target_at(self, batch: int) -> str:
-        """The first batch that is processed again is the next one."""
         return f"{BATCH}{batch + 1}"
 
 
@@ -175,7 +169,7 @@ Reads = Callable[[int], bool]
 
 @dataclass(frozen=True, slots=True)
 class FirstBatch:
-    """A search in the recorded batches up to ``written``. ``offsets`` are those of the target's file."""
+    """A search in the batches up to ``written``; ``offsets`` are from the target's file."""
 
     stream: str
     batches: BatchHistory
@@ -185,9 +179,9 @@ class FirstBatch:
     offsets: Mapping[str, str] = field(default_factory=dict)
 
     def find(self) -> int:
-        """The first batch that was planned at the time or later, or that has read something from the position on.
+        """The first batch planned at the time or later, or with input from the position on.
 
-        Raises UsageError (``target``) for what names no batch, Refused where it is outside of what is recorded.
+        Raises UsageError (``target``) for what names no batch, Refused outside of the recorded batches.
         """
         recorded = self.batches.history.offsets
         known = [one for one in self.batches.batches if one <= self.written and (one == 0 or one - 1 in recorded)]
@@ -232,7 +226,7 @@ class FirstBatch:
         return lambda batch: planned_ms(self.batches, batch) >= time_ms
 
     def _reads_last(self, known: Sequence[int], count: int) -> Reads:
-        """Whether a batch has read one of the newest ``count`` offsets of a partition, or one of so many files."""
+        """Whether a batch has read one of the newest ``count`` offsets of a partition, or files."""
         found: set[int] = set()
         later: dict[tuple[str, str], int] = {}
         for batch in reversed(known):
@@ -247,7 +241,6 @@ class FirstBatch:
         return found.__contains__
 
     def _reads_from_offsets(self, batch: int) -> bool:
-        """Whether a batch has read something at one of the given positions, or after it."""
         for kind, span in self.batches.spans(batch, batch):
             if span.source in self.offsets:
                 read, ahead = _counted(kind, span), _ahead(kind, span, self.offsets[span.source])
@@ -256,7 +249,7 @@ class FirstBatch:
         return False
 
     def _check_offsets(self, last: int, target: FromFile) -> None:
-        """Raises UsageError for a source that was not read, Refused for a part that was not, or not so far."""
+        """Raises UsageError for a source that was not read, Refused for an unread part."""
         spans = {span.source: (kind, span) for kind, span in self.batches.spans(last, last)}
         for source, position in self.offsets.items():
             if source not in spans:
@@ -293,13 +286,13 @@ class FirstBatch:
 
 
 def planned_ms(batches: BatchHistory, batch: int) -> int:
-    """When the range of a batch was fixed: nothing that came later is in it, or in an older one. 0: not recorded."""
+    """When the batch's range was fixed, which later input is not in. 0: not recorded."""
     metadata = batches.offset(batch).metadata
     return metadata.batch_timestamp_ms if metadata is not None else 0
 
 
 def _ahead(kind: Source, span: SourceRange, position: str) -> Mapping[str, int | None]:
-    """How far the end of a range is ahead of a position, by the parts that the position names."""
+    """How far a range's end is ahead of a position, by part."""
     named = _counted(kind, replace(span, start=position, end=position))
     return {part: count for part, count in _counted(kind, replace(span, start=position)).items() if part in named}
 

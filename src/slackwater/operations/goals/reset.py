@@ -1,4 +1,4 @@
-"""The scope of a reset: the stream starts at a position of its sources, with empty state."""
+"""A reset: start at a position of the sources with empty state."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def scope_of_reset(basis: Basis) -> Scope:
-    """What starting at the positions of the request takes.
+    """The scope of a start at the request's positions.
 
-    Where the output is kept, batches are numbered after the newest that it has: a sink that is keyed by ids skips none.
-    Else they are numbered from 0. Raises Refused where the output cannot be treated as asked for.
+    Where the output is kept, batches are numbered after its newest: a sink keyed by ids then skips none. Else they
+    start at 0. Raises Refused where the output cannot be treated as requested.
     """
     keep = basis.request.output == "keep"
     last = _newest(basis) if keep else BEFORE_ALL
@@ -46,7 +46,6 @@ def scope_of_reset(basis: Basis) -> Scope:
 
 
 def _newest(basis: Basis) -> int:
-    """The newest batch that an output has; of one that does not show it, the newest that was planned."""
     snapshot = basis.snapshot
     if snapshot.marks.written is not None and snapshot.output.unmarked is None:
         return max(snapshot.shown)
@@ -54,7 +53,7 @@ def _newest(basis: Basis) -> int:
 
 
 def _check_from_the_first_batch(basis: Basis) -> None:
-    """Spark reads all files of the first batch of a file source: it cannot start behind some of them."""
+    """Spark reads all files of a file source's first batch: it cannot skip some."""
     for start in basis.request.starts:
         if start.first is None:
             raise Refused(
@@ -68,14 +67,14 @@ def _check_from_the_first_batch(basis: Basis) -> None:
 
 
 def position_of(request: Request, look_up: Lookups) -> NamedPosition:
-    """The target of the request. Raises UsageError (``target``), and Refused for a batch that is not recorded."""
+    """Raises UsageError (``target``), and Refused for a batch that is not recorded."""
     facts = look_up.facts
     written = facts.snapshot.written_or_committed
     return position_target(request.target, BatchHistory(facts.history), written, look_up.read_file)
 
 
 def starts_at(request: Request, named: NamedPosition, look_up: Lookups, replayer: Replayer) -> tuple[SourceStart, ...]:
-    """The position of each source. Raises UsageError (``target``), and Refused for what a source does not have."""
+    """Each source's position. Raises UsageError (``target``), and Refused for what a source does not have."""
     batches, (target, offsets) = BatchHistory(look_up.facts.history), named
     history = batches.history
     committed = max((batch for batch in history.commits if batch in history.offsets), default=None)
@@ -101,7 +100,7 @@ def starts_at(request: Request, named: NamedPosition, look_up: Lookups, replayer
 
 
 class Reset(Goal):
-    """A start at a position of the sources, with empty state."""
+    """Starts at a position of the sources with empty state."""
 
     name = "reset"
     summary = "Start again at a position of the sources, with empty state."
@@ -136,29 +135,23 @@ class Reset(Goal):
     runs_spark = True
 
     def check_target(self, text: str) -> None:
-        """Any position of sources is a target."""
         parse_target(text)
 
     def complete(self, request: Request, look_up: Lookups, /) -> Request:
-        """The request with the positions, which only Spark can look up."""
         look_up.require_code()
         named = position_of(request, look_up)
         with look_up.replayer() as replayer:
             return replace(request, starts=starts_at(request, named, look_up, replayer))
 
     def accepts_positions(self, request: Request) -> bool:
-        """Positions have a start and no end."""
         return not request.ends
 
     def continued_after(self, request: Request, /) -> int | None:
-        """No batch, or the newest one where the output is kept."""
         return None if request.output == "keep" else BEFORE_ALL
 
     def allows_unmarked(self, request: Request, snapshot: Snapshot, /) -> bool:
-        """It can replace all rows, or keep them.
-
-        From the earliest position kept rows are certainly read again, and only a person can say that an output of which
-        nobody can see the rows was emptied.
+        """From the earliest position kept rows are certainly read again, and only a person can declare an output
+        without visible rows emptied.
         """
         unmarked = snapshot.output.unmarked
         if request.output == "keep":
@@ -166,20 +159,16 @@ class Reset(Goal):
         return request.output == "swap" and snapshot.can_swap_unmarked
 
     def scope(self, basis: Basis, _with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        """What the start takes. Raises as ``scope_of_reset``."""
         return basis, scope_of_reset(basis)
 
     def scope_without_positions(self, basis: Basis, /) -> Scope | None:
-        """The scope: only where batch 0 starts depends on the positions."""
         return scope_of_reset(basis)
 
     def without_cut(self, basis: Basis) -> str:
-        """The output can be kept."""
         stream, request = basis.snapshot.stream.full_name, basis.request
         return _keeping(stream, request.target)
 
     def swapped(self, request: Request, _after: int, /) -> Request:
-        """The reset itself can replace the output."""
         return replace(request, output="swap", retention_ms=None)
 
 

@@ -1,4 +1,4 @@
-"""The scope of a resume: the least change after which Spark continues exactly-once from the state that is there."""
+"""A resume: the least change after which Spark continues exactly-once from existing state."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "s
 
 
 def scope_of_resume(basis: Basis) -> Scope | None:
-    """What has to be changed before the stream can be started, ``None`` where it can be started as it is.
+    """The change before a start, ``None`` where there is none.
 
-    A batch that the sink would skip unread is cut and run again where that can be: its rows count for the watermark.
-    Raises Refused or DataError where the state is not kept from which the next batch can run.
+    A batch that the sink would skip unread is cut and run again if possible: its rows count for the watermark. Raises
+    Refused or DataError where the next batch's state is not kept.
     """
     snapshot = basis.snapshot
     urgent = [finding for finding in stops(snapshot) if finding.code not in _OF_OPERATIONS]
@@ -46,9 +46,9 @@ def scope_of_resume(basis: Basis) -> Scope | None:
 
 
 def kept_scope(basis: Basis, target: int) -> Scope | None:
-    """The scope of continuing after a batch from what the checkpoint keeps, ``None`` where it does not keep that.
+    """Continue after a batch from the kept checkpoint, ``None`` where it is not kept.
 
-    Of a query without state only the ranges are needed, wherever they are recorded.
+    A query without state needs only recorded ranges.
     """
     snapshot, batches = basis.snapshot, basis.batches
     known = snapshot.stateful or snapshot.profile is not None
@@ -70,7 +70,7 @@ def kept_scope(basis: Basis, target: int) -> Scope | None:
 
 
 def _run_again(basis: Basis) -> Scope | None:
-    """The scope of cutting the newest written batch and running it again, from the state before it."""
+    """Cut the newest written batch and run it again, from the state before it."""
     snapshot, written = basis.snapshot, basis.written
     if snapshot.marks.written is None or not snapshot.output.can_cut or not basis.batches.is_whole(written):
         return None
@@ -79,10 +79,10 @@ def _run_again(basis: Basis) -> Scope | None:
 
 
 def _before_what_is_skipped(basis: Basis) -> Scope | None:
-    """The scope of running the newest written batch again, which the sink then skips.
+    """Run the newest written batch again, which the sink then skips.
 
     Spark's file sink skips the whole job (measured: the next batch fails with CANNOT_LOAD_STATE_STORE), so the state
-    after the batch must be there; other sinks have it run without output.
+    after the batch must be there; for other sinks it runs without output.
     """
     written, snapshot = basis.written, basis.snapshot
     if snapshot.marks.written is None or not basis.batches.is_whole(written):
@@ -115,11 +115,9 @@ class Resume(Goal):
     summary = "Make the stream startable from the state it has; the least change that does."
 
     def scope(self, basis: Basis, _with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        """What has to be changed before the stream can be started. Raises as ``scope_of_resume``."""
         return basis, scope_of_resume(basis)
 
     def why_cut(self, held: str, _target: int, /) -> str | None:
-        """It is cut for the rows that the next batches have to know."""
         return f"the sink holds {held}, which is cut and runs again: its rows count for state and watermark"
 
 

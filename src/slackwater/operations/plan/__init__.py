@@ -1,1 +1,1 @@
-"""Plans: from facts to a frozen list of actions with their preconditions, cost and undo. No IO happens here."""
+"""Plans: frozen lists of actions with preconditions, cost and undo. No IO happens here."""

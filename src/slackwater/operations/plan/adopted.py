@@ -1,4 +1,4 @@
-"""What a plan says of a checkpoint at the path that the user's own code names: the new one has to end up there."""
+"""Plans for a checkpoint at the path that the user's own code names."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ OUTPUT_FIRST = (
 )
 
 BUILT, KEPT = "checkpoint", "kept"
-"""Folders of the operation: the new checkpoint, and a copy of the old one, where the store has no directories."""
+"""Folders of the operation: the new checkpoint and the old one's copy, on stores without directories."""
 
 
 def is_of_objects(path: str) -> bool:
-    """Whether the checkpoint is on a store that cannot exchange two directories: its location is a URI."""
+    """Whether the store cannot exchange directories: the location is a URI."""
     return not path.startswith("/")
 
 
 def staging_of(path: str, operation: str) -> str:
-    """Where the new checkpoint is built, and the old one is afterwards: next to ``path``, on the same file system."""
+    """Where the new checkpoint is built, and the old one kept: on the same file system as ``path``."""
     place = PurePosixPath(path)
     return str(place.with_name(staging_path(place.name, operation)))
 
 
 def held_of(path: str, operation: str) -> str:
-    """Where one of the two is for a moment if the file system cannot exchange directories in one step."""
+    """A temporary place where the file system cannot exchange directories in one step."""
     place = PurePosixPath(path)
     return str(place.with_name(exchange_path(place.name, operation)))
 
 
 def notes_of_adopted(path: str, operation: str) -> tuple[str, ...]:
-    """Where the new checkpoint is built, and what to do by hand if the machine fails halfway."""
+    """Where the new checkpoint is built, and steps by hand after a failure of the machine."""
     if is_of_objects(path):
         how = (
             f"the query's own code names the checkpoint {path}: the new one is built in the folder of the operation, "
@@ -54,7 +54,7 @@ def notes_of_adopted(path: str, operation: str) -> tuple[str, ...]:
 
 
 def recovery(path: str, operation: str) -> tuple[str, ...]:
-    """How an exchange by renames that was interrupted is finished, or taken back, without Slackwater."""
+    """How to finish or undo an interrupted exchange by renames without Slackwater."""
     staging, between = staging_of(path, operation), held_of(path, operation)
     return (
         f"if the machine fails while they change places and {path} does not exist: to go back, {_mv(between, path)}",
@@ -64,7 +64,7 @@ def recovery(path: str, operation: str) -> tuple[str, ...]:
 
 
 def recovery_of_objects(location: str, folder: str) -> tuple[str, ...]:
-    """How a replacement of files that was interrupted is taken back, or finished, without Slackwater."""
+    """How to undo or finish an interrupted replacement of files without Slackwater."""
     back = f"to go back, make the files at {location} those of {folder}/{KEPT}, metadata last"
     return (f"if the machine fails while files are replaced: {back}; to continue instead, those of {folder}/{BUILT}",)
 

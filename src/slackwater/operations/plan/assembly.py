@@ -1,4 +1,4 @@
-"""Assembles a plan: the actions for a scope, their preconditions, their cost and the way back."""
+"""Assembles a plan from a scope."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ from slackwater.operations.plan.words import at_batch
 
 
 def plan_of(basis: Basis, scope: Scope, change: Cut | Swap, identifier: str, made_at: str) -> Plan:
-    """The plan. ``change`` is what the sink loses after the target batch, or what replaces it."""
+    """``change``: what the sink loses after the target batch, or its replacement."""
     plan = _plan(basis, scope, tuple(_actions(basis, scope, change)), (identifier, made_at))
     risks = risks_of_unmarked(basis.snapshot) if plan.facts.keeps_unmarked else risks_of_others(basis.snapshot, change)
     return replace(plan, risks=(*plan.risks, *risks))
 
 
 def plan_of_nothing(basis: Basis, identifier: str, made_at: str) -> Plan:
-    """The plan for a stream that can be started as it is: it has no actions."""
+    """The plan without actions, for a startable stream."""
     marks = basis.snapshot.marks
     following = marks.next_batch
     pending = following if marks.next_is_planned else None
@@ -129,7 +129,7 @@ def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ..
 
 
 def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
-    """Two checkpoints are verified before the output is changed: one to run the batch, one to continue behind it."""
+    """Two checkpoints are verified before the output changes: one to run the batch, one to continue."""
     before, number, following = batch - 1, basis.facts.next_generation, basis.facts.next_generation + 1
     identifier, old = query_id(basis, before), basis.snapshot.generation.number
     return (
@@ -144,7 +144,7 @@ def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
 
 
 def _actions_into_directory(basis: Basis, last: int, side: BackfillDirectory) -> tuple[Action, ...]:
-    """The checkpoint is one of its own, whose first batch is the range: the stream stays after batch ``last``."""
+    """The range is the first batch of a separate checkpoint; the stream stays after batch ``last``."""
     number = basis.facts.next_generation
     return (
         StartGeneration(number, query_id(basis, last), BEFORE_ALL, basis.request.starts),
@@ -164,7 +164,7 @@ def _base(basis: Basis, scope: Scope) -> Base:
 
 
 def _settings(batches: BatchHistory, first: int, target: int) -> tuple[ReplaySettings, ...]:
-    """The batches in groups that ran under the same settings."""
+    """Groups of batches with the same settings."""
     groups = groupby(range(first, target + 1), batches.settings)
     spans = [(settings, list(group)) for settings, group in groups]
     return tuple(
@@ -173,7 +173,7 @@ def _settings(batches: BatchHistory, first: int, target: int) -> tuple[ReplaySet
 
 
 def _settings_of_note(batches: BatchHistory, scope: Scope) -> tuple[ReplaySettings, ...]:
-    """The same without what Spark applies by itself, as the batches pin it."""
+    """Without what Spark applies by itself, as the batches pin it."""
     return tuple(
         ReplaySettings(
             group.first,
@@ -220,7 +220,7 @@ def _facts(basis: Basis, scope: Scope) -> Facts:
 
 
 def _watermark_ms(basis: Basis, scope: Scope) -> int:
-    """The watermark of the newest recorded batch up to the target, 0 for none. A backfill does not change it."""
+    """The watermark of the newest recorded batch up to the target, 0 for none."""
     before = basis.snapshot.marks.committed if scope.added else scope.target
     return basis.batches.offset(before).watermark_ms if before in basis.history.offsets else 0
 
@@ -234,13 +234,12 @@ def _notes_of_positions(basis: Basis, scope: Scope, starts: Sequence[SourceStart
 
 
 def _code_differs(basis: Basis, scope: Scope) -> bool:
-    """Whether some batch that might contribute ran with code that, as far as is known, reads other rows."""
+    """Whether a batch that may contribute ran with code that, as far as is known, reads other rows."""
     runs, code = basis.history.runs, basis.code
     return scope.state.stateful and not all(code.reads_as(runs.get(batch)) for batch in range(scope.target + 1))
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as a precondition compares them."""
     return ", ".join(names) or "none"
 
 

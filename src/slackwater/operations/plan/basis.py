@@ -1,4 +1,4 @@
-"""What the plan of an operation on checkpoint and sink is derived from, whatever its goal."""
+"""The basis of a plan, for any goal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from slackwater.operations.plan.words import plan_command
 
 
 class Continues(Protocol):
-    """A goal, as far as what it is planned from has to know."""
+    """A goal as its plan's basis needs it."""
 
     def continued_after(self, request: Request, /) -> int | None:
         """As ``Goal`` has it. Raises UsageError (``target``)."""
@@ -30,12 +30,11 @@ class Continues(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What an operation is planned from: the facts, the request, and what was looked up for it.
+    """The facts, the request, and what was looked up for it.
 
-    ``query`` is the profile of the present code, ``None`` where it was not needed or could not be read. ``side`` is
-    where the rows go in place of the stream's output, ``None`` for the output. ``readers`` are the streams that have
-    read what the operation changes; ``replaced`` is all that a swap replaces. ``leader`` is the first stream of the
-    plan with its request, where this is one of the later stages.
+    ``query`` is the present code's profile, where it was needed and read. ``side`` replaces the stream's output.
+    ``readers`` have read what the operation changes; ``replaced`` is all that a swap replaces. ``leader`` is the plan's
+    first stream with its request, for later stages.
     """
 
     facts: StreamFacts
@@ -49,62 +48,56 @@ class Basis:
 
     @property
     def goal(self) -> str:
-        """The name of the goal."""
         return self.request.goal
 
     @property
     def target(self) -> int | None:
-        """The batch to continue after that was asked for, ``None`` for the last written one."""
+        """The requested batch to continue after, ``None`` for the last written one."""
         return self.asked.continued_after(self.request)
 
     @property
     def snapshot(self) -> Snapshot:
-        """The stream as it is."""
         return self.facts.snapshot
 
     @property
     def history(self) -> History:
-        """The recorded batches."""
         return self.facts.history
 
     @property
     def code(self) -> Code:
-        """The present code, with which rows it reads as far as that was looked up."""
         if self.query is None:
             return Code(self.facts.pipeline.digest)
         return Code(self.facts.pipeline.digest, self.query.rows_digest, self.query.spark_version)
 
     @property
     def profile(self) -> QueryProfile | None:
-        """The profile of the present code where it was read, else the recorded one."""
+        """The present profile where it was read, else the recorded one."""
         return self.query or self.snapshot.profile
 
     @property
     def states(self) -> frozenset[int]:
-        """The batches whose state the checkpoint in use can load."""
+        """Batches whose state the checkpoint in use can load."""
         return self.facts.checkpoint.states
 
     @property
     def batches(self) -> BatchHistory:
-        """The history, decoded."""
         return BatchHistory(self.history)
 
     @property
     def written(self) -> int:
-        """The newest batch the sink shows, -1 for none; of a sink that cannot show it, the newest committed one."""
+        """The sink's newest batch, -1 for none; if it cannot show it, the newest committed one."""
         return self.snapshot.written_or_committed
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which batches an operation is about: ``target`` is the one to continue after.
+    """The batches of an operation, which continues after ``target``.
 
-    ``first`` to ``target`` are replayed without output, none where ``first`` is the later one; ``pending`` stays
-    planned behind them, with its recorded range. ``copied``: state and ranges are those of the checkpoint in use, so
-    that Spark is not needed. ``keeps_pending``: outputs that hold ``pending`` keep it, and skip it when it runs again.
-    ``state_until`` is the newest batch whose state the new checkpoint has, ``None`` for none. ``starts`` are positions
-    of the sources in place of the recorded end of ``target``. ``added``: one batch with a range of its own is run under
-    the next id, and the stream keeps its position.
+    ``first`` to ``target`` are replayed without output; ``pending`` stays planned after them with its recorded range.
+    ``copied``: state and ranges come from the checkpoint in use, without Spark. ``keeps_pending``: outputs with
+    ``pending`` keep it, and skip it when it runs again. ``state_until`` is the newest batch with state. ``starts``
+    replace the recorded end of ``target``. ``added``: a batch with its own range runs under the next id, and the stream
+    keeps its position.
     """
 
     target: int
@@ -119,21 +112,20 @@ class Scope:
 
     @property
     def planned(self) -> int:
-        """The newest batch in ``offsets/`` of the new checkpoint."""
         return self.target if self.pending is None else self.pending
 
 
 def is_cut(basis: Basis, scope: Scope) -> bool:
-    """Whether the sink holds batches that it must not hold after the operation.
+    """Whether the sink holds batches that it must lose.
 
-    Where batch ``pending`` is kept, its range stays the same, so that outputs that have it need not be cut.
+    A kept ``pending`` has the same range, so that outputs need not be cut.
     """
     shown = basis.snapshot.shown
     return bool(shown) and max(shown) > (scope.planned if scope.keeps_pending else scope.target)
 
 
 def check_since_start(basis: Basis, target: int) -> None:
-    """Raises Refused for a batch before a reset or a backfill: what it read is not what the batches before it did."""
+    """Raises Refused for a batch before a reset or backfill: it continues other batches."""
     begins, stream = basis.history.begins, basis.snapshot.stream
     if target < begins - 1:
         raise Refused(
@@ -148,19 +140,17 @@ def check_since_start(basis: Basis, target: int) -> None:
 
 
 def written_text(snapshot: Snapshot) -> str:
-    """The newest batch of each output, as a precondition compares it."""
     return ", ".join(str(one.written) for one in snapshot.outputs)
 
 
 def batches_used(first: int, target: int, pending: int | None) -> range:
-    """The batches whose recorded ranges the new checkpoint copies."""
+    """Batches whose recorded ranges the new checkpoint copies."""
     return range(max(min(first, target) - 1, 0), (target if pending is None else pending) + 1)
 
 
 def ends_after(batches: BatchHistory, target: int) -> dict[str, int]:
-    """For each source the last entry of its own log that a generation based at ``target`` inherits (-1: none).
-
-    Sources that inherit all entries are left out.
+    """By source the last entry of its log that a generation inherits (-1: none); sources that inherit all are left
+    out.
     """
     if target < 0:
         return dict.fromkeys(batches.history.sources, -1)
@@ -170,7 +160,7 @@ def ends_after(batches: BatchHistory, target: int) -> dict[str, int]:
 
 
 def query_id(basis: Basis, target: int) -> str:
-    """The id of the query, which stays. Raises Refused (``query-id-unknown``)."""
+    """The query's id. Raises Refused (``query-id-unknown``)."""
     recorded, generation = basis.history.metadata, basis.snapshot.generation
     if recorded is not None:
         return str(json.loads(recorded)["id"])
@@ -190,7 +180,7 @@ def query_id(basis: Basis, target: int) -> str:
 def check_reproducible(
     profile: QueryProfile, stream: StreamRecord, request: Request, leader: tuple[str, Request] | None = None
 ) -> None:
-    """Raises Refused where the query keeps state that no replay recomputes exactly. ``leader`` as in ``Basis``."""
+    """Raises Refused where a replay cannot recompute the state exactly. ``leader``: see ``Basis``."""
     if (found := not_reproducible(profile, request.row_order)) is None:
         return
     what, reason = found
@@ -211,10 +201,10 @@ def check_reproducible(
 
 
 def _with_no_state(stream: str, leader: str | None, *, stage_first: bool) -> str:
-    """What remains where state cannot be recomputed: a start with none.
+    """The alternative: a start with no state.
 
-    A later stage alone would read again what the plan takes out of the output before it. Only where the plan starts
-    that output with no state as well is the stage reset first: then it has read all of it from its first batch on.
+    A later stage alone would read again what the plan removes from the output before it. Only where the plan starts
+    that output without state, too, the stage is reset first: it then has read all from its first batch on.
     """
     if leader is None:
         return (
@@ -227,7 +217,7 @@ def _with_no_state(stream: str, leader: str | None, *, stage_first: bool) -> str
 
 
 def state_bounds(basis: Basis) -> StateBounds:
-    """What bounds the state to be recomputed: by the present query where it was read, else by the recorded one."""
+    """Bounds of the state, by the present query where it was read, else the recorded one."""
     given, output_mode = basis.request.retention_ms, basis.snapshot.stream.output_mode
     if basis.profile is None:
         retention = None if output_mode == "complete" else given
@@ -239,7 +229,7 @@ def state_bounds(basis: Basis) -> StateBounds:
 def bounds_of(
     profile: QueryProfile, recorded: QueryProfile | None, output_mode: str, given: int | None = None
 ) -> StateBounds:
-    """What bounds the state of a query whose batches ran as ``recorded``. ``given``: a retention that was asked for."""
+    """Bounds for batches that ran as ``recorded``. ``given``: a requested retention."""
     # What a batch recorded counts only if its query had the present delay; the recorded one is that of the newest run,
     # perhaps of code that was rolled back. Too long a delay makes event times newer, and replays more.
     delays, present = recorded.watermark_delays_ms if recorded is not None else (), profile.watermark_delays_ms

@@ -1,14 +1,11 @@
-"""Finds the first contributing batch: the first one whose rows still matter for output after the target batch.
+"""Finds the first batch whose rows matter for output after the target batch.
 
-A batch that is chosen too late silently loses rows of open windows. So every step that is not known counts as
-contributing, and the watermark compared with is the one *of* the target batch, not the one after it: rows that are
-emitted only in the batch after the target are still in its state. Recorded event times and watermarks were taken
-behind the filters of the code that ran: a batch that ran with code that reads other rows than the present code does
-counts as unknown.
+A batch chosen too late silently loses rows of open windows, so anything unknown counts as contributing. The watermark
+compared is the target's own: rows emitted only in the next batch are still in its state. Recorded event times and
+watermarks come from behind the filters of the code that ran: a batch of code that reads other rows counts as unknown.
 
-A session has no fixed length. Rows of two batches can only be in one session if their event times, or those of rows
-between them, are no further apart than the gap; so the search goes back from the watermark to a pause between batches
-in which no row that Spark accepted is.
+Sessions have no fixed length. Two batches share a session only if no gap lies between their rows, or rows between them;
+the search goes back from the watermark to a pause between batches without an accepted row.
 """
 
 from __future__ import annotations
@@ -25,15 +22,13 @@ MERGE = "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition"
 
 @dataclass(frozen=True, slots=True)
 class StateBounds:
-    """What is known of a query's state: how far behind the watermark rows matter, and the delay of its one watermark.
+    """Known bounds of a query's state.
 
-    ``retention_ms`` ``None``: unknown, so all batches contribute. ``delay_ms`` ``None``: unknown or several.
-    ``any_row_order``: state of the user's own functions is recomputed, as the user says that they give the same for any
-    order of the rows in a batch.
-    ``several``: the query has several watermarks, and what a batch reports of its event times is of one of them.
-    ``window_starts_ms``: the state is windows of the length ``retention_ms``, of which each starts so many milliseconds
-    after the one before, and one at the second number after the epoch.
-    ``session_gap_ms``: the state is sessions that end after this gap, whose ``retention_ms`` is therefore unknown.
+    ``retention_ms`` ``None``: unknown, so all batches contribute. ``delay_ms`` of the watermark is ``None`` if unknown
+    or several. ``any_row_order``: the user declares that functions give the same for any order of rows. ``several``: of
+    several watermarks, a batch reports the event times of one. ``window_starts_ms``: windows of length ``retention_ms``
+    start at this interval, one of them at the second number after the epoch. ``session_gap_ms``: sessions end after
+    this gap, so ``retention_ms`` is unknown.
     """
 
     stateful: bool
@@ -45,7 +40,7 @@ class StateBounds:
     window_starts_ms: tuple[int, int] | None = None
 
     def oldest_kept_ms(self, watermark_ms: int, retention_ms: int) -> int:
-        """The oldest event time that matters: of windows the start of the first one that ends after the watermark."""
+        """Of windows, the start of the first one that ends after the watermark."""
         if self.window_starts_ms is None:
             return watermark_ms - retention_ms
         slide, start = self.window_starts_ms
@@ -54,13 +49,12 @@ class StateBounds:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The code that will replay: the SHA-256 of its files, and the digest of the part of its query that reads the rows.
+    """The code that will replay: SHA-256 of its files and digest of the part of its query that reads rows.
 
-    The files are that of the pipeline and the modules of the project that it imports; a query may read settings from
-    others. ``rows_digest`` is of a plan that ``spark_version`` optimised, and is compared with those of the same minor
-    release. Where there is none to compare (``None``: unknown), equal files are the evidence, unless ``programs`` shows
-    otherwise: by the digest of each program that was compared with the present one, whether it reads the same rows
-    (``None``: no comparison was made). A run of another release whose program is not among them is no evidence.
+    Files are the pipeline and the project's modules; a query may read settings from others. ``rows_digest`` is of a
+    plan optimised by ``spark_version``, comparable within a minor release. Without comparable digests equal files are
+    the evidence, unless ``programs``, by digest, show whether a compared program reads the same rows (``None``: nothing
+    was compared). A run of another release without a compared program is no evidence.
     """
 
     digest: str
@@ -69,7 +63,6 @@ class Code:
     programs: Mapping[str, bool] | None = None
 
     def reads_as(self, run: RunRecord | None) -> bool:
-        """Whether a run read the rows that this code reads, as far as is known."""
         if run is None or run.code is None:
             return False
         if self.rows_digest is not None and run.rows_digest is not None and self._has_release_of(run):
@@ -77,9 +70,9 @@ class Code:
         return run.code == self.digest and self._has_rows_of(run)
 
     def counts_as(self, run: RunRecord | None) -> bool:
-        """Whether the rows that Spark counted in a run's batches can be compared with those that it counts now.
+        """Whether its counts of rows can be compared.
 
-        It counts them behind the filters that it pushes into a source, and its versions do not push the same.
+        Spark counts behind filters pushed into a source, and its versions push different ones.
         """
         return run is not None and self.reads_as(run) and self._has_release_of(run)
 
@@ -94,15 +87,15 @@ class Code:
 
 
 def minor_release(version: str) -> str:
-    """The minor release of a version of Spark: 4.1 of 4.1.3."""
+    """4.1 of 4.1.3."""
     return ".".join(version.split(".")[:2])
 
 
 def first_contributing(history: BatchHistory, target: int, state: StateBounds, code: Code) -> int:
-    """The first batch to be replayed; ``target + 1`` for a query without state, which needs none.
+    """The first batch to be replayed; ``target + 1`` without state.
 
-    With state the target itself is always replayed: Spark needs the entries of two batches in a checkpoint.
-    Raises Refused (``history-short``) where a batch that may contribute is not recorded.
+    With state the target is always replayed: Spark needs the entries of two batches. Raises Refused (``history-short``)
+    where a batch that may contribute is not recorded.
     """
     begins = history.history.begins
     if target < begins:
@@ -125,15 +118,12 @@ def first_contributing(history: BatchHistory, target: int, state: StateBounds, c
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The search of ``first_contributing`` for a query with state."""
-
     history: BatchHistory
     target: int
     state: StateBounds
     code: Code
 
     def first(self) -> int:
-        """The first batch that may contribute; ``target + 1`` where none does."""
         watermark = self.history.offset(self.target).watermark_ms
         if watermark > 0 and self.state.retention_ms is not None:
             return self._first_since(self.state.oldest_kept_ms(watermark, self.state.retention_ms))
@@ -142,7 +132,7 @@ class _Search:
         return self.history.history.begins
 
     def _first_since(self, threshold: int) -> int:
-        """The first batch with a row at the threshold or later, as far as those before are proven to have none."""
+        """The first batch not proven older than the threshold."""
         begins = self.history.history.begins
         offsets, skipped = self.history.history.offsets, self.history.history.skipped
         for batch in sorted(batch for batch in offsets.keys() | skipped if begins <= batch <= self.target):
@@ -156,11 +146,11 @@ class _Search:
         return self.target + 1
 
     def _first_of_sessions(self, watermark: int, gap_ms: int) -> int:
-        """The first batch with a row that can be in a session that is open at the target, through any rows between.
+        """The first batch with a row in a session that is open at the target, through any rows between.
 
-        A session is open whose newest row is less than the gap behind the watermark. From there the threshold goes back
-        to the oldest accepted row of the batches that reach it, less the gap, until none of these is older. Then all
-        rows of earlier batches are further from each of them than the gap.
+        A session is open while its newest row is less than the gap behind the watermark. The threshold moves back to
+        the oldest accepted row of batches that reach it, less the gap, until none is older. All earlier rows are then
+        further away than the gap.
         """
         threshold = watermark - gap_ms
         while True:
@@ -181,10 +171,10 @@ class _Search:
         return not self.history.reads_nothing(batch) and (seen is None or seen >= threshold)
 
     def _oldest_accepted(self, batch: int, gap_ms: int) -> int | None:
-        """A time before which no row of a batch is in a session, ``None`` where none is known.
+        """A time before which no row of the batch is in a session, ``None`` if unknown.
 
-        Spark reports the oldest event time of a batch, and drops a row whose own session ends at the watermark of the
-        batch before. With ``MERGE`` it joins rows of a batch before it drops any: then the watermark bounds nothing.
+        Spark reports a batch's oldest event time, and drops a row whose own session ends at the previous watermark.
+        With ``MERGE`` it joins rows before dropping any: the watermark then bounds nothing.
         """
         history = self.history.history
         known: list[int] = []
@@ -197,7 +187,6 @@ class _Search:
         return max(known, default=None)
 
     def _newest(self, batch: int) -> int | None:
-        """The newest event time up to the end of a batch, ``None`` where it is unknown."""
         if not self._is_evidence(batch):
             return None
         if self.state.several:
@@ -221,7 +210,7 @@ class _Search:
 
 
 def newest_event_time(history: BatchHistory, batch: int, delay_ms: int | None) -> int | None:
-    """The newest event time seen up to the end of a batch, in epoch milliseconds; ``None`` where it is not recorded.
+    """The newest event time up to a batch's end, in epoch milliseconds, if recorded.
 
     Spark's watermark after a batch is that time less the delay; a progress event has the batch's own newest time.
     """

@@ -1,7 +1,7 @@
-"""What a plan costs: the recorded batches that it processes again, how long they took, what is kept; and in sentences.
+"""What a plan costs, as data and in sentences.
 
-Everything is from records: the rows and durations of progress events, the sizes of source files as they were read, and
-the sizes that an output lists. What is not recorded is ``None``.
+Rows and durations are from progress events, file sizes as they were read, output sizes as listed. Unrecorded figures
+are ``None``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Span = tuple[Source, SourceRange]
 
 
 def cost_of(basis: Basis, scope: Scope, actions: Collection[Action]) -> Cost:
-    """The cost of applying these actions, and of the run that follows."""
+    """The cost of the actions, and of the run that follows."""
     history, reads = basis.history, {action.reads for action in actions}
     replayed = range(scope.first, scope.target + 1)
     apply = _work(basis, replayed, _spans(basis, replayed)) if replayed else NO_WORK
@@ -53,7 +53,6 @@ def cost_of(basis: Basis, scope: Scope, actions: Collection[Action]) -> Cost:
 
 
 def total_of(plan: Plan) -> Cost:
-    """The cost of a plan with its later stages."""
     costs = [one.cost for one in plan.members]
     return Cost(
         batches_replayed=sum(one.batches_replayed for one in costs),
@@ -66,7 +65,6 @@ def total_of(plan: Plan) -> Cost:
 
 
 def together(one: Work, other: Work) -> Work:
-    """Both, one after the other."""
     return Work(
         batches=one.batches + other.batches,
         rows=one.rows + other.rows,
@@ -79,13 +77,12 @@ def together(one: Work, other: Work) -> Work:
 
 
 def _after_target(basis: Basis, scope: Scope) -> Work:
-    """The batches after the target that were processed before."""
     batches = [batch for batch in _processed(basis) if batch > scope.target]
     return _work(basis, batches, _spans(basis, batches)) if batches else NO_WORK
 
 
 def _from_positions(basis: Basis, scope: Scope) -> Work:
-    """The batches that have read something after the positions at which the sources start; the first in part."""
+    """Batches with input after the sources' start positions, the first in part."""
     processed = _processed(basis)
     recorded = [batch for batch in processed if batch in basis.history.offsets]
 
@@ -103,7 +100,6 @@ def _from_positions(basis: Basis, scope: Scope) -> Work:
 
 
 def _since(basis: Basis, scope: Scope, batch: int) -> list[Span]:
-    """From the positions at which the sources start to the end of a batch."""
     batches, logs = basis.batches, basis.history.sources
     try:
         ends = offsets_by_source(batches.offset(batch))
@@ -120,7 +116,6 @@ def _since(basis: Basis, scope: Scope, batch: int) -> list[Span]:
 
 
 def _reads(one: Span) -> bool:
-    """Whether a range has something, or may have."""
     kind, span = one
     try:
         counted = kind.counted(span)
@@ -132,7 +127,7 @@ def _reads(one: Span) -> bool:
 
 
 def _backfilled(basis: Basis) -> Work:
-    """The one batch of a backfill. Its time is that of as many rows, or else as many files, in recorded batches."""
+    """Its time is estimated from recorded batches by rows, or else files."""
     spans = [
         (kind, replace(span, log={**basis.history.sources.get(span.source, {}), **span.log}, sizes=basis.history.sizes))
         for kind, span in ranges_of(basis.request)
@@ -156,14 +151,13 @@ def _backfilled(basis: Basis) -> Work:
 
 
 def _processed(basis: Basis) -> list[int]:
-    """The batches that were processed, finished or at least written; a planned one that never was is new input."""
+    """Batches finished or at least written; a planned batch is new input."""
     history, written = basis.history, basis.written
     shown = [batch for batch in history.offsets if batch <= written]
     return sorted({*history.commits, *history.input_rows, *shown})
 
 
 def _spans(basis: Basis, batches: Collection[int]) -> list[Span]:
-    """What consecutive batches have read, by source; empty where that is not recorded."""
     try:
         return basis.batches.spans(min(batches), max(batches)) if batches else []
     except (KeyError, FormatError):
@@ -186,7 +180,7 @@ def _work(basis: Basis, batches: Collection[int], spans: list[Span]) -> Work:
 
 
 def _duration(history: History, batches: Collection[int]) -> tuple[int | None, int]:
-    """How long the batches took, with the mean of all for those without a duration; from how many that is known."""
+    """The duration, with the mean for batches without one, and how many have one."""
     known = [history.durations_ms[batch] for batch in batches if batch in history.durations_ms]
     if len(known) == len(batches):
         return sum(known), len(known)
@@ -197,7 +191,7 @@ def _duration(history: History, batches: Collection[int]) -> tuple[int | None, i
 
 
 def _files_of(spans: list[Span]) -> tuple[int | None, int | None]:
-    """The files of ranges and their bytes, as far as both are recorded; 0 files where no source reads files."""
+    """The files and bytes; 0 files where no source reads files."""
     try:
         if not spans or any(kind.unrecorded(span) for kind, span in spans):
             return None, None
@@ -210,7 +204,6 @@ def _files_of(spans: list[Span]) -> tuple[int | None, int | None]:
 
 
 def _rows_of(spans: list[Span]) -> int | None:
-    """The rows of ranges, where the offsets of all of them show it."""
     try:
         counts = [kind.rows(span) for kind, span in spans]
     except FormatError:
@@ -219,7 +212,6 @@ def _rows_of(spans: list[Span]) -> int | None:
 
 
 def _kept(actions: Iterable[Action], replaced: Cut | None) -> Kept:
-    """What leaves the output and is kept until ``prune``."""
     for action in actions:
         if action.change is not None:
             gone = action.change if isinstance(action.change, Cut) else replaced
@@ -247,19 +239,18 @@ def _kept_together(parts: list[Kept], batches: int | None = None) -> Kept:
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
-    """The sum, ``None`` where one of the numbers is unknown."""
     found = list(numbers)
     known = [number for number in found if number is not None]
     return sum(known) if len(known) == len(found) else None
 
 
 def cost_lines(plan: Plan) -> list[str]:
-    """What one stream costs: batches, rows, files, time and what is kept."""
+    """What one stream costs."""
     return list(_lines(plan.cost, plan.actions))
 
 
 def total_lines(plan: Plan) -> list[str]:
-    """Lines with the total cost of a plan and its later stages."""
+    """The total cost with later stages."""
     return list(_lines(total_of(plan), [action for one in plan.members for action in one.actions]))
 
 

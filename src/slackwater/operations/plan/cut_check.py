@@ -1,4 +1,4 @@
-"""Whether the outputs can remove what an operation has them remove."""
+"""Checks that outputs can remove batches."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from slackwater.operations.plan.basis import Basis, Scope, is_cut
 
 
 def check_cut(basis: Basis, scope: Scope) -> None:
-    """Raises Refused where an output holds batches after the target and cannot remove what they wrote.
+    """Raises Refused where an output cannot remove its batches after the target.
 
-    A sink that does not show what it holds gets them a second time where their ranges are not recorded, but only if it
-    does not skip them. Nothing is checked where nothing is to be removed.
+    A sink without visible batches would get them twice where ranges are not recorded, unless it skips ids.
     """
     if basis.request.output in {"keep", "swap"}:
         return
@@ -50,7 +49,6 @@ def _uncuttable(basis: Basis, output: MemberSeen, target: int, written: int) -> 
 
 
 def _instead_of_cut(basis: Basis) -> Iterator[str]:
-    """How to record where the query writes, where that is not recorded; and what the goal can do without a cut."""
     snapshot = basis.snapshot
     if not snapshot.stream.has_output:
         recorded = output_command(snapshot.stream, snapshot.generation.location, snapshot.code_file)

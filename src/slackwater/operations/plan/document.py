@@ -1,8 +1,7 @@
-"""A plan as a JSON document, and back. The document is the plan: nothing else is needed to apply it.
+"""A plan as a JSON document: all that is needed to apply it.
 
-The document is canonical (sorted keys, fixed indentation) and carries the SHA-256 of its content. A plan file is input
-like any other: what is read here has the form of a plan; that it is the plan for this stream is for ``apply`` to find
-out, which derives it again.
+The document is canonical (sorted keys, fixed indentation) and has the SHA-256 of its content. Only the form is checked
+here: ``apply`` derives the plan again to see that it is the stream's.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 DIGEST = "digest"
 HOW_TO_PLAN = command("plan", "rebuild", "STREAM", "--out", "plan.json")
 IDENTIFIER = re.compile(r"[0-9]{8}T[0-9]{6}-[0-9a-f]{6}(-[0-9]{1,4})?")
-"""The form of a plan's id, which names a folder of the home; the last number is that of a later stage."""
+"""A plan's id, which names a folder of the home; the last number is a later stage's."""
 
 ON_TOP = frozenset({"goal", "pipeline_file"})
 """Fields of a request that the document has next to it."""
@@ -35,18 +34,17 @@ LARGEST = 2**63 - 1
 
 
 def render(plan: Plan) -> str:
-    """The document with its digest."""
     content = _with_goal_on_top(json.loads(json.dumps(asdict(plan))))
     return _text({**content, DIGEST: digest_of(content)}, indent=2) + "\n"
 
 
 def digest_of(content: dict[str, Any]) -> str:
-    """SHA-256 of the content in its shortest canonical form, in hexadecimal."""
+    """SHA-256 of the shortest canonical form, in hexadecimal."""
     return sha256(_text(content).encode()).hexdigest()
 
 
 def parse(text: str, where: str | Path) -> Plan:
-    """The plan in a document. Raises UsageError where it is no plan, is of another version, or was changed."""
+    """Raises UsageError for a document that is no plan, has another version, or was changed."""
     content = _content(text, where)
     schema = content.get("schema")
     if schema != PLAN_SCHEMA:
@@ -74,7 +72,6 @@ def parse(text: str, where: str | Path) -> Plan:
 
 
 def has_plan(text: str, plan: Plan) -> bool:
-    """Whether a document has this plan."""
     try:
         return parse(text, "") == plan
     except UsageError:
@@ -102,7 +99,7 @@ def _content(text: str, where: str | Path) -> dict[str, Any]:
 
 @cache
 def _parser() -> tuple[TypeAdapter[Plan], type[ValidationError]]:
-    """What parses plans, and what it raises. Cached: it takes longer to build than a plan to parse."""
+    """Cached: it takes longer to build than a plan to parse."""
     from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - heavy; only apply and undo pay for it
 
     return TypeAdapter(Plan), ValidationError
@@ -123,7 +120,6 @@ def _validated(content: dict[str, Any], where: str | Path) -> Plan:
 
 
 def _with_goal_on_top(content: dict[str, Any]) -> dict[str, Any]:
-    """The content as the document has it: goal and pipeline file are next to the request."""
     request = content["request"]
     above = {name: request[name] for name in ON_TOP}
     below = {name: value for name, value in request.items() if name not in ON_TOP}
@@ -136,7 +132,7 @@ def _with_goal_on_top(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_goal_in_request(content: dict[str, Any]) -> dict[str, Any]:
-    """The content as the model has it. What is malformed stays so, and is refused."""
+    """Malformed content stays malformed, and is refused."""
     request, stages = content.get("request"), content.get("downstream")
     changed = dict(content)
     if isinstance(request, dict) and not ON_TOP & request.keys():
@@ -147,7 +143,7 @@ def _with_goal_in_request(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _integer_outside(value: object) -> str | None:
-    """An integer that is no batch id, size or time: ids are 64 bits wide."""
+    """Ids are 64 bits wide."""
     pending: list[object] = [value]
     while pending:
         item = pending.pop()

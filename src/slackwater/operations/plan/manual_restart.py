@@ -1,13 +1,12 @@
-"""Where a manual restart would start to read, and what it would do: a new checkpoint, a query that starts there.
+"""Where a manual restart would read from, and its effects.
 
-It loses three things. Batch ids restart at 0, and a sink that is keyed by them skips every id it has; Spark's file sink
-then does not even run the batch, so that no state is written either (measured: the first batch that is not skipped
-fails with CANNOT_LOAD_STATE_STORE). State starts empty. The watermark starts again, so that rows are counted that the
-stream would have dropped. A new output directory avoids only the first of these.
+A manual restart is a new checkpoint and a query that starts there. It loses three things. Batch ids restart at 0, and a
+sink keyed by them skips every id it has; Spark's file sink then does not even run the batch, so that no state is
+written (measured: the first batch not skipped fails with CANNOT_LOAD_STATE_STORE). State starts empty. The watermark
+restarts, so that rows are counted that would have been dropped. A new output directory avoids only the first.
 
-In this module w is the newest batch in the sink, p the batch after which the new query reads, b the first
-one whose rows still matter after w. New batches 0..w are skipped, whatever is in them. Rows of b..p are lost.
-Batches p+1..w are read a second time.
+w is the newest batch in the sink, p the batch after which the new query reads, b the first batch whose rows matter
+after w. New batches 0..w are skipped. Rows of b..p are lost. Batches p+1..w are read twice.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ Output = Literal["same", "new", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One effect of a manual restart, with the ``same`` output directory, with a ``new`` one, or with ``any``.
+    """One effect, with the ``same`` output directory, a ``new`` one, or ``any``.
 
-    ``batches``: those concerned (for a skip those of the new checkpoint, else recorded ones). ``rows`` is the number of
-    rows that progress events reported of those batches; ``None`` where the effect is not about known rows.
+    ``batches`` of a skip are the new checkpoint's, else recorded ones. ``rows`` are from progress events.
     """
 
     output: Output
@@ -44,11 +42,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class RestartFacts:
-    """``written``: w; ``after``: p; ``contributing``: b, ``None`` where it is unknown. All are batch ids, or -1.
+    """``written``: w; ``after``: p; ``contributing``: b. All are batch ids, or -1.
 
-    ``source_kinds`` as in ``SourcePosition``; ``not_reproducible`` is why the state cannot be recomputed by
-    reading again; ``watermark_ms`` is the watermark after w. ``batches_skipped``: the sink drops a batch whose id it
-    has.
+    ``source_kinds`` as in ``SourcePosition``; ``watermark_ms`` is after w. ``not_reproducible``: why state cannot be
+    recomputed. ``batches_skipped``: the sink skips known ids.
     """
 
     written: int
@@ -168,10 +165,9 @@ def _count(batches: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """One source's position. ``offset`` is Spark's string, ``None`` where it is not recorded or the source has none.
+    """One source's position: ``offset`` is Spark's string, if recorded.
 
-    ``kind`` is that of the source. ``files_read`` and ``files_to_come`` are for sources that read files: how many are
-    before the position, and which were recorded after it; ``files_read`` is ``None`` where not all are recorded.
+    ``files_read`` before the position is ``None`` where not all are recorded; ``files_to_come`` were recorded after it.
     """
 
     source: str
@@ -182,7 +178,7 @@ class SourcePosition:
 
 
 def position_after(batches: BatchHistory, batch: int) -> tuple[SourcePosition, ...]:
-    """The end of a recorded batch, source by source; ``BEFORE_ALL``: where its first batch started."""
+    """The end of a recorded batch by source; ``BEFORE_ALL``: the start of its first batch."""
     if not batches.batches:
         return ()
     if batch > BEFORE_ALL:
@@ -193,7 +189,7 @@ def position_after(batches: BatchHistory, batch: int) -> tuple[SourcePosition, .
 
 
 def _initial(batches: BatchHistory, source: str, first_end: str | None) -> str | None:
-    """The position before batch 0; for Kafka it is recorded, because ``latest`` of that time has no other record."""
+    """The position before batch 0; Kafka's ``latest`` of that time has no other record."""
     return batches.kind(source, first_end).initial(batches.history.sources.get(source, {}))
 
 

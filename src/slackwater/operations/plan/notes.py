@@ -1,4 +1,4 @@
-"""What to check in a plan before it is approved."""
+"""What to check in a plan before approval."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ USUAL = {
     ("environment.TZ", "UTC"),
     ("environment.TZ", "Etc/UTC"),
 }
-"""Settings that most runs have; they are recorded and used, and not worth a line."""
+"""Settings of most runs, which are not worth a line."""
 
 
 ANY_ROW_ORDER = (
@@ -57,7 +57,7 @@ def notes_of(
 
 
 def notes_of_start(starts: Sequence[SourceStart], last: int, output: OutputTreatment) -> tuple[str, ...]:
-    """Where a reset starts, source by source, and how existing output is treated."""
+    """Each source's start, and the treatment of existing output."""
     treatment = {
         "keep": f"what the output has stays: rows that are read again are written twice; batches count from {last + 1}",
         "swap": "readers see what the output has until the new output has caught up; batches count from 0",
@@ -66,7 +66,7 @@ def notes_of_start(starts: Sequence[SourceStart], last: int, output: OutputTreat
 
 
 def notes_of_backfill(starts: Sequence[SourceStart], batch: int) -> tuple[str, ...]:
-    """What the batch of a backfill reads, source by source, and how the stream continues."""
+    """What the batch reads, and how the stream continues."""
     return (
         *summaries_of(starts),
         f"all of it is batch {batch}, in one piece; its rows are added to what the output has",
@@ -76,7 +76,7 @@ def notes_of_backfill(starts: Sequence[SourceStart], batch: int) -> tuple[str, .
 
 
 def notes_of_directory(starts: Sequence[SourceStart], last: int, side: BackfillDirectory) -> tuple[str, ...]:
-    """What a backfill into a directory reads, source by source, and that the stream is not changed."""
+    """What the batch reads, and that the stream is not changed."""
     return (
         *summaries_of(starts),
         f"all of it is one batch; its rows, as the query returns them, are written as {side.format} to {side.path}",
@@ -87,12 +87,11 @@ def notes_of_directory(starts: Sequence[SourceStart], last: int, side: BackfillD
 
 
 def summaries_of(starts: Sequence[SourceStart]) -> tuple[str, ...]:
-    """A line for each source."""
     return tuple(start.summary for start in starts)
 
 
 def risks_of_backfill(snapshot: Snapshot, environment: Sequence[str], batch: int) -> tuple[str, ...]:
-    """What may not be as it would be if the stream had read the range in its time, and what undo cannot do."""
+    """What may differ from a timely read of the range, and what undo cannot do."""
     risks = ["streams that read this output get the rows as new ones: one with a watermark may drop them as late"]
     for output in snapshot.outputs:
         if output.delivery is not None and output.delivery.guarantee == "at-least-once":
@@ -107,14 +106,14 @@ def risks_of_backfill(snapshot: Snapshot, environment: Sequence[str], batch: int
 
 
 def risks_of_directory(environment: Sequence[str]) -> tuple[str, ...]:
-    """What the rows of a backfill depend on, wherever they go."""
+    """What the rows of any backfill depend on."""
     if not environment:
         return ()
     return (f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values of the runs",)
 
 
 def risks_of_others(snapshot: Snapshot, change: Cut | Swap) -> tuple[str, ...]:
-    """What goes out of the output and is not, or perhaps not, the stream's."""
+    """Rows to be removed that are not, or perhaps not, the stream's."""
     found = others_of(change)
     if not found.any:
         return ()
@@ -124,7 +123,7 @@ def risks_of_others(snapshot: Snapshot, change: Cut | Swap) -> tuple[str, ...]:
 
 
 def risks_of_unmarked(snapshot: Snapshot) -> tuple[str, ...]:
-    """What may be in an output that is kept although its marker was lost."""
+    """What a kept output without a marker may have."""
     text = "rows that the output may have and its marker does not show stay: what is read again is written twice"
     return (f"{text}; apply refuses it without --confirm {snapshot.stream.name}",)
 
@@ -139,10 +138,10 @@ def risks_of(
     kept: bool,
     replays: bool,
 ) -> tuple[str, ...]:
-    """What may differ from an uninterrupted run although the plan is applied as it is.
+    """What may differ from an uninterrupted run.
 
-    ``following`` is the next batch to run, and ``pending`` too where its recorded range is kept; ``kept``: the output
-    keeps what it has of it. ``replays``: state is recomputed.
+    ``following`` runs next, and ``pending`` where its recorded range is kept; ``kept``: the output keeps its part of
+    it. ``replays``: state is recomputed.
     """
     profile = query or snapshot.profile
     risks: list[str] = []
@@ -167,12 +166,11 @@ def risks_of(
 
 
 def risks_of_environment(changed: Sequence[str]) -> tuple[str, ...]:
-    """What of the environment of functions is not as it was, where batches are replayed."""
+    """Changes of the functions' environment since the replayed batches."""
     return tuple(f"{text}; apply replays with the environment that it is started in" for text in changed)
 
 
 def _risks_of_replay(profile: QueryProfile) -> list[str]:
-    """What recomputed state can have otherwise."""
     risks = []
     if profile.by_order:
         risks.append(
@@ -188,7 +186,7 @@ def _risks_of_replay(profile: QueryProfile) -> list[str]:
 
 
 def _risks_of_sink(snapshot: Snapshot, following: int, pending: int | None) -> list[str]:
-    """Of a sink that does not show whether it has (parts of) the batch that was interrupted."""
+    """A sink may not show whether it has (parts of) the interrupted batch."""
     marks, output = snapshot.marks, snapshot.output
     never_ran = snapshot.checkpoint_present and pending is None and marks.planned < following
     if marks.written is not None or output.delivery is None or never_ran:
@@ -209,7 +207,6 @@ def _risks_of_sink(snapshot: Snapshot, following: int, pending: int | None) -> l
 
 
 def _about_the_cut(snapshot: Snapshot, goal: str, target: int, asked: int | None) -> list[str]:
-    """Why the sink is cut where nobody asked for it."""
     written = snapshot.marks.written
     if asked is not None or written is None or written <= target:
         return []

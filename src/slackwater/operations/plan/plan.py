@@ -1,7 +1,4 @@
-"""A plan: frozen data, made from facts, applied as it is or not at all.
-
-``actions`` has what it consists of; the envelope does not depend on the goal.
-"""
+"""A plan: frozen data, applied as it is or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ BATCH = "batch:"
 """Targets of a request; a batch is followed by its id."""
 
 BEFORE_ALL = -1
-"""The batch to continue after where a stream is processed from its beginning: batch 0 is the next one."""
+"""The stream starts from its beginning: batch 0 is the next one."""
 
 PLAN_SCHEMA: Literal["slackwater.plan/1"] = "slackwater.plan/1"
 
@@ -37,19 +34,17 @@ class Undo:
 
 
 def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:
-    """The way back from a list of actions, the last action first."""
+    """The inverses, the last action first."""
     inverses = [(index, action.inverse()) for index, action in enumerate(actions)]
     return tuple(Undo(index, inverse) for index, inverse in reversed(inverses) if inverse is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Recorded batches that are processed again, or the new one of a backfill.
+    """Batches that are processed again, or a backfill's new one.
 
-    ``rows`` are those that progress events reported or offsets show; of ``batches_uncounted`` they are unknown.
-    ``files`` and ``bytes`` are of source files, as they were when they were read; ``None`` where they are unknown.
-    ``duration_ms`` is estimated from ``batches_timed`` recorded batches, ``None`` where no recorded batch has a
-    duration; the start of Spark is not in it.
+    ``rows`` are from progress events or offsets; those of ``batches_uncounted`` are unknown. ``files`` and ``bytes``
+    are as they were read. ``duration_ms``, without the start of Spark, is estimated from ``batches_timed`` batches.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -65,7 +60,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What leaves an output and is kept until ``prune``, as the output lists it. ``None``: unknown."""
+    """What leaves an output and is kept until ``prune``. ``None``: unknown."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -77,11 +72,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What applying the plan takes: ``apply`` is done by it, ``run`` by the run that follows.
+    """The cost of the apply, and of the run that follows.
 
-    ``batches_replayed`` of ``apply`` are run without output, for their state. ``rows_recorded`` are all that progress
-    events reported of the stream. ``checkpoint_bytes`` are those of the checkpoint that is kept, ``None`` where they
-    are unknown.
+    ``batches_replayed`` run without output, for state. ``rows_recorded`` are all rows in the stream's progress events.
+    ``checkpoint_bytes`` are the kept checkpoint's.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -96,11 +90,10 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What was seen when the plan was made. Marks are batch ids, -1 for none; ``pending`` as in ``BuildGeneration``.
+    """The facts of a plan. Marks are batch ids, -1 for none; ``pending`` as in ``BuildGeneration``.
 
-    ``adopted`` is the directory of a checkpoint that the user's own code names, or its URI on another store, ``None``
-    where Slackwater runs the stream. It is for people: ``apply`` takes it from the ledger. ``keeps_unmarked``: the
-    output keeps rows that its marker does not show.
+    ``adopted`` is the directory or URI of a checkpoint that the user's code names. It is for people: ``apply`` reads
+    the ledger. ``keeps_unmarked``: the output keeps rows that its marker does not show.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -124,10 +117,9 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class SourceStart:
-    """Where a source starts: ``offset`` as Spark writes it, with the whole of ``sources/<source>/`` in ``log``.
+    """Where a source starts: ``offset`` as Spark writes it, and all of ``sources/<source>/`` in ``log``.
 
-    ``first`` is that folder for a checkpoint without any batch, ``None`` where the source cannot start so.
-    ``summary`` is for people.
+    ``first`` is that folder without any batch, ``None`` where the source cannot start so. ``summary`` is for people.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -143,18 +135,14 @@ class SourceStart:
 class Request:
     """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query.
 
-    ``pipeline_file`` is the upgraded file, or that of the last run; empty where none is known or none was named yet.
-    ``pipeline_named``: it was named for this plan, so that a command that plans again has to name it, too.
-    ``target`` is a batch to continue after, of a replay the first one to be processed again, of a reset a position of
-    the sources (or of ``only_source``), which ``starts`` has as it was found when the plan was made.
-    Of a backfill ``target`` and ``to`` are the ends of the range, ``to`` ``None`` for all that no batch has read;
-    ``starts`` and ``ends``, offsets by source, have the range as it was found; ``into`` is the directory of a
-    backfill, ``None`` where the rows go to the output of the stream.
-    ``query_read`` is false where the changed query should have been read and Spark was not available.
-    ``downstream``: streams that have read what is taken out of the output are planned, too.
-    ``session`` are the options with which commands for it start Spark (``session_words``).
-    ``row_order`` "any": the user's functions of arbitrary state, and aggregates by the order of rows, give the same for
-    any order of the rows of a batch.
+    ``pipeline_file`` is the upgraded file or the last run's; empty where unknown. ``pipeline_named``: commands that
+    plan again have to name it. ``target`` is a batch to continue after, a replay's first batch, or a reset's position
+    of the sources (or of ``only_source``), whose offsets at planning are in ``starts``. A backfill's range is
+    ``target`` to ``to`` (``None``: all unread), found as ``starts`` and ``ends`` by source; ``into`` is its directory.
+    ``query_read`` is false where the changed query should have been read and Spark was unavailable. ``downstream``:
+    readers of removed output are planned, too. ``session`` are options of Spark in commands (``session_words``).
+    ``row_order`` "any": functions of arbitrary state, and aggregates by row order, give the same for any order of rows
+    in a batch.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -187,7 +175,7 @@ class Request:
         downstream: bool = False,
         ranges: Ranges = "recorded",
     ) -> Self:
-        """A request of a goal that needs no positions of the sources."""
+        """The request of a goal without positions."""
         return cls(
             goal,
             "",
@@ -210,10 +198,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One goal for one stream, with everything that ``apply`` needs to reach it or refuse, and the way back.
+    """One goal for one stream, with all that ``apply`` needs, and the inverses.
 
-    ``downstream`` are the plans of later stages, in the order in which they are applied after this one. They are one
-    operation with it: undone in the opposite order, and none of them alone.
+    ``downstream`` plans of later stages are applied in order after this one, as one operation: undone in reverse, and
+    none alone.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -234,17 +222,16 @@ class Plan:
 
     @property
     def goal(self) -> str:
-        """The name of its goal."""
         return self.request.goal
 
     @property
     def pipeline_file(self) -> str:
-        """The pipeline file with the code that it is for; empty where none is known."""
+        """Empty where unknown."""
         return self.request.pipeline_file
 
     @property
     def members(self) -> tuple[Plan, ...]:
-        """The plan itself, then those of the later stages."""
+        """The plan itself, then the later stages."""
         return (self, *self.downstream)
 
     @property

@@ -1,4 +1,4 @@
-"""Refuses to read files again that are not those that the recorded batches read."""
+"""Refuses to read replaced files again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MS_IN_S = 1000
 
 
 def refuse_replaced(stream: str, replaced: Sequence[Replaced], unchanged: str) -> None:
-    """Raises Refused (``source-files-replaced``) where a file was replaced after it had been read."""
+    """Raises Refused (``source-files-replaced``) where a file was replaced after it was read."""
     if not replaced:
         return
     first = replaced[0]

@@ -44,7 +44,6 @@ from slackwater.formats.text_log import shown
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 
 LARGEST = 2**63 - 1
-"""Batch ids and offsets are 64 bits wide."""
 FILE_NAME_MAX = 4096
 RECORDED = "the recorded ranges"
 TIME_EXAMPLE = "time:2026-01-31T00:00Z"
@@ -72,7 +71,7 @@ _SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1000, 60_000, 3_600_000, 86_400_000
 
 
 def parse_target(text: str) -> Target:
-    """The target that a string names. Raises UsageError (``target``)."""
+    """Raises UsageError (``target``)."""
     if text in _WORDS:
         return _WORDS[text]
     name, colon, value = text.partition(":")
@@ -83,7 +82,7 @@ def parse_target(text: str) -> Target:
 
 
 def target_text(target: Target) -> str:
-    """The string that ``parse_target`` takes for a target, always the same one for equal targets."""
+    """The string of a target, the same for equal targets."""
     match target:
         case LastWritten() | Earliest() | Latest():
             return next(word for word, meant in _WORDS.items() if meant == target)
@@ -103,13 +102,12 @@ def target_text(target: Target) -> str:
 
 
 def parse_offsets(content: str, file: str) -> Mapping[str, str]:
-    """The offsets in the file of ``offsets:FILE``: by source, as a compact JSON string.
+    """The offsets in an ``offsets:FILE``: by source, as a compact JSON string.
 
-    The file is one JSON object. Its keys are sources as the offset log names them ("0" is the first), its values are
-    offsets as Spark writes them: ``{"0": {"topic": {"0": 123}}, "1": {"logOffset": 5}}``. Of Kafka the next offset to
-    read of each partition; a partition that is not listed stays at its current position, and so does a source that is
-    not. Of a file source the newest entry of its own log that counts as read, -1 for none. Raises UsageError
-    (``target``).
+    The file is a JSON object of sources as the offset log names them ("0" is the first) and offsets as Spark writes
+    them: ``{"0": {"topic": {"0": 123}}, "1": {"logOffset": 5}}``. For Kafka: the next offset of each partition;
+    partitions and sources that are not listed keep their positions. For a file source: the newest entry of its log that
+    counts as read, -1 for none. Raises UsageError (``target``).
     """
     try:
         value: object = json.loads(content, object_pairs_hook=_unique, parse_constant=_no_number)
@@ -164,7 +162,7 @@ def _time(text: str, value: str) -> Target:
 
 
 def _time_ms(date: str, clock: str, zone: str) -> int | None:
-    """Milliseconds since 1970; ``None`` for a date or time that does not exist, such as 24:00."""
+    """``None`` for a date or time that does not exist, such as 24:00."""
     try:
         since = datetime.strptime(f"{date} {clock[:5]}{zone}", "%Y-%m-%d %H:%M%z") - EPOCH
     except (ValueError, OverflowError):
@@ -232,13 +230,13 @@ def _invalid(text: str, expected: str, hint: str) -> UsageError:
 
 
 NamedPosition: TypeAlias = tuple[PositionTarget, Mapping[str, str] | None]
-"""A target of positions, with the offsets of a file or of a recorded batch."""
+"""A target of positions, with the offsets of a file or recorded batch."""
 
 
 def position_target(text: str, batches: BatchHistory, written: int, read_file: Callable[[str], str]) -> NamedPosition:
-    """The target as a position, with the offsets of a file or of a recorded batch. ``written`` is the newest batch.
+    """The target as a position; ``written`` is the newest batch.
 
-    Raises UsageError (``target``), and Refused (``target-unknown``) for the position of a batch that is not recorded.
+    Raises UsageError (``target``), and Refused (``target-unknown``) for a batch that is not recorded.
     """
     target = parse_target(text)
     if isinstance(target, FromFile):
@@ -251,7 +249,6 @@ def position_target(text: str, batches: BatchHistory, written: int, read_file: C
 
 
 def _recorded_ends(batches: BatchHistory, batch: int, text: str) -> Mapping[str, str]:
-    """The recorded end of a batch, by source."""
     if batch not in batches.history.offsets:
         known = batches.batches
         raise Refused(
@@ -266,5 +263,5 @@ def _recorded_ends(batches: BatchHistory, batch: int, text: str) -> Mapping[str,
 
 
 def log_text(log: Mapping[str, bytes]) -> dict[str, str]:
-    """The files of a source's own log as the strings that a plan has."""
+    """A source's log as strings of a plan."""
     return {name: content.decode("utf-8", "surrogateescape") for name, content in log.items()}

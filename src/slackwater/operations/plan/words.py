@@ -1,4 +1,4 @@
-"""The commands that the hints of refused plans name."""
+"""The commands in hints of refused plans."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from slackwater.operations.plan.plan import BATCH, EARLIEST, LAST_WRITTEN, Plan,
 MS_IN_S = 1000
 ALL = "all"
 ALL_MS = 1000 * 366 * 86_400_000
-"""A thousand years: further back than any event time, so that all batches contribute."""
+"""A thousand years, so that all batches contribute."""
 
 
 def plan_command(stream: str, request: Request, *, at: str | None = None, retention: str | None = None) -> str:
-    """The command that plans what was requested; ``at`` and ``retention`` replace what the request has."""
+    """The command that plans a request; ``at`` and ``retention`` replace the request's."""
     line = command("plan", request.goal, stream)
     target, planned = at or request.target, goal_named(request.goal)
     if planned.target_option is not None and target != LAST_WRITTEN:
@@ -43,18 +43,18 @@ def plan_command(stream: str, request: Request, *, at: str | None = None, retent
 
 
 def title(plan: Plan) -> str:
-    """What a plan is for: its goal, stream, target, and the backfill directory if it has one."""
+    """A plan's goal, stream, target and backfill directory."""
     return f"{plan.goal} {plan.stream} {where_to(plan)}"
 
 
 def where_to(plan: Plan) -> str:
-    """The target of a plan, and the backfill directory if it has one."""
+    """A plan's target and backfill directory."""
     into = plan.request.into
     return f"at {plan.target}" if into is None else f"at {plan.target} into {into}"
 
 
 def start_command(plan: Plan, session: Sequence[str]) -> str:
-    """How the stream of a plan is started, for the line that names the next step; ``session`` are options of Spark."""
+    """The command that starts the stream, as the next step; ``session`` are options of Spark."""
     if plan.facts.adopted is not None:
         return f"start the query again; its checkpoint is {plan.facts.adopted}"
     return command("run", plan.pipeline_file, *session)
@@ -66,10 +66,10 @@ def at_batch(batch: int) -> str:
 
 
 def plan_again(plan: Plan, *, retention: str | None = None) -> str:
-    """The command that plans what a plan was made for, as the stream is now."""
+    """The command that makes the plan again."""
     return plan_command(plan.stream, plan.request, retention=retention)
 
 
 def duration(retention_ms: int | None) -> str:
-    """Formats a retention as a command-line argument; ``None``: unknown, so that all batches count."""
+    """A retention as a command-line argument; ``None``: unknown, all batches count."""
     return ALL if retention_ms is None or retention_ms >= ALL_MS else f"{-(-retention_ms // MS_IN_S)}s"

@@ -1,4 +1,4 @@
-"""What all actions that start a new checkpoint share: its folder, the logs of its sources, and its removal."""
+"""What all actions that start a new checkpoint share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 
 @dataclass(frozen=True, slots=True)
 class RemoveGeneration(Inverse):
-    """Remove a checkpoint that the operation has built; its journal is the evidence that it did."""
+    """Remove a checkpoint; the operation's journal is the evidence that the operation built it."""
 
     number: int
     kind: Literal["remove-generation"] = "remove-generation"
@@ -53,12 +53,11 @@ class RemoveGeneration(Inverse):
 
 
 def query_in(plan: Plan) -> str | None:
-    """The id of the query whose checkpoint the plan builds."""
     return next((action.query_id for action in plan.actions if isinstance(action, Base)), None)
 
 
 class Base(Action):
-    """The action that starts a new checkpoint: each generation that a plan builds has exactly one."""
+    """Starts a new checkpoint: each generation that a plan builds has exactly one."""
 
     __slots__ = ()
 
@@ -81,7 +80,7 @@ class Base(Action):
         return RemoveGeneration(self.number)
 
     def check_start(self, operation: Operation) -> None:
-        """An operation writes only into a folder that it has made itself."""
+        """An operation writes only into a folder of its own."""
         folder = operation.checkpoint(self.number)
         if operation.store(self.number).exists(""):
             raise Refused(
@@ -94,13 +93,12 @@ class Base(Action):
 
 
 def base_of(plan: Plan, number: int) -> tuple[int, Base]:
-    """The action that starts the checkpoint of a generation, with its index."""
     found = ((index, one) for index, one in enumerate(plan.actions) if one.built == number and isinstance(one, Base))
     return next(found)
 
 
 def refuse_lost(operation: Operation, lost: Sequence[str], instead: str = "") -> None:
-    """Raises Refused where the source has lost something that has to be read; ``instead``: what else can be done."""
+    """Raises Refused where the source has lost something to be read. ``instead``: what else can be done."""
     if lost:
         more = f" and {len(lost) - LOST_SHOWN} more" if len(lost) > LOST_SHOWN else ""
         raise Refused(
@@ -113,7 +111,7 @@ def refuse_lost(operation: Operation, lost: Sequence[str], instead: str = "") ->
 
 
 def new_folder(operation: Operation, action: Base) -> WriteStore:
-    """The folder of the checkpoint, without what an attempt before has left, with the id of the query."""
+    """The folder of the checkpoint with only the query's id, without leftovers of an earlier attempt."""
     store = operation.store(action.number)
     # Only reached after the journal records that the folder is this operation's own.
     store.delete_tree()
@@ -125,10 +123,7 @@ def new_folder(operation: Operation, action: Base) -> WriteStore:
 def write_sources(
     store: WriteStore, newest: int, batches: BatchHistory, interval: int, starts: Mapping[str, str | None]
 ) -> None:
-    """The own log of each source up to ``newest``, the batch at which the new checkpoint will be.
-
-    ``starts`` are the positions of an empty base, by source, and empty without one: the base has initial offsets.
-    """
+    """Write each source's log up to ``newest``. An empty base has ``starts``, its initial offsets by source."""
     ends = offsets_by_source(batches.offset(newest)) if newest >= 0 else {}
     for source, log in batches.history.sources.items():
         end = ends.get(source)
@@ -142,14 +137,14 @@ def write_sources(
 
 
 def write_positions(store: WriteStore, batches: BatchHistory, batch: int, *, alone: bool) -> None:
-    """The recorded entry of a batch; ``alone``: also as that of the batch before, as Spark reads two when it starts."""
+    """Write the entry of a batch. ``alone``: also as the batch before, as Spark reads two when it starts."""
     entry = batches.history.offsets[batch].encode("utf-8", "surrogateescape")
     for number in range(max(batch - 1, 0) if alone else batch, batch + 1):
         write_log(store, offset_path(number), entry)
 
 
 def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: int) -> None:
-    """The entries of committed batches, as they are recorded; a commit that is not has the batch's own watermark."""
+    """Write recorded entries; one without a commit gets the batch's own watermark."""
     history = batches.history
     if last >= 0 and last - 1 not in history.offsets:
         # After a reset nothing of the batches before its first one is known.
@@ -163,7 +158,7 @@ def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: in
 
 
 def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) -> None:
-    """Run an empty batch 0 at the positions of ``entry``, so that Spark lays out an empty state of each store."""
+    """Run an empty batch 0 at the positions of ``entry``, so that Spark lays out each state store."""
     batches, replayer = operation.batches, operation.open_replayer()
     bases = {one.source: batches.kind(one.source, one.text).empty_base(one.text) for one in entry.offsets}
     empty = tuple(
@@ -188,7 +183,7 @@ def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) 
 
 
 def rename_base(store: WriteStore, first: int) -> None:
-    """Version 1 of each state store becomes version ``first``, and batch 0 becomes the batch before ``first``."""
+    """Version 1 of each state store becomes version ``first``; batch 0 becomes the batch before ``first``."""
     # ``_metadata`` and ``_stateSchema`` are numbered by batch or schema, and not by version of the state.
     for folder in [folder for folder in store.folders(STATE) if "/_" not in folder.path]:
         for name in folder.files:
@@ -205,12 +200,11 @@ def rename_base(store: WriteStore, first: int) -> None:
 
 
 def check_same_code(operation: Operation, number: int, replayer: Replayer, *, writes: bool = False) -> None:
-    """Raises Refused where the code is not that with which the operation has started the checkpoint.
+    """Raises Refused where the code is not the code that started the checkpoint.
 
-    Its files can be equal and its query not: it may read settings from other files. What matters is what the query
-    means for state and positions, and where it ``writes`` a batch, of which one output may have that of another
-    attempt, from which rows. The values that it writes may differ: a time or an id of the process is another one in
-    each attempt.
+    Equal files can have different queries: a query may read settings from other files. Compared are state, positions,
+    and, where it ``writes`` a batch, the rows read: one output may have the batch from another attempt. Written values
+    may differ: each attempt has another time or process id.
     """
     index, base = base_of(operation.plan, number)
     facts, digest = operation.journal.facts(index), replayer.code().digest
@@ -226,7 +220,7 @@ def check_same_code(operation: Operation, number: int, replayer: Replayer, *, wr
 def check_same_query(
     plan: Plan, started: Mapping[str, object] | None, now: Mapping[str, object] | None, *, writes: bool
 ) -> None:
-    """Raises Refused where the program is not that of an attempt before, as far as both are recorded."""
+    """Raises Refused where the program differs from the earlier attempt's, as far as both are recorded."""
     found = [one.text for one in recorded_verdict(started, now).unaccepted(frozenset())]
     found += other_rows(started, now) if writes else ()
     if found:
@@ -234,10 +228,7 @@ def check_same_query(
 
 
 def pipeline_edited(plan: Plan, expected: str, found: str) -> Refused:
-    """The refusal to continue an operation with other code than it was started with.
-
-    What was built in staging is removed with it, but a backfill has reached the output itself.
-    """
+    """The refusal to continue with other code. What was staged is removed; a backfill has reached the output."""
     in_output = any(action.reads is not None and action.changes_in_use for action in plan.actions)
     return Refused(
         "pipeline-edited",

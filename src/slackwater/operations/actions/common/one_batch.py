@@ -1,4 +1,4 @@
-"""Plans one batch in a checkpoint that the operation has built, and runs it: the batch of a backfill."""
+"""Plans and runs the one batch of a backfill."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ Running = Callable[[Replayer, OperationRun], None]
 
 
 class OneBatch(Action):
-    """Run batch ``ran``, and no other, with checkpoint ``number``.
-
-    ``ends`` has for each source the offset at which the batch ends, as Spark writes it.
-    """
+    """Run only batch ``ran``, with checkpoint ``number``. ``ends``: end offsets by source, as Spark writes them."""
 
     __slots__ = ()
 
@@ -47,9 +44,9 @@ class OneBatch(Action):
 
 
 def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, run: Running) -> None:
-    """Run the batch, unless it is committed. A run that was killed is continued exactly-once.
+    """Run the batch unless it is committed; a killed run is continued exactly-once.
 
-    Raises Refused where the code is not that of the first attempt, or Spark ran another batch.
+    Raises Refused where the code has changed since the first attempt, or Spark ran another batch.
     """
     store = operation.store(action.number)
     if read_logs(store).committed < action.ran:
@@ -75,7 +72,7 @@ def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, r
 
 
 def _check_query(operation: Operation, action: OneBatch) -> None:
-    """The code is that of the first attempt: of several outputs one may have the batch from it."""
+    """Of several outputs one may have the batch from the first attempt."""
     replayer = operation.open_replayer()
     if replayer.profile().stateful:
         raise stateful(operation.plan.stream)

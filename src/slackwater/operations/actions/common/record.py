@@ -1,4 +1,4 @@
-"""What the ledger records of a generation that an operation has built."""
+"""What the ledger records of a generation that an operation built."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from slackwater.operations.plan.plan import BEFORE_ALL, Plan
 
 
 def record_of(operation: Operation, number: int) -> GenerationRecord:
-    """The generation that the operation has built, for the ledger."""
     plan = operation.plan
     index, built = base_of(plan, number)
     skipped = skipped_in(plan, number)
@@ -41,7 +40,7 @@ def record_of(operation: Operation, number: int) -> GenerationRecord:
 
 
 def _programs(operation: Operation, number: int) -> list[Mapping[str, object]]:
-    """The programs that made the generation: of runs in it, else of its replay, else of what it was started from."""
+    """The programs of its runs, else of its replay, else of its parent."""
     known = next((one for one in operation.ledger.generations(operation.plan.stream) if one.number == number), None)
     if known is not None and known.programs:
         return list(known.programs)
@@ -51,25 +50,24 @@ def _programs(operation: Operation, number: int) -> list[Mapping[str, object]]:
 
 
 def _checkpoint_of(action: Action) -> int | None:
-    """The generation that an action works on."""
     found: int | None = getattr(action, "number", None)
     return found
 
 
 def _parent(plan: Plan, skipped: int | None) -> int:
-    """The generation whose batches are the past of the new one; of a batch that was skipped, the one that ran it."""
+    """The generation with the batches before the new one's; for a skipped batch, the one that ran it."""
     ran = next((one for one in plan.actions if isinstance(one, OneBatch) and one.ran == skipped), None)
     return ran.number if ran is not None else next(one.switch.old for one in plan.actions if one.switch is not None)
 
 
 def _inherited(operation: Operation, built: Base, skipped: int | None) -> dict[str, int]:
-    """The newest entry of each source's own log that the new generation has in common with its parent."""
+    """The newest entry of each source's log that the new generation shares with its parent."""
     last = BEFORE_ALL if isinstance(built, StartGeneration) or skipped is not None else built.last
     return ends_after(operation.batches, last)
 
 
 def _begins(operation: Operation, built: Base, skipped: int | None) -> int | None:
-    """The first batch since a reset or backfill; any other operation leaves it, unless it starts before all batches."""
+    """The first batch since a reset or backfill; other operations keep it unless they start before all batches."""
     if built.last < 0:
         return None
     if skipped is not None:

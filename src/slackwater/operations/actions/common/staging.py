@@ -1,4 +1,4 @@
-"""Outputs that are staged and put in the place of the real one. The outputs themselves know how."""
+"""Staged outputs that replace the real one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slackwater.sinks.common.contract import Swappable
 
 
 def swappable(operation: Operation) -> Swappable:
-    """The output. Raises Refused where another cannot be staged."""
+    """The output. Raises Refused where it cannot be staged."""
     if not isinstance(operation.output, Swappable):
         raise Refused(
             "swap-unsupported",

@@ -1,1 +1,1 @@
-"""What goals share: their base, and where they are found."""
+"""The base of goals."""

@@ -1,6 +1,6 @@
-"""The base of goals and where they are found: what a goal declares, how its request is made, what it derives.
+"""The base of goals: requests, checks and scopes.
 
-Plans are made of what goals say, so this module imports none of the modules that make them but for their types.
+Plans depend on goals, so this module imports the modules that make plans only for their types.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 LARGEST_BATCH = 2**63 - 1
 DIGITS_MAX = 19
-"""Batch ids are 64 bits wide."""
-
 Value = str | int | None
 WithQuery = Callable[["Basis"], "Basis"]
 """Reads the present query where batches ran with other code. Raises Refused (``code-needed``)."""
@@ -35,10 +33,9 @@ WithQuery = Callable[["Basis"], "Basis"]
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """An option of a goal. ``field`` is the name under which the goal gets its value.
+    """An option of a goal; ``field`` names its value.
 
-    A ``target`` is where to start or end; a ``duration`` is given to the goal in milliseconds, a ``directory`` as an
-    absolute path. A value of the other two is not blank, or is one of ``choices``.
+    A ``duration`` is in milliseconds, a ``directory`` an absolute path.
     """
 
     option: str
@@ -70,37 +67,36 @@ ROW_ORDER = Flag(
 
 
 class Lookups(Protocol):
-    """What a goal may look up to make its request complete: positions and batches, as they are found now."""
+    """Looks up positions and batches to complete a request."""
 
     @property
     def facts(self) -> StreamFacts:
-        """The stream as it is; ``executed`` is there if the goal needs it."""
+        """The stream; ``executed`` is filled if the goal needs it."""
 
     def require_code(self) -> None:
         """Raises Refused (``code-needed``) where no pipeline file is known."""
 
     def check_backfill_directory(self, request: Request) -> None:
-        """Raises Refused (``backfill-directory-...``) where the directory of a backfill cannot be used."""
+        """Raises Refused (``backfill-directory-...``) where it cannot be used."""
 
     def replayer(self) -> AbstractContextManager[Replayer]:
-        """The present query. Raises EnvironmentMissing where Spark or Java is missing."""
+        """The present query. Raises EnvironmentMissing without Spark or Java."""
 
     def read_file(self, file: str) -> str:
-        """The content of a file of offsets. Raises UsageError (``target``) where it cannot be read."""
+        """A file of offsets. Raises UsageError (``target``) where it cannot be read."""
 
     def now_ms(self) -> int:
-        """The present, in epoch milliseconds."""
+        """In epoch milliseconds."""
 
     def say(self, text: str) -> None:
-        """Show the user a message."""
+        """Show a message."""
 
 
 class Goal:
-    """A goal: its name is the name of its module.
+    """A goal, named like its module.
 
-    ``outputs`` are the ways to treat existing output, the default first, and ``unnamed_output`` is the one that a
-    printed command leaves out; ``emptying_output`` takes rows from the output in place of a swap. ``runs_spark``: the
-    options of Spark are declared. ``needs_executed``: it is derived from what batches have read.
+    ``outputs`` are the ways to treat existing output, the default first; printed commands leave out ``unnamed_output``.
+    ``emptying_output`` removes rows in place of a swap. ``needs_executed``: it is derived from what batches have read.
     """
 
     name: ClassVar[str]
@@ -114,11 +110,10 @@ class Goal:
 
     @property
     def target_option(self) -> str | None:
-        """The option that takes the target, ``None`` for a goal that has no choice of targets."""
         return next((flag.option for flag in self.flags if flag.field == "at"), None)
 
     def request(self, values: Mapping[str, Value], *, downstream: bool) -> Request:
-        """The request that the values of the flags make. Raises UsageError for a value that cannot be used."""
+        """Raises UsageError for a value that cannot be used."""
         at = str(values.get("at", LAST_WRITTEN))
         self.check_target(at)
         request = Request.at(
@@ -134,19 +129,19 @@ class Goal:
         )
 
     def own_arguments(self, _request: Request, /) -> str:
-        """What a printed command has of options that only this goal has; it starts with a space."""
+        """Options of this goal alone in a printed command, with a leading space."""
         return ""
 
     def check_target(self, text: str) -> None:
-        """Raises UsageError (``target``) for what is no target of the goal."""
+        """Raises UsageError (``target``)."""
         self._named_batch(text)
 
     def complete(self, request: Request, _look_up: Lookups, /) -> Request:
-        """The request with all that has to mean the same when the plan is applied."""
+        """The request with everything that must be the same when the plan is applied."""
         return request
 
     def accepts(self, request: Request) -> bool:
-        """Whether the command line can make the request: a plan may have been edited."""
+        """Whether the command line can make the request: plans can be edited."""
         fields = {flag.field for flag in self.flags}
         return (
             request.output in self.outputs
@@ -159,13 +154,12 @@ class Goal:
         )
 
     def accepts_positions(self, request: Request) -> bool:
-        """Whether the positions of sources in the request are as the goal records them."""
         return not request.starts and not request.ends
 
     def continued_after(self, request: Request, /) -> int | None:
-        """The batch to continue after, -1 for none, ``None`` for what the goal continues after by itself.
+        """The batch to continue after, -1 for none; ``None`` where the goal determines it.
 
-        Raises UsageError (``target``) for a target that is none of the goal.
+        Raises UsageError (``target``).
         """
         return self._named_batch(request.target)
 
@@ -174,29 +168,22 @@ class Goal:
         return False
 
     def scope(self, basis: Basis, with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        """What has to be changed, with the basis it was derived from; ``None`` where nothing has to be done."""
+        """The scope and its basis; ``None`` where nothing has to be done."""
         raise NotImplementedError
 
     def scope_without_positions(self, _basis: Basis, /) -> Scope | None:
-        """What is changed wherever the sources start; ``None`` where no positions are looked up or it depends on them.
-
-        Raises as ``scope``, before Spark is started to look the positions up.
-        """
+        """The scope if it does not depend on positions. Raises as ``scope``, before Spark starts to look them up."""
         return None
 
     def scope_without_query(self, _basis: Basis, /) -> Scope | None:
-        """What becomes of the output whatever the present query is; ``None`` where no query is read.
-
-        Raises as ``scope``, before Spark is started to read the query.
-        """
+        """The output's scope if it does not depend on the query. Raises as ``scope``, before Spark starts."""
         return None
 
     def nothing_to_do(self, basis: Basis) -> tuple[str, ...]:
-        """The notes of a plan without actions."""
         return (f"nothing to do: {findings(basis.snapshot)[0].text}",)
 
     def why_cut(self, held: str, target: int, /) -> str | None:
-        """Why batches that the sink holds are cut where nobody asked for it."""
+        """Why unrequested batches are cut."""
         return f"the sink holds {held}, whose range is not recorded: it is {cut_back(target)}"
 
     def target_at(self, batch: int) -> str:
@@ -204,18 +191,18 @@ class Goal:
         return f"{BATCH}{batch}"
 
     def without_cut(self, basis: Basis) -> str:
-        """What to do in place of a cut that cannot be."""
+        """The alternative to an impossible cut."""
         stream = basis.snapshot.stream.full_name
         return f"rebuild at the last written batch, which removes nothing: {command('plan', 'rebuild', stream)}"
 
     def without_read_cut(self, basis: Basis) -> str | None:
-        """What to do in place of a cut of what others have read, ``None`` where another target can be chosen."""
+        """The alternative to a cut of read output, ``None`` where another target works."""
         if self.target_option is not None:
             return None
         return f"a rebuild is exact without a cut: {rebuild_command(basis.snapshot)}"
 
     def swapped(self, request: Request, after: int, /) -> Request:
-        """The request that replaces the output in place of a cut back to the batch ``after``."""
+        """The request that swaps the output in place of a cut after ``after``."""
         return replace(request, goal="replay", output="swap", retention_ms=None, target=f"{BATCH}{after + 1}")
 
     def _named_batch(self, text: str) -> int | None:
@@ -246,11 +233,11 @@ GOALS: Mapping[str, str] = {
     "backfill": "slackwater.operations.goals.backfill",
     "reset": "slackwater.operations.goals.reset",
 }
-"""The module of each goal. A plan names its goal, and goals import the modules of plans."""
+"""Modules by name and not imported: goals import the modules of plans."""
 
 
 def goal_named(name: str) -> Goal:
-    """The goal of this name. Raises UsageError (``plan-damaged``) where there is none."""
+    """Raises UsageError (``plan-damaged``) for an unknown goal."""
     if name not in GOALS:
         raise UsageError(
             "plan-damaged",
