@@ -1,4 +1,4 @@
-"""Gathers what is known of a stream, or of a checkpoint that was never recorded, once and for all checks.
+"""Gathers, once for all checks, what is known of a stream or of an unrecorded checkpoint.
 
-Nothing is written here, and nothing is judged: what cannot be read is a fact, too.
+Writes and judges nothing: unreadable data is a fact, too.
 """

@@ -1,4 +1,4 @@
-"""Turns what cannot be looked up into a fact of its own."""
+"""Turns a failed look-up into a fact."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from slackwater.core.facts import Fact, Unknown
 
 _T = TypeVar("_T")
 ANSWER_S_MAX = 2.0
-"""For so long a start, ``status`` and ``doctor`` wait for the answer of a source."""
+"""How long a start, ``status`` and ``doctor`` wait for a source."""
 
 
 def tried(look: Callable[[], Fact[_T]], reason: str) -> Fact[_T]:
-    """What ``look`` returns, or ``Unknown`` with ``reason`` and its error."""
+    """The result of ``look``, or ``Unknown`` with ``reason`` and its error."""
     try:
         return look()
     except SlackwaterError as error:
@@ -26,7 +26,7 @@ def tried(look: Callable[[], Fact[_T]], reason: str) -> Fact[_T]:
 
 
 def tried_in_time(look: Callable[[], Fact[_T]], reason: str) -> Fact[_T]:
-    """As ``tried``, for ``ANSWER_S_MAX`` at most. A store that does not answer then keeps its thread, and no caller."""
+    """``tried`` for at most ``ANSWER_S_MAX``. The thread of a store that does not answer is left behind."""
     found: Future[Fact[_T]] = Future()
 
     def answer() -> None:

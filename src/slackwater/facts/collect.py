@@ -1,4 +1,4 @@
-"""All facts about one stream or one checkpoint, from one walk of the checkpoint and one look at the output."""
+"""All facts about a stream or checkpoint, from one walk of the checkpoint and one look at the output."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _UNRECORDED = "unrecorded"
 
 
 def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: bool = False) -> Facts:
-    """The facts about a stream of a home. Raises OSError or SlackwaterError where its checkpoint cannot be read."""
+    """Raises OSError or SlackwaterError if the checkpoint cannot be read."""
     context = SnapshotContext(workspace.ledger, workspace.home, thorough=thorough, starting=True)
     with collector_off():
         snapshot, opened = look_at_stream(context, stream)
@@ -94,9 +94,9 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: boo
 def facts_of_start(
     ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint, sources: tuple[SourceFacts, ...]
 ) -> Facts:
-    """The facts for the checks that refuse a start: snapshot, newest entries of the logs, the ledger's copies of them.
+    """Facts for the checks that refuse a start.
 
-    One file more than the snapshot has is read: no report and no output. ``sources`` are those of ``asked_sources``.
+    Reads one file more than the snapshot; no report, no output. ``sources`` are from ``asked_sources``.
     """
     logs, generation = opened.logs, snapshot.generation
     before = offset_before(opened)
@@ -122,15 +122,14 @@ def facts_of_start(
 
 
 def _nothing_but(location: str, query_id: str | None, marks: Marks) -> CheckpointReport:
-    """A report without all that takes reads."""
     unread = SparkVersion(None, "")
     return CheckpointReport(location, query_id, unread, None, None, marks, None, (), (), (), {}, FileTotals(0), ())
 
 
 def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *, thorough: bool = False) -> Facts:
-    """The facts about a checkpoint that the ledger does not have.
+    """Facts about a checkpoint that is not in the ledger.
 
-    ``sink`` is the identity of its output, if it was named; ``Unknown``: the output could not be reached.
+    ``sink`` is the identity of the output, if given; ``Unknown``: the output is unreachable.
     """
     identity = None if isinstance(sink, Unknown) else sink
     with collector_off():
@@ -188,7 +187,7 @@ def _checkpoint(opened: OpenedCheckpoint, start_damage: tuple[Damage, ...]) -> C
 
 
 def written_by(identity: Mapping[str, str], marks: Marks, query_id: str | None) -> Fact[int]:
-    """The newest batch that the output of a checkpoint shows, which the ledger does not have; -1 for none."""
+    """The newest batch in the output of an unrecorded checkpoint; -1 for none."""
     stream = StreamRecord(_UNRECORDED, _UNRECORDED, identity, "", "", id=query_id)
     snapshot = Snapshot(stream=stream, generation=GenerationRecord(_UNRECORDED, 1, "", query_id), marks=marks)
 
@@ -219,7 +218,6 @@ def _sink(identity: Mapping[str, str], snapshot: Snapshot, *, thorough: bool) ->
 
 
 def _listed(identity: Mapping[str, str]) -> tuple[Mapping[str, int], int]:
-    """``elsewhere`` and ``listed`` of all outputs together."""
     each = [one.listed() for one in open_each(identity) if isinstance(one, ListsFiles)]
     return {folder: files for one in each for folder, files in one.elsewhere.items()}, sum(one.files for one in each)
 
@@ -227,7 +225,7 @@ def _listed(identity: Mapping[str, str]) -> tuple[Mapping[str, int], int]:
 def _recorded_offsets(
     ledger: Ledger, generation: GenerationRecord, batches: Sequence[int]
 ) -> Mapping[int, OffsetEntry]:
-    """The ledger's copies of this generation's own entries: those that it inherits may have other settings."""
+    """Without inherited entries: they may have other settings."""
     lines = ledger.own_lines(generation.stream, generation.number, OFFSETS, set(batches)) if batches else {}
     found = {}
     for batch, text in lines.items():
@@ -237,7 +235,7 @@ def _recorded_offsets(
 
 
 def _lines(named: Mapping[str, SourceLine], logs: Mapping[str, str]) -> list[SourceLine]:
-    """The sources, each with its own log: that of a DataFrame that is read twice has another number."""
+    """The sources, each with its own log: a DataFrame that is read twice has two source numbers and one log."""
     found = ((line, named.get(logs.get(name, name))) for name, line in named.items())
     return [line if own is None or own is line else replace(line, log=own.log) for line, own in found]
 

@@ -1,4 +1,4 @@
-"""What sources have of the position of the next batch: those that can be asked without a JVM."""
+"""What sources have of the next batch's position; asks without a JVM."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from slackwater.sources import kind_of, kinds_of_format
 from slackwater.sources.common.contract import Asked, SparkSource
 
 Ids: TypeAlias = Mapping[str, Mapping[str, str]]
-"""By the place of a source in the query, what ``LiveSource.ids`` gives."""
+"""``LiveSource.ids`` by the source's number in the query."""
 
 
 def shapes_of(snapshot: Snapshot) -> Sequence[SourceShape]:
@@ -35,12 +35,11 @@ def shapes_of(snapshot: Snapshot) -> Sequence[SourceShape]:
 
 
 def shape_at(shapes: Sequence[SourceShape], index: int | None) -> SourceShape | None:
-    """The source at a place in the query; ``None`` where it is not recorded."""
     return shapes[index] if index is not None and index < len(shapes) else None
 
 
 def offset_before(opened: OpenedCheckpoint) -> OffsetEntry | None:
-    """The entry of ``offsets/`` before the newest one; ``None`` for one that is damaged, too."""
+    """The entry before the newest in ``offsets/``; ``None`` if it is damaged, too."""
     known = opened.logs.offset_ids
     with suppress(FormatError, OSError):
         return opened.logs.offset(known[-2]) if len(known) > 1 else None
@@ -85,7 +84,7 @@ def _changed(ledger: Ledger, snapshot: Snapshot, source: str, last: int) -> Fact
 
 
 def not_compared(sources: Iterable[SourceFacts]) -> tuple[str, ...]:
-    """The sources that did not answer, each with the reason, for people."""
+    """The sources that did not answer, with reasons, for people."""
     facts = (fact for source in sources for fact in (source.unserved, source.changed_files))
     return tuple(f"not compared: {fact.reason}" for fact in facts if isinstance(fact, Unknown))
 
@@ -93,7 +92,6 @@ def not_compared(sources: Iterable[SourceFacts]) -> tuple[str, ...]:
 def unserved(
     source: str, shape: SourceShape | None, asked: Asked, now: SparkSource | None = None
 ) -> Fact[tuple[Unserved, ...]]:
-    """What a source does not have of a position."""
     kind = kind_of(asked.start if asked.end is None else asked.end, {})
     if not kind.shows_what_is_served:
         return ()
@@ -108,7 +106,7 @@ def unserved(
 
 
 def planned_ms(snapshot: Snapshot, newest: OffsetEntry | None, before: OffsetEntry | None) -> int | None:
-    """When Spark planned the batch before the next; ``None`` for one that a plan of Slackwater's made or inherited."""
+    """When Spark planned the batch before the next; ``None`` if a Slackwater plan made or inherited it."""
     marks, generation = snapshot.marks, snapshot.generation
     entry = before if marks.next_is_planned else newest
     inherited = -1 if generation.based_at is None else generation.based_at
@@ -118,9 +116,9 @@ def planned_ms(snapshot: Snapshot, newest: OffsetEntry | None, before: OffsetEnt
 
 
 def recorded_ids(ledger: Ledger, generation: GenerationRecord, planned: int) -> Ids:
-    """The ids that the sources had when the run started that planned batch ``planned``; empty: not recorded.
+    """The sources' ids when the run that planned batch ``planned`` started; empty: not recorded.
 
-    Those of this generation: the positions of another one may be of other topics, as a reset chose them.
+    Only of this generation: after a reset, earlier positions may be of other topics.
     """
     name, number = generation.stream, generation.number
     runs = [one for one in ledger.recorded_entries(name, number, SOURCE_IDS) if one <= planned]
@@ -138,7 +136,7 @@ def record_ids(
     logs: CheckpointLogs,
     query: Sequence[SparkSource],
 ) -> None:
-    """Record the ids of what a run reads that starts now. Where a source does not answer, those before stay."""
+    """Record the source ids at the start of a run. A source that does not answer keeps its earlier ids."""
     offsets = [one.text for one in logs.newest_offset.offsets] if logs.newest_offset is not None else []
     found: dict[str, Mapping[str, str]] = {}
     for index, shape in enumerate(shapes):

@@ -1,4 +1,4 @@
-"""The files of file sources: which of those that a log lists are gone or changed, and which were never read."""
+"""Files of file sources: listed files that were removed or changed, and files that were never read."""
 
 from __future__ import annotations
 
@@ -22,18 +22,17 @@ from slackwater.sources.common.read_files import replaced_file
 from slackwater.storage.open import local_file_of
 
 _MOST_FILES = 500
-"""Of so many files the time is looked up: a few milliseconds on a local disk. On a remote store each is a request."""
+"""How many files are looked up: milliseconds on a local disk, a request each on a remote store."""
 _MOST_ENTRIES = 10
-"""Of so many entries a start reads the files: Spark compacts after as many."""
+"""How many entries a start reads: Spark's compaction interval."""
 _DAY_MS = 24 * 60 * 60 * 1000
 _MAX_AGE_MS = 7 * _DAY_MS
-"""The default of ``maxFileAge``."""
 _AGE_OPTIONS = frozenset({"maxfileage", "latestfirst"})
-"""With one of these a source has another limit, or none."""
+"""Options that change or remove the age limit."""
 
 
 def missing_files(line: SourceLine, start: str | None, end: str | None) -> Fact[tuple[str, ...]]:
-    """The files of the planned batch that are gone, by the source's own log."""
+    """Removed files of the planned batch, by the source's own log."""
     kind, log = kind_of(end, {}), line.log
     first, last = kind.cut_entry(start), kind.cut_entry(end)
     if last is None or log is None:
@@ -44,9 +43,9 @@ def missing_files(line: SourceLine, start: str | None, end: str | None) -> Fact[
 
 
 def changed_files(files: Sequence[SourceFile], sizes: Mapping[str, int]) -> tuple[ChangedFile, ...]:
-    """Of the newest of these on local disks those that were written after they had been listed, or have other bytes.
+    """The newest files on local disks that were written after being listed, or whose size changed.
 
-    ``sizes`` has the bytes by path, as far as they are recorded.
+    ``sizes`` are recorded bytes by path.
     """
     found = (replaced_file(file, sizes.get(file.path), StoreAvailability()) for file in _newest_local(files))
     return tuple(
@@ -57,22 +56,21 @@ def changed_files(files: Sequence[SourceFile], sizes: Mapping[str, int]) -> tupl
 
 
 def newest_files(ledger: Ledger, stream: str, log: str, last: int) -> Sequence[SourceFile]:
-    """The files that the newest recorded entries, up to ``last``, of the own log of a source list."""
+    """The files in the newest recorded log entries up to ``last``."""
     lines = ledger.lines(stream, SOURCES + log, max(last - _MOST_ENTRIES, NONE_YET) + 1, last)
     return [file for text in lines.values() for file in parse_file_source_log(text.encode("utf-8", "surrogateescape"))]
 
 
 def recorded_sizes(ledger: Ledger, stream: str, log: str, files: Sequence[SourceFile]) -> dict[str, int]:
-    """The bytes that the newest of these files had when they were read, as far as they are recorded."""
     entries = [file.log_offset for file in files[-_MOST_FILES:]]
     lines = ledger.lines(stream, SIZES + log, min(entries), max(entries)) if entries else {}
     return {path: size for line in lines.values() for path, size in json.loads(line).items()}
 
 
 def removed_files(line: SourceLine, end: str | None) -> Fact[tuple[str, ...]]:
-    """Of the newest listed files on local disks those up to the offset ``end`` that are not in their folder any more.
+    """The newest listed files on local disks, up to offset ``end``, that were removed.
 
-    Where the folder does not exist either, this may be the copy of a checkpoint of another machine.
+    If their folder is missing too, the checkpoint may be a copy from a different machine.
     """
     last = kind_of(end, {}).cut_entry(end)
     if last is None:
@@ -87,7 +85,7 @@ def _not_in_their_folder(paths: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _is_there(path: Path) -> bool:
-    """As ``Path.exists``, which since Python 3.14 is false also where nothing can be looked up."""
+    """``Path.exists`` hides look-up errors since Python 3.14."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -96,7 +94,7 @@ def _is_there(path: Path) -> bool:
 
 
 def read_outputs(line: SourceLine) -> Fact[tuple[ReadOutput, ...]]:
-    """The outputs of Spark's file sink that have the newest listed files on local disks."""
+    """Outputs of Spark's file sink that contain the newest listed files on local disks."""
     folders = {_without_partitions(Path(local_file_of(file.path) or "").parent) for file in _newest_local(_files(line))}
     return tried(
         lambda: tuple(found for folder in sorted(folders) if (found := _output_at(folder)) is not None),
@@ -120,7 +118,7 @@ def _output_at(folder: Path) -> ReadOutput | None:
 
 
 def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str, ...]]:
-    """Unlisted files next to listed ones on local disks, with the same suffix, that the source takes for too old."""
+    """Unlisted files next to listed files on local disks, with the same suffix, that the source considers too old."""
     files = _files(line)
     if not files or (shape is not None and _AGE_OPTIONS & shape.options.keys()):
         return ()
@@ -159,7 +157,7 @@ def _unlisted_before(limit_ms: int, files: Sequence[SourceFile], listed: set[str
 
 
 def _gone(paths: Sequence[str]) -> Fact[tuple[str, ...]]:
-    """Those that are gone. Where their folders are as well, this may be the copy of a checkpoint of another machine."""
+    """If the folders are missing too, the checkpoint may be a copy from a different machine."""
     available = StoreAvailability()
     gone = tuple(path for path in paths if not available.exists(path))
     folders = {path.rpartition("/")[0] for path in gone}

@@ -1,4 +1,4 @@
-"""The ledger's batches, from their progress events, the verbatim lines of the logs, and what sinks showed."""
+"""Batches: progress events, verbatim log lines, and sink marks."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ _ROWS_AT_ONCE = 10_000
 _OWN = "stream = :stream AND generation = :generation AND log = :log"
 _LINE = ("entry", "text")
 _CODEC = ("utf-8", "surrogateescape")
-"""As files are read: bytes that are no UTF-8 survive the way there and back."""
+"""Files are read so that bytes that are not UTF-8 survive the round trip."""
 _FIELDS_OF_SOURCE = {field.name for field in fields(BatchSource)}
 
 
 class BatchesPart(LedgerPart):
-    """Batches and log lines."""
-
     def record_batch(self, record: BatchRecord) -> None:
-        """Record a finished batch; the same batch of the same generation again replaces it."""
+        """Record a finished batch, replacing an earlier record."""
         nested = {"sources": [as_row(source) for source in record.sources], "durations_ms": dict(record.durations_ms)}
         with self._database.write_unflushed() as connection:
             connection.upsert(batches, [as_row(record) | nested])
@@ -33,9 +31,9 @@ class BatchesPart(LedgerPart):
     def batches(
         self, stream: str, first: int | None = None, last: int | None = None, *, generation: int | None = None
     ) -> list[BatchRecord]:
-        """The stream's batches in order, both ends included, each from the youngest generation in which it counts.
+        """The batches in order, both ends included, each from the youngest generation in which it counts.
 
-        ``generation`` asks for the past of that generation instead of the one in use.
+        ``generation``: its past, not the current one's.
         """
         with self._database.read() as connection:
             lineage = self._lineage(connection, stream, generation)
@@ -51,14 +49,14 @@ class BatchesPart(LedgerPart):
         return list(newest.values())
 
     def late_rows(self, stream: str, generation: int, first: int) -> int:
-        """The rows that batches of one generation, from ``first`` on, have dropped as late."""
+        """Late rows that batches from ``first`` on dropped."""
         condition = "WHERE stream = :stream AND generation = :generation AND batch_id >= :first AND late_rows > 0"
         with self._database.read() as connection:
             values = {"stream": stream, "generation": generation, "first": first}
             return sum(connection.column(batches, "late_rows", condition, values))
 
     def batch_summaries(self, stream: str) -> list[BatchSummary]:
-        """All of ``batches`` with few of their fields: a long history takes a quarter of the time."""
+        """``batches`` with few fields: four times as fast for a long history."""
         with self._database.read() as connection:
             counting, values = inherited("batch_id", self._lineage(connection, stream, None), _OFFSETS)
             condition = f"WHERE stream = :stream AND {counting} ORDER BY batch_id, generation"
@@ -67,13 +65,12 @@ class BatchesPart(LedgerPart):
         return list(newest.values())
 
     def batch(self, stream: str, batch_id: int) -> BatchRecord | None:
-        """One batch, ``None`` where the ledger has no record of it."""
         return next(iter(self.batches(stream, batch_id, batch_id)), None)
 
     def record_lines(self, lines: Iterable[LogLine], replaced: Iterable[LogLine] = ()) -> None:
-        """Record log lines, all of them or none; an entry that is recorded already is replaced.
+        """Record log lines atomically; existing entries are replaced.
 
-        ``replaced`` are the lines that are replaced; they are kept separately.
+        ``replaced`` are the old lines, which are kept separately.
         """
         rows = [as_row(line) | {"text": _to_bytes(line.text)} for line in lines]
         seen_ms = self._now_ms()
@@ -84,14 +81,14 @@ class BatchesPart(LedgerPart):
             connection.upsert(replaced_lines, kept)
 
     def remove_lines(self, stream: str, generation: int, log: str, *, after: int) -> None:
-        """Remove the entries above ``after`` that this generation itself has: an operation has taken them back."""
+        """For entries that an operation has taken back."""
         with self._database.write() as connection:
             connection.delete(
                 log_lines, f"{_OWN} AND entry > :after", {**_own(stream, generation, log), "after": after}
             )
 
     def replaced_lines(self, stream: str, log: str) -> list[LogLine]:
-        """The lines of a log that were replaced, oldest first."""
+        """Oldest first."""
         with self._database.read() as connection:
             rows = connection.rows(
                 replaced_lines,
@@ -104,12 +101,12 @@ class BatchesPart(LedgerPart):
         ]
 
     def recorded_entries(self, stream: str, generation: int, log: str) -> set[int]:
-        """The entries of a log that this generation itself has; nothing inherited."""
+        """The generation's own entries of a log, without inherited ones."""
         with self._database.read() as connection:
             return set(connection.column(log_lines, "entry", f"WHERE {_OWN}", _own(stream, generation, log)))
 
     def entries(self, stream: str, log: str, *, generation: int | None = None) -> set[int]:
-        """The entries of a log that ``lines`` would give, without their content."""
+        """The keys of ``lines``."""
         with self._database.read() as connection:
             lineage = self._lineage(connection, stream, generation)
             counting, values = inherited("entry", lineage, log)
@@ -117,7 +114,7 @@ class BatchesPart(LedgerPart):
             return set(connection.column(log_lines, "entry", condition, {"stream": stream, "log": log, **values}))
 
     def newest_entry(self, stream: str, log: str) -> int:
-        """The newest of ``entries``, -1 without any."""
+        """-1 without any."""
         with self._database.read() as connection:
             counting, values = inherited("entry", self._lineage(connection, stream, None), log)
             condition = f"WHERE stream = :stream AND log = :log AND {counting} ORDER BY entry DESC LIMIT 1"
@@ -125,7 +122,6 @@ class BatchesPart(LedgerPart):
         return next(iter(found), NONE_YET)
 
     def own_lines(self, stream: str, generation: int, log: str, entries: Iterable[int]) -> dict[int, str]:
-        """The content of some entries that this generation itself has."""
         wanted = set(entries)
         condition, span = between("entry", min(wanted, default=0), max(wanted, default=0))
         values = {**_own(stream, generation, log), **span}
@@ -145,8 +141,7 @@ class BatchesPart(LedgerPart):
         """A log's entries in order, both ends included, each from the youngest generation in which it counts.
 
         A generation's own lines win. Older entries come from its ancestors, up to the batch (for ``sources/<source>``:
-        up to the entry) at which each younger generation was based. ``generation`` asks for the past of that generation
-        instead of the one in use.
+        the entry) at which each younger generation was based. ``generation``: its past, not the current one's.
         """
         with self._database.read() as connection:
             lineage = self._lineage(connection, stream, generation)
@@ -162,7 +157,6 @@ class BatchesPart(LedgerPart):
         return {entry: text.decode(*_CODEC) for entry, text in rows}
 
     def logs(self, stream: str) -> list[str]:
-        """The names of the logs of which any generation of the stream has a line."""
         with self._database.read() as connection:
             return connection.column(
                 log_lines, "log", "WHERE stream = :stream GROUP BY log ORDER BY log", {"stream": stream}
@@ -170,12 +164,12 @@ class BatchesPart(LedgerPart):
 
 
 class SinkMarksPart(LedgerPart):
-    """What each sink contained, each time that this had changed."""
+    """What each sink contained, at each change."""
 
     def record_sink_mark(self, stream: str, written: int, committed: int | None = None) -> None:
-        """Record what the sink shows now, and what is committed, if either has changed.
+        """Record the sink's content and the committed batch, if either has changed.
 
-        On a read-only ledger nothing is recorded: a mark is an observation, which the next writer makes as well.
+        A read-only ledger records nothing: the next writer makes the same observation.
         """
         if self._database.read_only:
             return
@@ -188,13 +182,12 @@ class SinkMarksPart(LedgerPart):
             connection.upsert(sink_marks, [as_row(SinkMark(stream, seen_ms, written, committed))])
 
     def last_sink_mark(self, stream: str) -> SinkMark | None:
-        """The newest mark of a stream's sink, ``None`` if there is none."""
         with self._database.read() as connection:
             row = connection.first(sink_marks, "WHERE stream = :stream ORDER BY seen_ms DESC", {"stream": stream})
         return SinkMark(**row) if row else None
 
     def sink_marks(self, stream: str) -> list[SinkMark]:
-        """All marks of a stream's sink, oldest first."""
+        """Oldest first."""
         with self._database.read() as connection:
             rows = connection.rows(sink_marks, "WHERE stream = :stream ORDER BY seen_ms", {"stream": stream})
         return [SinkMark(**row) for row in rows]
@@ -216,7 +209,7 @@ def _batch(row: Row) -> BatchRecord:
 
 
 def _source(value: object) -> BatchSource:
-    """One source's part in a batch, as ``record_batch`` stored it. Raises ``DataError`` (``ledger-unreadable``)."""
+    """Raises ``DataError`` (``ledger-unreadable``)."""
     if isinstance(value, dict) and value.keys() == _FIELDS_OF_SOURCE and _has_its_types(source := BatchSource(**value)):
         return source
     raise unreadable("a source of a batch", value)

@@ -1,10 +1,8 @@
-"""One database behind the ledger: SQLite by default, PostgreSQL for teams, each by its own driver.
+"""The database behind the ledger: SQLite by default, PostgreSQL for teams, each by its own driver.
 
-What may not happen: a driver's exception reaching a caller; a password in a message; a write transaction that starts as
-a read and then finds the database locked.
-
-Statements are the same for both databases: ``:name`` stands for a value. What may not happen: a value in the text of a
-statement; a driver's own types in a row.
+Must not happen: a driver's exception or type reaching a caller; a password in a message; a write transaction that
+starts as a read and then finds the database locked; a value inside a statement. Statements are shared by both
+databases; ``:name`` stands for a value.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ _TABLE_EXISTS = {
 
 
 class Connection:
-    """A transaction on a database; ``driver`` is a connection of sqlite3 or psycopg."""
+    """A transaction; ``driver`` is a connection of sqlite3 or psycopg."""
 
     def __init__(self, dialect: str, driver: Any) -> None:
         self._dialect = dialect
@@ -55,34 +53,31 @@ class Connection:
 
     @property
     def types(self) -> Mapping[str, str]:
-        """This database's names for the types that both have under different names."""
+        """Type names that differ between the databases."""
         return _TYPES[self._dialect]
 
     def other_than_tables(self) -> list[str]:
-        """Views and the like of a SQLite file: reading one can take forever."""
+        """Views and the like of a SQLite file: reading them can take forever."""
         others = "SELECT name FROM sqlite_master WHERE type NOT IN ('table', 'index') ORDER BY name"
         return [str(name) for (name,) in self._cursor(others, _NONE).fetchall()]
 
     def has_table(self, name: str) -> bool:
-        """Whether there is a table of this name."""
         return bool(self.scalar(_TABLE_EXISTS[self._dialect], {"name": name}))
 
     def execute(self, statement: str, values: Values = _NONE) -> int:
-        """Execute a statement; how many rows it changed."""
+        """Returns the number of changed rows."""
         return int(self._cursor(statement, values).rowcount)
 
     def scalar(self, statement: str, values: Values = _NONE) -> Any:
-        """The first value of the first row, ``None`` if there is no row."""
         row = self._cursor(statement, values).fetchone()
         return row[0] if row else None
 
     def rows(self, table: Table, tail: str, values: Values = _NONE, *, only: Sequence[str] = ()) -> list[Row]:
-        """Rows of one table. ``tail`` is what follows ``FROM``; ``only`` names some columns instead of all."""
+        """``tail`` follows ``FROM``; ``only`` selects columns."""
         names = tuple(only or table.columns)
         return [dict(zip(names, row, strict=True)) for row in self.tuples(table, names, tail, values)]
 
     def tuples(self, table: Table, names: tuple[str, ...], tail: str, values: Values = _NONE) -> list[tuple[Any, ...]]:
-        """The columns ``names`` of ``rows``, in this order."""
         found = self._cursor(_select(table, names, tail), values).fetchall()
         if not found:
             return []
@@ -91,32 +86,29 @@ class Connection:
         return list(zip(*(table.columns[name].read_all(column) for name, column in stored), strict=True))
 
     def first(self, table: Table, tail: str, values: Values = _NONE) -> Row | None:
-        """The first of ``rows``."""
         return next(iter(self.rows(table, f"{tail} LIMIT 1", values)), None)
 
     def column(self, table: Table, name: str, tail: str, values: Values = _NONE) -> list[Any]:
-        """One column of ``rows``."""
         return [value for (value,) in self.tuples(table, (name,), tail, values)]
 
     def update(self, table: Table, changes: Values, condition: str, values: Values = _NONE) -> int:
-        """Change the rows that meet a condition; how many there were."""
+        """Returns the number of changed rows."""
         stored = {f"new_{name}": value for name, value in _stored(table, changes).items()}
         return self.execute(_update(table, tuple(changes), condition), {**stored, **values})
 
     def delete(self, table: Table, condition: str, values: Values) -> None:
-        """Delete the rows that meet a condition."""
         self.execute(f"DELETE FROM {table.name} WHERE {condition}", values)
 
     def insert_numbered(self, table: Table, row: Values) -> int:
-        """Insert a row whose ``id`` the database numbers; the id."""
+        """Returns the ``id`` that the database assigns."""
         return int(self.scalar(f"{_insert(table, tuple(row))} RETURNING id", _stored(table, row)))
 
     def insert_absent(self, table: Table, row: Values) -> bool:
-        """Insert a row unless its primary key exists; whether it was inserted."""
+        """Whether the row was inserted: its primary key may exist."""
         return self.execute(f"{_insert(table, tuple(row))} ON CONFLICT DO NOTHING", _stored(table, row)) == 1
 
     def upsert(self, table: Table, rows: Sequence[Values]) -> None:
-        """Insert rows with equal columns; a row whose primary key exists is updated."""
+        """Insert rows with equal columns, or update them by primary key."""
         if rows:
             statement = self._in_dialect(_upsert(table, tuple(rows[0])))
             self._driver.cursor().executemany(statement, [_stored(table, row) for row in rows])
@@ -169,11 +161,11 @@ def _quoted(columns: Sequence[str]) -> str:
 
 
 LONGEST_PATH = 500
-"""SQLite takes 512 bytes, which the names of its own files, such as ``-journal``, are a part of."""
+"""SQLite allows 512 bytes, including suffixes such as ``-journal``."""
 
 
 def parse_url(url_or_path: str) -> Path | str:
-    """A path for SQLite, or the connection URI of a PostgreSQL server. Raises SettingsError (``ledger-url``)."""
+    """A path for SQLite, or a PostgreSQL URI. Raises SettingsError (``ledger-url``)."""
     scheme, separator, rest = url_or_path.partition("://")
     if not separator:
         return _sqlite_path(Path(url_or_path).expanduser().absolute())
@@ -210,7 +202,7 @@ def _sqlite_path(path: Path) -> Path:
 
 
 def unusable_address(scheme: str, detail: str | None = None, where: str | None = None) -> SettingsError:
-    """The error for an address of a ledger; ``detail`` quotes nothing of it, which may be the password."""
+    """``detail`` must quote nothing of the address: it may be the password."""
     return SettingsError(
         "ledger-url",
         "The ledger's address cannot be used",
@@ -222,7 +214,7 @@ def unusable_address(scheme: str, detail: str | None = None, where: str | None =
 
 
 class Database:
-    """Read and write transactions on one database; usable from several threads and processes at once."""
+    """Transactions on one database; usable from several threads and processes."""
 
     def __init__(self, address: Path | str, say: Say = lambda _: None) -> None:
         self.file = SqliteFile(address, say) if isinstance(address, Path) else None
@@ -233,18 +225,18 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether this is SQLite: one writer at a time, one host."""
+        """SQLite has one writer at a time, on one host."""
         return self.file is not None
 
     @functools.cached_property
     def read_only(self) -> bool:
-        """Whether this user may read but not write: the file's permissions, or the role's privileges."""
+        """Whether this user may read but not write (file permissions or role privileges)."""
         with self._connection() as driver:
             return self._driver.is_read_only(driver)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one snapshot (SQLite) or only committed writes (PostgreSQL)."""
+        """Sees one snapshot (SQLite) or only committed writes (PostgreSQL)."""
         with self._transaction() as connection:
             yield connection
         if self.file:
@@ -252,33 +244,33 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is committed as a whole, or not at all. Raises ``ledger-read-only``."""
+        """An atomic transaction. Raises ``ledger-read-only``."""
         with self._transaction(writes=True) as connection:
             yield connection
 
     @contextmanager
     def write_unflushed(self) -> Iterator[Connection]:
-        """A write that does not wait for the disk: it survives any kill, but a power failure may lose the newest ones.
+        """A write without fsync: it survives any kill, but not always a power failure.
 
-        For what the checkpoint has as well; Spark does not flush its logs to a local disk either.
+        For data that the checkpoint has as well; Spark does not fsync its logs on local disks either.
         """
         with self._transaction(writes=True, unflushed=True) as connection:
             yield connection
 
     def now_ms(self) -> int:
-        """The clock that all lease holders share, in epoch milliseconds."""
+        """Epoch milliseconds of the clock that all lease holders share."""
         if isinstance(self._driver, SqliteFile):
             return time.time_ns() // 1_000_000
         with self._connection() as driver:
             return self._driver.now_ms(driver)
 
     def require_writable(self) -> None:
-        """Raise EnvironmentMissing (``ledger-read-only``) unless this user may write."""
+        """Raises EnvironmentMissing (``ledger-read-only``)."""
         if self.read_only:
             raise self._driver.not_writable()
 
     def close(self) -> None:
-        """Close the connections that are not in use. A closed database opens new ones when it is used again."""
+        """Close idle connections. A closed database can be used again."""
         with self._lock:
             idle, self._idle = self._idle, []
         for driver in idle:
@@ -293,7 +285,7 @@ class Database:
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
-        """A connection that no other thread uses meanwhile; after an error it is closed, and so rolled back."""
+        """A connection for one thread; after an error it is closed, and so rolled back."""
         with self._translated():
             driver = self._open()
             try:
@@ -320,7 +312,6 @@ class Database:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Translate the driver's exceptions to Slackwater's."""
         errors = self._driver.errors
         try:
             yield
@@ -352,7 +343,7 @@ class Database:
             raise self.unreadable(cause_of(error)) from error
 
     def unreachable(self, cause: str) -> EnvironmentMissing:
-        """The error for a database that cannot be opened, reached or written; ``cause`` is the driver's message."""
+        """``cause`` is the driver's message."""
         if self.file and self.file.is_disk_full():
             return EnvironmentMissing(
                 "disk-full",
@@ -367,7 +358,6 @@ class Database:
         )
 
     def unreadable(self, cause: str) -> DataError:
-        """The error for a database whose tables Slackwater did not write."""
         return DataError(
             "ledger-unreadable",
             "The ledger's tables are not those that Slackwater wrote",
@@ -401,12 +391,12 @@ def _server(url: str) -> PostgresqlServer:
 
 
 def _is_of_the_schema(error: Exception) -> bool:
-    """Whether a table or column is missing: SQLite's generic code; files, locks and disks have codes of their own."""
+    """SQLite reports a missing table or column with its generic code; files, locks and disks have their own."""
     return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
 
 
 def cause_of(error: Exception) -> str:
-    """What a driver reports, in one line. SQLite's own texts are not shown: they can quote what a file has."""
+    """One line. SQLite's texts are not shown: they can quote file content."""
     if not isinstance(error, sqlite3.Error):
         return " ".join(str(error).split())
     name = getattr(error, "sqlite_errorname", "") or "no error code"
@@ -425,4 +415,4 @@ _OF_SQLITE = {
     "SQLITE_READONLY": "a file that this user may not write",
     "SQLITE_BUSY": "a lock of another process",
 }
-"""What SQLite has found, by the first two words of its error codes."""
+"""By the first two words of SQLite's error codes."""

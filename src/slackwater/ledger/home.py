@@ -1,11 +1,9 @@
-"""The home of pipelines: for each stream its checkpoints, its operations and ``stream.json``; locally the ledger, too.
+"""The home: checkpoints, operations and ``stream.json`` of each stream; locally the ledger, too.
 
-``stream.json`` has the facts of a stream that are needed when the ledger is lost, and the folder of an operation those
-of the operation. ``home.json`` says where the home was created: ledger and plans hold absolute paths and ids of
-outputs, so a copy of a home that acted on them would change the outputs of the original.
+``stream.json`` and the operations' folders replace a lost ledger. ``home.json`` records where the home was created: the
+ledger and plans hold absolute paths and output ids, so a copied home would change the original's outputs.
 
-What Slackwater creates here is private (modes 0600 and 0700) where the store has modes; checkpoints have the modes that
-Spark gives them.
+Files created here are private (modes 0600 and 0700) if the store has modes; Spark sets the modes of checkpoints.
 """
 
 from __future__ import annotations
@@ -40,9 +38,9 @@ NUMBER_DIGITS = 10
 
 
 class Home:
-    """Locations below one folder of a store. Names of pipelines and streams must have been validated.
+    """Locations in a home. Names must have been validated.
 
-    Raises UsageError (``unknown-scheme``) for a URI of which no kind of store is known.
+    Raises UsageError (``unknown-scheme``).
     """
 
     def __init__(self, location: AnyLocation) -> None:
@@ -52,7 +50,7 @@ class Home:
 
     @cached_property
     def store(self) -> WriteStore:
-        """The store of the home. Raises SettingsError (``home-store``) where it cannot be relied on."""
+        """Raises SettingsError (``home-store``) for an unreliable store."""
         store = open_write_store(self.location, private=True)
         if not (store.traits.durable and store.traits.lists_at_once):
             raise SettingsError(
@@ -66,25 +64,23 @@ class Home:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a folder of this machine."""
         return self.location.local is not None
 
     @property
     def given(self) -> Path | str:
-        """The location as the user's code gets it: a path of this machine, or a URI."""
+        """The location as user code gets it: a local path or a URI."""
         return self.location.local or str(self.location)
 
     @property
     def resolved(self) -> str:
-        """The location with symlinks resolved: one spelling for each place."""
+        """One spelling for each place, symlinks resolved."""
         return resolved(self.location)
 
     @property
     def ledger_url(self) -> str:
-        """The ledger of this home, unless the settings name another one.
+        """The default ledger of this home.
 
-        Raises SettingsError (``home-needs-ledger``) for a home that is not on this machine: a database file cannot be
-        on an object store.
+        Raises SettingsError (``home-needs-ledger``) for a remote home: an object store cannot hold a database file.
         """
         if not self.is_local:
             raise SettingsError(
@@ -98,28 +94,24 @@ class Home:
         return self.location / "ledger.db"
 
     def stream_folder(self, pipeline: str, stream: str) -> Location:
-        """The folder of one stream."""
         return self.location / "streams" / pipeline / stream
 
     def checkpoints(self, pipeline: str, stream: str) -> Location:
-        """The parent of the checkpoint directories."""
         return self.stream_folder(pipeline, stream) / "checkpoints"
 
     def generation_numbers(self, pipeline: str, stream: str) -> list[int]:
-        """The numbers of the checkpoint folders that exist, whoever made them."""
+        """Existing checkpoint folders, whoever made them."""
         names = [entry.name for entry in open_write_store(self.checkpoints(pipeline, stream)).list()]
         return sorted(int(name) for name in names if name.isascii() and name.isdigit() and len(name) < NUMBER_DIGITS)
 
     def checkpoint(self, pipeline: str, stream: str, number: int) -> Location:
-        """The checkpoint directory of one generation."""
         return self.checkpoints(pipeline, stream) / f"{number:04d}"
 
     def operations(self, pipeline: str, stream: str) -> Location:
-        """The parent of the operations' folders."""
         return self.stream_folder(pipeline, stream) / "operations"
 
     def operation(self, pipeline: str, stream: str, operation_id: str) -> Location:
-        """The folder with the plan, journal and backup of one operation."""
+        """The folder of an operation's plan, journal and backup."""
         return self.operations(pipeline, stream) / operation_id
 
 
@@ -128,10 +120,9 @@ STREAM_FILE = "stream.json"
 
 @dataclass(frozen=True, slots=True)
 class StreamFile:
-    """``id`` is given once and never changes; ``generation`` is the number of the checkpoint in use.
+    """``id`` never changes; ``generation`` is the number of the checkpoint in use.
 
-    ``sink`` is the sink's identity, ``output_mode`` and ``pipeline_file`` are as in ``StreamRecord``; ``generations``
-    are all that were made.
+    ``sink``, ``output_mode`` and ``pipeline_file`` are as in ``StreamRecord``; ``generations`` are all that were made.
     """
 
     id: str
@@ -143,7 +134,7 @@ class StreamFile:
 
 
 def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | None:
-    """``stream.json``, ``None`` where there is none yet. Raises ``FormatError`` (``stream-file-damaged``)."""
+    """``None`` without a file. Raises ``FormatError`` (``stream-file-damaged``)."""
     folder = open_read_store(home.stream_folder(pipeline, stream))
     try:
         text = folder.read(STREAM_FILE)
@@ -170,7 +161,7 @@ def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | Non
 
 
 def write_stream_file(home: Home, pipeline: str, stream: str, content: StreamFile) -> None:
-    """Replace ``stream.json`` in one step; it is on the disk when this returns."""
+    """Replaces the file atomically and durably."""
     generations = [
         {key: value for key, value in asdict(record).items() if key != "stream"} for record in content.generations
     ]
@@ -180,7 +171,7 @@ def write_stream_file(home: Home, pipeline: str, stream: str, content: StreamFil
 
 
 def streams_of(home: Home) -> Iterator[tuple[str, str]]:
-    """Pipeline and name of every stream that has a ``stream.json``."""
+    """Pipeline and name of each stream with a ``stream.json``."""
     for pipeline in _folders_in(home, "streams"):
         for name in _folders_in(home, f"streams/{pipeline}"):
             if home.store.exists(f"streams/{pipeline}/{name}/{STREAM_FILE}"):
@@ -192,7 +183,7 @@ def _folders_in(home: Home, folder: str) -> list[str]:
 
 
 def _check_texts(value: object) -> None:
-    """Raises ValueError where a string is in the value that no database takes."""
+    """Raises ValueError for a string that no database accepts."""
     if isinstance(value, dict | list):
         for one in [*value, *value.values()] if isinstance(value, dict) else value:
             _check_texts(one)
@@ -222,9 +213,9 @@ LATEST_MS = 2**53
 
 
 def read_operation(stream: str, folder: AnyLocation) -> OperationRecord | None:
-    """The operation in a folder; ``None`` where its plan cannot be read.
+    """The operation in a folder; ``None`` if its plan is unreadable.
 
-    One whose journal records no end is unfinished: its status is ``applying`` or ``undoing``.
+    Without an end in its journal, its status is ``applying`` or ``undoing``.
     """
     folder, store = Location(folder), open_read_store(folder)
     try:
@@ -256,7 +247,6 @@ def _text(value: object) -> str:
 
 
 def _time(value: float) -> int:
-    """Milliseconds that a database can hold."""
     time = int(value)
     if not 0 <= time <= LATEST_MS:
         raise ValueError(time)
@@ -264,7 +254,7 @@ def _time(value: float) -> int:
 
 
 def files_in(folder: AnyLocation, *, home: str, stream_id: str) -> OperationFiles:
-    """The files of an operation as they are now, for those of which no copies were recorded."""
+    """The current files of an operation, for operations without recorded copies."""
     folder, store = Location(folder), open_read_store(folder)
     plan, journal = (_content(store, name).decode("utf-8", "replace") for name in (PLAN_FILE, JOURNAL))
     # What follows the last line break was being written at a kill, and was never acted on.
@@ -290,7 +280,7 @@ LINKED_FOLDERS = ("streams/*", "streams/*/*", "streams/*/*/*", "streams/*/*/chec
 
 @dataclass(frozen=True, slots=True)
 class HomeIdentity:
-    """``id`` never changes, but a copy gets a new one; ``path`` is the folder or its URI, symlinks resolved."""
+    """``id`` is permanent, except that a copy gets a new one; ``path`` is the folder or URI, symlinks resolved."""
 
     id: str
     path: str
@@ -298,17 +288,15 @@ class HomeIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Whether a home is where it was made, and where that was."""
-
     place: HomePlace = "here"
     was: str | None = None
 
 
 def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Place:
-    """Where the home is, compared with where it was made. ``streams`` are those of the home, where they are known.
+    """Compares a home's place with where it was made. ``streams`` are the home's, if known.
 
-    Also by where its streams were made, as ``home.json`` can be deleted, edited or left out of a copy; without any
-    record of a place a home counts as being in its own. Raises FormatError (``home-file-damaged``).
+    Also uses the streams' recorded places, as ``home.json`` may be deleted, edited or not copied; a home without any
+    record counts as original. Raises FormatError (``home-file-damaged``).
     """
     known = read_identity(home.location)
     if known is None or known.path == home.resolved:
@@ -319,7 +307,7 @@ def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Pl
 
 
 def _place_of_streams(home: Home, streams: Iterable[tuple[str, str]]) -> Place:
-    """Where the home is, by the first stream whose checkpoints are in the home."""
+    """By the first stream whose checkpoints are in the home."""
     for pipeline, name in streams:
         stream = _stream_or_none(home, pipeline, name)
         for generation in stream.generations if stream is not None else ():
@@ -343,9 +331,9 @@ def _stream_or_none(home: Home, pipeline: str, name: str) -> StreamFile | None:
 
 
 def shared_path(home: Path, original: Path) -> Path | None:
-    """A file or folder of a copied home that is the original's own, by a link of either kind; ``None`` without one.
+    """A file or folder of a copied home that is a link to the original's; ``None`` without one.
 
-    Files that are replaced as a whole may have hard links; the ledger and the journals are written in place.
+    Hard links to atomically replaced files are harmless; ledger and journals are written in place.
     """
     folders = [home / "streams", *(path for depth in LINKED_FOLDERS for path in home.glob(depth) if path.is_dir())]
     written = [home / "ledger.db", *home.glob("streams/*/*/operations/*/journal.jsonl")]
@@ -357,13 +345,13 @@ def shared_path(home: Path, original: Path) -> Path | None:
 
 
 def ensure_identity(home: Home, identifier: str | None = None) -> HomeIdentity:
-    """The identity; where there is none yet, ``identifier`` or a new one is given now."""
+    """The identity; a new home gets ``identifier`` or a new id."""
     known = read_identity(home.location)
     return known if known is not None else write_identity(home, identifier or str(uuid.uuid4()))
 
 
 def write_identity(home: Home, identifier: str) -> HomeIdentity:
-    """Record that this home, with this id, is where it is now."""
+    """Record that the home with this id is here now."""
     identity = HomeIdentity(identifier, home.resolved)
     text = json.dumps(asdict(identity), indent=2, sort_keys=True) + "\n"
     home.store.write(HOME_FILE, text.encode())
@@ -371,7 +359,7 @@ def write_identity(home: Home, identifier: str) -> HomeIdentity:
 
 
 def read_identity(folder: AnyLocation) -> HomeIdentity | None:
-    """``home.json`` of a folder, ``None`` where there is none. Raises FormatError (``home-file-damaged``)."""
+    """Reads ``home.json``, if any. Raises FormatError (``home-file-damaged``)."""
     store = open_read_store(folder)
     try:
         text = store.read(HOME_FILE)

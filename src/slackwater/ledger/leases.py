@@ -1,4 +1,4 @@
-"""The ledger's leases: rows that are replaced by compare-and-set, so that of two requests at once only one succeeds."""
+"""Lease rows, replaced by compare-and-set: one of two concurrent requests succeeds."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _MINE = "stream = :stream AND fence = :fence"
 
 
 class LeasesPart(LedgerPart):
-    """Leases. ``lease.Lease`` decides who may take one."""
+    """``lease.Lease`` decides who may take a lease."""
 
     def lease(self, stream: str) -> LeaseRecord | None:
-        """The stream's lease; ``None`` if none was ever taken."""
+        """``None`` if never taken."""
         with self._database.read() as connection:
             row = connection.first(leases, "WHERE stream = :stream", {"stream": stream})
         return _lease(row) if row else None
 
     def take_lease(self, seen: LeaseRecord | None, taken: LeaseRecord) -> bool:
-        """Replace ``seen`` by ``taken`` if it is unchanged; whether it was replaced."""
+        """Replace ``seen`` by ``taken`` if unchanged; whether it was replaced."""
         with self._database.write() as connection:
             if seen is None:
                 return connection.insert_absent(leases, _row(taken))
@@ -34,13 +34,13 @@ class LeasesPart(LedgerPart):
             return connection.update(leases, _row(taken), unchanged, values) == 1
 
     def renew_lease(self, held: LeaseRecord) -> bool:
-        """Update the holder's own row; ``False``, with nothing written, if the fence has changed."""
+        """``False``, with nothing written, if the fence has changed."""
         mine = {"stream": held.stream, "fence": held.fence}
         with self._database.write() as connection:
             return connection.update(leases, _row(held), f"{_MINE} AND host IS NOT NULL", mine) == 1
 
     def release_lease(self, held: LeaseRecord) -> bool:
-        """Clear the holder and keep the fence; ``False`` if another process holds the lease."""
+        """Clear the holder, keep the fence; ``False`` if the lease is held by a different process."""
         no_holder = dict.fromkeys(_HOLDER_FIELDS)
         with self._database.write() as connection:
             return connection.update(leases, no_holder, _MINE, {"stream": held.stream, "fence": held.fence}) == 1

@@ -1,4 +1,4 @@
-"""The ledger as one object. Its parts are the modules that it imports."""
+"""The ledger, composed of its parts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from slackwater.ledger.streams import StreamsPart
 
 
 class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPart, LeasesPart):
-    """The durable record of a home, on SQLite or PostgreSQL; safe for several threads and several processes.
+    """A home's durable record, on SQLite or PostgreSQL; usable from several threads and processes.
 
-    Every method is one transaction, committed when it returns. Any of them may raise ``EnvironmentMissing``
-    (``ledger-unreachable``, ``ledger-locked``; ``ledger-read-only`` if it writes) or ``DataError``
-    (``ledger-unreadable``).
+    Every method is one transaction, and may raise ``EnvironmentMissing`` (``ledger-unreachable``, ``ledger-locked``;
+    ``ledger-read-only`` for writes) or ``DataError`` (``ledger-unreadable``).
     """
 
     @classmethod
@@ -35,11 +34,9 @@ class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPa
     ) -> Self:
         """Open a ledger: a path is SQLite, ``postgresql://...`` a server.
 
-        Without write permission it is opened read-only. ``now_ms`` returns epoch milliseconds in place of the
-        database's own clock; ``say`` gets a message while another process holds the lock.
-        Raises ``NotFound`` (``ledger-missing``) if there is none and ``create`` is false, ``DataError``
-        (``ledger-version``) if it has another version of the schema, and ``EnvironmentMissing`` (``ledger-read-only``)
-        if ``create`` is true and it cannot be written.
+        Read-only without write permission. ``now_ms`` replaces the database's clock (epoch milliseconds); ``say`` gets
+        a message about a held lock. Raises ``NotFound`` (``ledger-missing``) without ``create``, ``DataError``
+        (``ledger-version``), and with ``create`` ``EnvironmentMissing`` (``ledger-read-only``).
         """
         database = Database(parse_url(fspath(url_or_path)), say)
         try:
@@ -53,25 +50,23 @@ class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPa
 
     @property
     def read_only(self) -> bool:
-        """Whether this user may read the ledger but not write to it."""
         return self._database.read_only
 
     @property
     def place(self) -> str:
-        """The path or address of the ledger, with passwords masked."""
+        """The path or address, passwords masked."""
         return self._database.place
 
     @property
     def has_clock(self) -> bool:
-        """Whether all processes take the time from the database, and not each from its own host."""
+        """Whether the database's clock is used, not each host's own."""
         return not self._database.is_sqlite
 
     def now_ms(self) -> int:
-        """The time at which runs, operations and leases are recorded, in epoch milliseconds."""
+        """Epoch milliseconds, for runs, operations and leases."""
         return self._now_ms()
 
     def close(self) -> None:
-        """Close all connections."""
         self._database.close()
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
-"""Which lines and batches of a stream count: the generation in use first, then what it inherited, and nothing else.
+"""Which lines and batches count: the generation in use, then its inheritance.
 
-An operation that builds a new generation at batch w discards the batches after w of the old one. Their lines stay in
-the ledger, but they may never come back as if they were the stream's past: Spark reuses their ids for other data.
+An operation that builds a generation at batch w discards later batches of the old one. Their lines stay in the ledger
+but never count again: Spark reuses their ids for other data.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ SOURCE_IDS = "source-ids"
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one generation contributes. ``last_batch`` ``None``: everything, because it is the generation in use."""
+    """``last_batch`` ``None``: everything, as the generation is in use."""
 
     generation: int
     last_batch: int | None = None
     source_cut: Mapping[str, int] = field(default_factory=dict)
 
     def last_entry(self, log: str) -> int | None:
-        """The last entry of a log that counts; ``None`` where all do.
+        """The last entry that counts; ``None``: all do.
 
-        ``sources/<source>`` is numbered by its own log offsets, the other logs by batch; ``metadata`` has one entry.
+        ``sources/<source>`` is numbered by its own offsets, other logs by batch; ``metadata`` has one entry.
         """
         if log.startswith((SOURCES, SIZES)):
             return self.source_cut.get(log.partition("/")[2])
@@ -45,7 +45,7 @@ class Contribution:
 
 
 def contributions(generations: Iterable[GenerationRecord], newest: int) -> tuple[Contribution, ...]:
-    """The lineage of generation ``newest``, youngest first, each cut at the lowest base among all younger ones."""
+    """Youngest first, each cut at the lowest base among the younger generations."""
     known = {generation.number: generation for generation in generations}
     if newest not in known:
         return ()

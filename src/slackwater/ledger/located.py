@@ -1,4 +1,4 @@
-"""Streams by their name or by the location of their checkpoint, also of one that is not there any more."""
+"""Finds streams by name or checkpoint location, including former locations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_BESIDE = 1000
 
 @dataclass(frozen=True, slots=True)
 class FiledStream:
-    """A stream by its ``stream.json``, where there is no ledger. ``location`` is that of its checkpoint in use."""
+    """A stream by its ``stream.json``, without a ledger; ``location`` is its checkpoint in use."""
 
     full_name: str
     file: StreamFile
@@ -31,10 +31,7 @@ class FiledStream:
 
 
 def find_stream(ledger: Ledger, name: str) -> StreamRecord:
-    """The stream with this name, or with its checkpoint in use at this location.
-
-    Raises NotFound (``stream-unknown``, ``location-unknown``), UsageError (``stream-ambiguous``).
-    """
+    """Raises NotFound (``stream-unknown``, ``location-unknown``), UsageError (``stream-ambiguous``)."""
     if name in ledger.stream_names():
         return ledger.stream(name)
     if not _is_location(name):
@@ -57,7 +54,6 @@ def find_stream(ledger: Ledger, name: str) -> StreamRecord:
 
 
 def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
-    """The stream with its checkpoint in use at this location."""
     wanted = resolved(location)
     for stream in ledger.streams():
         current = ledger.generation(stream.full_name, stream.current_generation)
@@ -67,10 +63,9 @@ def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
 
 
 def stream_moved_to(ledger: Ledger, location: str) -> StreamRecord | None:
-    """The watched stream whose checkpoint was moved here: the id of its query is here, and the recorded place is gone.
+    """The watched stream that moved here: its query's id is here, and the recorded place is gone.
 
-    ``None`` for a copy, and while an operation moves checkpoints itself. The ledger has the old location until
-    ``record_move``.
+    ``None`` for a copy, and while an operation moves checkpoints. ``record_move`` updates the ledger.
     """
     query_id = _query_id(open_read_store(location))
     if query_id is None:
@@ -83,9 +78,9 @@ def stream_moved_to(ledger: Ledger, location: str) -> StreamRecord | None:
 
 
 def moved_beside(ledger: Ledger, stream: StreamRecord) -> str | None:
-    """Where the checkpoint of a watched stream may have been moved: the only folder beside its place with its query.
+    """The only folder next to a watched stream's missing checkpoint with its query.
 
-    ``None`` where it is at its place. It may be a backup too, so that only a start with this location records it.
+    It may be a backup, so only a start with this location records it.
     """
     current = ledger.generation(stream.full_name, stream.current_generation)
     recorded = local_path_of(current.location)
@@ -101,7 +96,6 @@ def moved_beside(ledger: Ledger, stream: StreamRecord) -> str | None:
 
 
 def record_move(ledger: Ledger, stream: StreamRecord, location: str) -> None:
-    """Record where the checkpoint in use of a stream is now."""
     current = ledger.generation(stream.full_name, stream.current_generation)
     if resolved(current.location) != resolved(location):
         ledger.update_generation(stream.full_name, current.number, location=location)
@@ -116,10 +110,10 @@ def _query_id(store: ReadStore) -> str | None:
 
 
 def generation_in_use(settings: Settings, name: str) -> GenerationRecord | None:
-    """The checkpoint in use of the stream that ``find_stream`` finds in this home; ``None`` where it finds none.
+    """The checkpoint in use; ``None`` without such a stream.
 
-    Raises UsageError (``stream-ambiguous``), and what it is that keeps the ledger from being read: NotFound
-    (``ledger-lost``), DataError, EnvironmentMissing. A home without streams has no ledger.
+    Raises UsageError (``stream-ambiguous``), and for an unreadable ledger NotFound (``ledger-lost``), DataError or
+    EnvironmentMissing. A home without streams has no ledger.
     """
     try:
         with open_workspace(settings) as workspace:
@@ -132,7 +126,7 @@ def generation_in_use(settings: Settings, name: str) -> GenerationRecord | None:
 
 
 def find_filed(home: Home, name: str) -> FiledStream | None:
-    """The only stream with this name, or with its checkpoint in use at this location, read without the ledger."""
+    """As ``find_stream``, without the ledger; ``None`` unless there is exactly one."""
     known = [(f"{pipeline}/{stream}", pipeline, stream) for pipeline, stream in streams_of(home)]
     named = [one for one in known if name in one[::2]]
     found = [filed for one in named or known if (filed := _filed(home, *one)) is not None]
@@ -152,10 +146,9 @@ def _filed(home: Home, full_name: str, pipeline: str, stream: str) -> FiledStrea
 
 
 def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None:
-    """The stream that a query of the user's program with this checkpoint is, whatever ``name`` the program gives it.
+    """The stream with this checkpoint, even moved, whatever ``name`` the user's program gives its query.
 
-    Also where the checkpoint was moved.
-    Raises Refused (``query-checkpoint``) where a pipeline file has a stream with this checkpoint.
+    Raises Refused (``query-checkpoint``) if the checkpoint is a pipeline file's.
     """
     found = stream_at(ledger, location)
     if found is None:

@@ -1,4 +1,4 @@
-"""What the parts of the ledger share: the database, the clock, and rows to and from the frozen values."""
+"""Shared by the ledger's parts: database, clock, and conversion of rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LedgerPart:
-    """One group of tables of a ledger; ``Ledger`` is all of them."""
+    """A group of the ledger's tables."""
 
     def __init__(self, database: Database, now_ms: Callable[[], int]) -> None:
         self._database = database
@@ -26,7 +26,6 @@ class LedgerPart:
 
     @staticmethod
     def _lineage(connection: Connection, stream: str, newest: int | None) -> tuple[Contribution, ...]:
-        """The lineage of a generation, or of the one in use."""
         if newest is None:
             in_use = connection.column(
                 tables.streams, "current_generation", "WHERE full_name = :stream", {"stream": stream}
@@ -37,12 +36,11 @@ class LedgerPart:
 
 
 def as_row(record: DataclassInstance) -> dict[str, Any]:
-    """A frozen value as a row with columns of the same names."""
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def between(column: str, first: int | None, last: int | None) -> tuple[str, dict[str, int]]:
-    """The condition that a column is between two values, both included, and these; ``None``: open.
+    """The condition and values for a column between two included values; ``None``: open.
 
     An open end is no condition: SQLite orders text, which a damaged row may have, after all integers.
     """
@@ -52,9 +50,9 @@ def between(column: str, first: int | None, last: int | None) -> tuple[str, dict
 
 
 def inherited(position: str, lineage: tuple[Contribution, ...], log: str) -> tuple[str, dict[str, int]]:
-    """The condition that a row belongs to one of the shares of a lineage, and its values.
+    """The condition and values for rows within a lineage.
 
-    ``position`` is the column that numbers the entries of the log.
+    ``position`` is the column that numbers the log's entries.
     """
     conditions: list[str] = []
     values: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""PostgreSQL behind the ledger, through psycopg 3: a clock that all hosts share, and roles that only read."""
+"""PostgreSQL behind the ledger (psycopg 3): a shared clock, and read-only roles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_PRIVILEGE = ("42501", "25006")
 
 
 class PostgresqlServer:
-    """The database of a ledger on a server. ``url`` is a connection URI as libpq defines it."""
+    """``url`` is a libpq connection URI."""
 
     dialect = "postgresql"
     errors = psycopg
@@ -30,7 +30,7 @@ class PostgresqlServer:
         self._url = url
 
     def connect(self) -> PsycopgConnection:
-        """A new connection, outside of any transaction."""
+        """Outside of any transaction."""
         # Transactions are started by ``begin``; else psycopg starts one at the first statement.
         try:
             driver = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
@@ -45,7 +45,7 @@ class PostgresqlServer:
         return driver
 
     def is_alive(self, driver: PsycopgConnection) -> bool:
-        """Whether a connection that was not in use can be used: the server may have been restarted."""
+        """The server may have been restarted since the last use."""
         try:
             driver.execute("")
         except psycopg.OperationalError:
@@ -53,7 +53,7 @@ class PostgresqlServer:
         return True
 
     def begin(self, driver: PsycopgConnection, *, writes: bool = False, unflushed: bool = False) -> None:
-        """Start a transaction, which sees what others have committed. ``unflushed``: it need not reach the disk."""
+        """Sees committed writes. ``unflushed``: does not wait for the disk."""
         driver.execute("BEGIN")
         if writes and unflushed:
             driver.execute("SET LOCAL synchronous_commit = off")
@@ -65,17 +65,14 @@ class PostgresqlServer:
         return int(row[0] * 1000) if row else 0
 
     def is_read_only(self, driver: PsycopgConnection) -> bool:
-        """Whether the role may read but not write."""
         # A standby has the privileges of its primary, and refuses each write all the same.
         may_write = "SELECT has_table_privilege('runs', 'INSERT') AND NOT pg_is_in_recovery()"
         return driver.execute(may_write).fetchone() != (True,)
 
     def is_unwritable(self, error: Exception) -> bool:
-        """Whether a statement failed because the role may not write."""
         return getattr(error, "sqlstate", None) in _NO_PRIVILEGE
 
     def not_writable(self, cause: str | None = None) -> EnvironmentMissing:
-        """The error of a command that has to write."""
         return EnvironmentMissing(
             "ledger-read-only",
             "The ledger cannot be written: this user has read access only",

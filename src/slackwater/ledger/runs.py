@@ -1,4 +1,4 @@
-"""The ledger's runs and operations: what was executed on a stream, how it ended, and whether a stop was requested."""
+"""Runs and operations: what was executed, how it ended, and requested stops."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ REFUSED = "refused"
 
 
 class RunsPart(LedgerPart):
-    """Runs and operations."""
-
     def begin_run(
         self,
         stream: str,
@@ -36,11 +34,11 @@ class RunsPart(LedgerPart):
         end: str | None = None,
         trigger_ms: int | None = None,
     ) -> RunRecord:
-        """Record the start of a run: its SQL settings, the SHA-256 of its pipeline file, its program, what is accepted.
+        """Record the start of a run.
 
-        The caller holds the lease, so an earlier run without an end has exited; it is ended as ``killed``. Of a run
-        without a lease ``end`` is recorded at once, as nothing else shows whether it still runs. A run starts no
-        earlier than its lease was taken, also where the clock was set back meanwhile: ``is_running`` relies on it.
+        The caller holds the lease, so an earlier run without an end has exited and is ended as ``killed``. A run
+        without a lease gets its ``end`` at once, as nothing else shows whether it runs. A run never starts before its
+        lease was taken, even if the clock was set back: ``is_running`` relies on it.
         """
         now = self._now_ms()
         started = {
@@ -72,7 +70,7 @@ class RunsPart(LedgerPart):
     ) -> RunRecord:
         """Record how a run ended, in one word, and why. Raises ``NotFound`` (``run-unknown``).
 
-        ``failure`` is ``transient`` or ``permanent``; ``failure_code`` a code of ``runtime.failures``. Secrets in the
+        ``failure`` is ``transient`` or ``permanent``; ``failure_code`` is from ``runtime.failures``. Secrets in the
         reason are masked.
         """
         ended = {
@@ -87,7 +85,7 @@ class RunsPart(LedgerPart):
             return _run(connection, run_id)
 
     def run(self, run_id: int) -> RunRecord:
-        """One run. Raises ``NotFound`` (``run-unknown``)."""
+        """Raises ``NotFound`` (``run-unknown``)."""
         with self._database.read() as connection:
             return _run(connection, run_id)
 
@@ -98,9 +96,9 @@ class RunsPart(LedgerPart):
         program: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """Record which rows the query of a run reads, as ``QueryProfile.rows_digest``; known once it has started.
+        """Record ``QueryProfile.rows_digest``, known after the start.
 
-        ``program`` and ``settings`` are recorded too, where they were not known at the start.
+        Also ``program`` and ``settings``, if unknown at the start.
         """
         late: dict[str, Any] = {"program": program, "settings": None if settings is None else dict(settings)}
         known = {"rows_digest": rows_digest} | {name: value for name, value in late.items() if value is not None}
@@ -108,7 +106,7 @@ class RunsPart(LedgerPart):
             connection.update(runs, known, "id = :id", {"id": run_id})
 
     def record_refusal(self, stream: str, generation: int, code: str, reason: str) -> None:
-        """Record that a start was refused. Secrets in the reason are masked."""
+        """Secrets in the reason are masked."""
         now = self._now_ms()
         refused = {
             "stream": stream,
@@ -124,26 +122,26 @@ class RunsPart(LedgerPart):
             connection.insert_numbered(runs, refused)
 
     def last_refusal(self, stream: str) -> RunRecord | None:
-        """The newest start of a stream, if it was refused."""
+        """The stream's newest start, if refused."""
         with self._database.read() as connection:
             row = connection.first(runs, "WHERE stream = :stream ORDER BY id DESC", {"stream": stream})
         return RunRecord(**row) if row and row["end"] == REFUSED else None
 
     def last_run(self, stream: str) -> RunRecord | None:
-        """The newest run of a stream, whatever was refused since."""
+        """The newest run; ignores refusals."""
         started = """WHERE stream = :stream AND ("end" IS NULL OR "end" <> :refused) ORDER BY id DESC"""
         with self._database.read() as connection:
             row = connection.first(runs, started, {"stream": stream, "refused": REFUSED})
         return RunRecord(**row) if row else None
 
     def runs(self, stream: str) -> list[RunRecord]:
-        """All runs of a stream, oldest first, without starts that were refused."""
+        """Oldest first, without refused starts."""
         with self._database.read() as connection:
             rows = connection.rows(runs, "WHERE stream = :stream ORDER BY id", {"stream": stream})
         return [RunRecord(**row) for row in rows if row["end"] != REFUSED]
 
     def request_stop(self, stream: str) -> RunRecord | None:
-        """Ask the active run to drain and end; ``None`` where no run is active. A second request changes nothing."""
+        """Ask the active run to drain and end; ``None`` without one. Idempotent."""
         run = self.last_run(stream)
         if run is None or run.ended_ms is not None:
             return None
@@ -155,18 +153,17 @@ class RunsPart(LedgerPart):
         return requested if requested.ended_ms is None else None
 
     def stop_requested(self, run_id: int) -> bool:
-        """Whether this run was asked to stop."""
         with self._database.read() as connection:
             requested = connection.column(runs, "stop_requested_ms", "WHERE id = :id", {"id": run_id})
         return requested not in ([], [None])
 
     def begin_operation(self, record: OperationRecord) -> None:
-        """Record an operation before its first step; a repeated id (a resumed apply) replaces its record."""
+        """Record an operation before its first step; a resumed apply replaces its record."""
         with self._database.write() as connection:
             connection.upsert(operations, [as_row(record)])
 
     def end_operation(self, operation_id: str, status: str, summary: str) -> None:
-        """Record the outcome: applied, refused or unknown. Raises ``NotFound`` (``operation-unknown``)."""
+        """``status``: applied, refused or unknown. Raises ``NotFound`` (``operation-unknown``)."""
         values = {"status": status, "summary": mask(summary), "ended_ms": self._now_ms()}
         with self._database.write() as connection:
             changed = connection.update(operations, values, "id = :id", {"id": operation_id})
@@ -174,27 +171,27 @@ class RunsPart(LedgerPart):
             raise NotFound("operation-unknown", f"The ledger has no operation {operation_id}")
 
     def open_operation(self, stream: str) -> OperationRecord | None:
-        """The operation on a stream without an end: it is in progress, or its apply was killed."""
+        """The operation without an end: in progress, or its apply was killed."""
         unfinished = [record for record in self.operations(stream) if record.ended_ms is None]
         return unfinished[-1] if unfinished else None
 
     def operations(self, stream: str) -> list[OperationRecord]:
-        """All operations on a stream, oldest first."""
+        """Oldest first."""
         with self._database.read() as connection:
             rows = connection.rows(operations, "WHERE stream = :stream ORDER BY started_ms, id", {"stream": stream})
         return [OperationRecord(**row) for row in rows]
 
 
 class OperationFilesPart(LedgerPart):
-    """Copies of what operations write into their folders: plans and journals."""
+    """Copies of operations' plans and journals."""
 
     def record_operation_files(self, files: OperationFiles) -> None:
-        """Record what an operation starts with, before its first step; a repeated id replaces the record."""
+        """Record before the first step; a repeated id replaces the record."""
         with self._database.write() as connection:
             connection.upsert(operation_files, [as_row(files)])
 
     def record_journal(self, operation: str, text: str) -> None:
-        """Record the whole journal of an operation, before its new line is written to the file.
+        """Record the whole journal before its new line is written to the file.
 
         Raises ``NotFound`` (``operation-unknown``).
         """
@@ -204,13 +201,13 @@ class OperationFilesPart(LedgerPart):
             raise NotFound("operation-unknown", f"The ledger has no operation {operation}")
 
     def operation_files(self, operation: str) -> OperationFiles | None:
-        """The record of an operation, ``None`` if the ledger was lost since."""
+        """``None`` if the ledger was lost since."""
         with self._database.read() as connection:
             row = connection.first(operation_files, "WHERE operation = :operation", {"operation": operation})
         return OperationFiles(**row) if row else None
 
     def home_of_operations(self) -> str | None:
-        """The id of the home that started the newest operation, ``None`` where there is no record of any."""
+        """The id of the home that started the newest operation."""
         with self._database.read() as connection:
             # An id starts with the time at which its plan was made.
             newest = connection.first(operation_files, "ORDER BY operation DESC")

@@ -1,6 +1,6 @@
-"""Creates the schema of a ledger, and refuses a ledger with another version of the schema.
+"""Creates the ledger's schema, and refuses other versions.
 
-What may not happen: two processes creating it at once; half a schema. ``tables`` must match; a test compares the two.
+Must not happen: two processes creating it at once; half a schema. ``tables`` must match; a test compares them.
 """
 
 from __future__ import annotations
@@ -155,7 +155,6 @@ def _use_write_ahead_log(database: Database, file: SqliteFile) -> None:
 
 
 def _schema_version(connection: Connection) -> str | None:
-    """The version of the schema, ``None`` where there is none."""
     if not connection.has_table(versions.name):
         return None
     return next(iter(connection.column(versions, "version_num", "")), None)

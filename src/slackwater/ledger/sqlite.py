@@ -1,7 +1,7 @@
-"""SQLite behind the ledger: a private file, access for readers without write permission, and waiting for a lock.
+"""SQLite behind the ledger: a private file, access for read-only users, and waiting for locks.
 
-What may not happen: a reader who creates ``-wal`` or ``-shm`` (they would belong to the reader, and the owner could not
-write to them); a wait of many seconds without a message; rows read while the file was being changed underneath.
+Must not happen: a reader creating ``-wal`` or ``-shm`` (the owner could not write to them); a long wait without a
+message; rows read during a change.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ Say = Callable[[str], None]
 
 
 class SqliteFile:
-    """The file of a ledger, and how this process may use it."""
-
     dialect = "sqlite"
     errors = sqlite3
     """The module that has the driver's exceptions."""
@@ -55,15 +53,15 @@ class SqliteFile:
         self._unlocked_as: tuple[int, ...] | None = None
 
     def create(self) -> None:
-        """Create an empty file that only its owner may read; an existing file is left as it is.
+        """Create an empty private file; an existing one is left unchanged.
 
-        Raises FileNotFoundError where the path is a link to nothing: SQLite would create what it names.
+        Raises FileNotFoundError for a link to nothing: SQLite would create its target.
         """
         create_private_file(self.path)
         self.path.stat()
 
     def connect(self) -> sqlite3.Connection:
-        """A new connection, outside of any transaction."""
+        """Outside of any transaction."""
         driver = self._connect_read_only() if self.read_only else self._connect("mode=rwc")
         driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
         # SQLite checks foreign keys only on a connection that asks for it.
@@ -71,19 +69,17 @@ class SqliteFile:
         return driver
 
     def is_alive(self, _driver: sqlite3.Connection) -> bool:
-        """Whether a connection that was not in use can be used."""
         return True
 
     def is_read_only(self, _driver: sqlite3.Connection) -> bool:
-        """Whether this user may read the file but not write to it."""
         return self.read_only
 
     def is_unwritable(self, _error: Exception) -> bool:
-        """Whether a statement failed because this user may not write: that is known before the transaction."""
+        """Always false: it is known before the transaction."""
         return False
 
     def check_unchanged(self) -> None:
-        """Raise EnvironmentMissing (``ledger-changed``) if rows were read without a lock and the file has changed."""
+        """Raise EnvironmentMissing (``ledger-changed``) if the file changed while rows were read without a lock."""
         if self._unlocked_as is not None and self._signature() != self._unlocked_as:
             raise EnvironmentMissing(
                 "ledger-changed",
@@ -93,7 +89,7 @@ class SqliteFile:
             )
 
     def is_disk_full(self) -> bool:
-        """Whether the disk of the file has no space left: SQLite reports that in many ways."""
+        """SQLite reports a full disk in many ways."""
         try:
             disk = os.statvfs(next(folder for folder in self.path.parents if folder.exists()))
         except (OSError, StopIteration):
@@ -102,9 +98,9 @@ class SqliteFile:
         return disk.f_blocks > 0 and (disk.f_bavail * disk.f_frsize < _LEAST_SPACE or disk.f_files > 0 == disk.f_favail)
 
     def wait_for_lock(self, attempt: Callable[[], Any], is_locked: Callable[[Exception], bool]) -> None:
-        """Repeat ``attempt`` while the file is locked, with a message after a second and then every few seconds.
+        """Repeat ``attempt`` while locked, with a message after a second and then every few seconds.
 
-        Raises EnvironmentMissing (``ledger-locked``) after the time to wait.
+        Raises EnvironmentMissing (``ledger-locked``).
         """
         started = time.monotonic()
         next_message = started + SAY_AFTER_S
@@ -140,7 +136,7 @@ class SqliteFile:
         )
 
     def begin(self, driver: sqlite3.Connection, *, writes: bool = False, unflushed: bool = False) -> None:
-        """Start a transaction, waiting for a lock. ``unflushed``: its end does not wait for the disk.
+        """Waits for a lock. ``unflushed``: does not wait for the disk.
 
         Raises EnvironmentMissing (``ledger-locked``, ``ledger-read-only``).
         """
@@ -165,7 +161,6 @@ class SqliteFile:
         driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
 
     def not_writable(self, cause: str | None = None) -> EnvironmentMissing:
-        """The error of a command that has to write."""
         safe = f"export SLACKWATER_SAFE_DIRECTORY={safe_with(self.path.parent)}"
         trust = f"; or, if you trust it: {safe}" if _is_writable(self.path) else ""
         return EnvironmentMissing(
@@ -177,7 +172,7 @@ class SqliteFile:
         )
 
     def owner(self) -> str:
-        """Who may write the file, for a message."""
+        """Who may write the file, for messages."""
         try:
             return f"user {self.path.owner()}"
         except (KeyError, OSError):
@@ -208,21 +203,20 @@ class SqliteFile:
         return sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
 
     def _signature(self) -> tuple[int, ...]:
-        """What changes when another process writes: the file itself, or a write-ahead log with something in it."""
+        """Changes when other processes write: the file, or a non-empty write-ahead log."""
         status, wal = self.path.stat(), Path(f"{self.path}-wal")
         logged = wal.stat().st_size if wal.exists() else 0
         return status.st_ino, status.st_size, status.st_mtime_ns, logged
 
 
 def is_busy(error: Exception) -> bool:
-    """Whether SQLite refused because another connection holds a lock."""
     code = getattr(error, "sqlite_errorcode", None)
     # The low byte: the other bytes distinguish kinds of busy, such as SQLITE_BUSY_RECOVERY.
     return code is not None and code & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _is_writable(path: Path) -> bool:
-    """Whether SQLite can write to the file: it also creates ``-wal`` and ``-shm`` next to it, unless they exist."""
+    """SQLite also creates ``-wal`` and ``-shm`` next to the file."""
     beside = [Path(f"{path}-wal"), Path(f"{path}-shm")]
     if not all(_may_write(file) for file in [path, *beside] if file.exists()):
         return False

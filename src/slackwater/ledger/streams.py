@@ -1,4 +1,4 @@
-"""The ledger's streams and their generations."""
+"""Streams and their generations."""
 
 from __future__ import annotations
 
@@ -43,14 +43,12 @@ _THIS_WHOLE = f"WHERE {_IS_WHOLE} AND {_THIS}"
 
 
 class StreamsPart(LedgerPart):
-    """Streams and generations."""
-
     def register_stream(self, record: StreamRecord, first: GenerationRecord | None = None) -> None:
-        """Add a stream, with its first generation, or update it with what a run reports.
+        """Add a stream with its first generation, or update it with a run's report.
 
-        The generation in use of a known stream is kept: only ``set_current_generation`` changes it. Without its
-        generation in use a stream is not known: it counts as absent.
-        Raises Refused (``query-checkpoint``) where another stream has the first checkpoint of a watched stream.
+        A known stream keeps its generation in use: only ``set_current_generation`` changes it. A stream without its
+        generation in use counts as absent. Raises Refused (``query-checkpoint``) if a watched stream's first checkpoint
+        is taken.
         """
         row = as_row(record) | {"full_name": record.full_name, "sink": dict(record.sink)}
         with self._database.write() as connection:
@@ -79,18 +77,18 @@ class StreamsPart(LedgerPart):
                 )
 
     def streams(self) -> list[StreamRecord]:
-        """All streams of the home, by full name."""
+        """Sorted by full name."""
         with self._database.read() as connection:
             rows = connection.rows(streams, f"WHERE {_IS_WHOLE} ORDER BY full_name")
         return [_stream(row) for row in rows]
 
     def stream_names(self) -> list[str]:
-        """The full names of all streams, also of those whose other columns cannot be read."""
+        """Includes streams with unreadable columns."""
         with self._database.read() as connection:
             return connection.column(streams, "full_name", f"WHERE {_IS_WHOLE} ORDER BY full_name")
 
     def stream(self, full_name: str) -> StreamRecord:
-        """One stream of ``stream_names``; the rows of others are not read."""
+        """Does not read other streams' rows."""
         with self._database.read() as connection:
             row = connection.first(streams, _THIS_WHOLE, {"stream": full_name})
         if row is None:
@@ -98,7 +96,7 @@ class StreamsPart(LedgerPart):
         return _stream(row)
 
     def without_generation(self) -> list[tuple[str, int]]:
-        """Streams whose generation in use is not among those that they have, with its number."""
+        """Streams whose generation in use is missing, with its number."""
         has_any = "EXISTS (SELECT 1 FROM generations WHERE generations.stream = streams.full_name)"
         columns = ("full_name", "current_generation")
         with self._database.read() as connection:
@@ -106,7 +104,7 @@ class StreamsPart(LedgerPart):
         return [(row["full_name"], row["current_generation"]) for row in rows]
 
     def find_stream(self, name: str) -> StreamRecord:
-        """The stream called ``stream`` or ``pipeline/stream``.
+        """Find ``stream`` or ``pipeline/stream``.
 
         Raises ``NotFound`` (``stream-unknown``) or ``UsageError`` (``stream-ambiguous``: pipelines share the name).
         """
@@ -118,19 +116,19 @@ class StreamsPart(LedgerPart):
         raise _ambiguous(name, matches) if matches else _unknown(name, known)
 
     def set_current_generation(self, stream: str, number: int) -> None:
-        """Make a generation the one in use. ``stream`` is the full name; the generation must have been added."""
+        """The generation must exist; ``stream`` is the full name."""
         # Raises for a number that was not added: ``current_generation`` has no foreign key.
         self.generation(stream, number)
         with self._database.write() as connection:
             connection.update(streams, {"current_generation": number}, _THIS, {"stream": stream})
 
     def add_generation(self, record: GenerationRecord) -> None:
-        """Add a generation, or replace its record."""
+        """Add or replace a generation."""
         with self._database.write() as connection:
             connection.upsert(generations, [_generation_row(record)])
 
     def switch_generations(self, stream: str, current: int, records: Sequence[GenerationRecord]) -> None:
-        """Replace the records of some generations and make ``current`` the one in use, in one transaction."""
+        """Replace generations and set ``current`` in one transaction."""
         with self._database.write() as connection:
             connection.upsert(generations, [_generation_row(one) for one in records])
             connection.update(streams, {"current_generation": current}, _THIS, {"stream": stream})
@@ -145,9 +143,9 @@ class StreamsPart(LedgerPart):
         programs: Sequence[Mapping[str, object]] | None = None,
         location: str | None = None,
     ) -> None:
-        """Fill in what is only known once the query has started; ``None`` leaves a value as it is.
+        """Fill in what the started query shows; ``None`` keeps a value.
 
-        ``location`` is where its owner has moved the checkpoint.
+        ``location``: where the checkpoint was moved.
         """
         known = {"query_id": query_id, "location": location}
         values: dict[str, Any] = {**known, "layout": _plain(layout), "programs": _plain_list(programs)}
@@ -159,9 +157,9 @@ class StreamsPart(LedgerPart):
                 connection.update(generations, changed, this_one, {"stream": stream, "number": number})
 
     def remove_generation(self, stream: str, number: int) -> None:
-        """Remove the record of a generation that an operation built and removed, with its runs and their batches.
+        """Remove a generation that an operation built and removed, with its runs and batches.
 
-        The caller holds the lease, and has taken it out of use.
+        The caller holds the lease and has taken it out of use.
         """
         values = {"stream": stream, "number": number}
         with self._database.write() as connection:
@@ -171,7 +169,7 @@ class StreamsPart(LedgerPart):
             connection.delete(generations, "stream = :stream AND number = :number", values)
 
     def forget_stream(self, stream: str) -> None:
-        """Delete all that is recorded of a stream, its lease too. ``stream`` is the full name."""
+        """Delete everything about a stream, including its lease."""
         values, this_one = {"stream": stream}, "stream = :stream"
         with self._database.write() as connection:
             # First, as these rows are found through the rows of ``operations``.
@@ -182,7 +180,7 @@ class StreamsPart(LedgerPart):
             connection.delete(streams, _THIS, values)
 
     def relocate(self, old: str, new: str) -> None:
-        """Replace the folder ``old`` by ``new`` at the start of every recorded path of checkpoints and operations."""
+        """Replace the folder ``old`` by ``new`` in all recorded paths of checkpoints and operations."""
         # With the slash: /data/home is no parent of /data/home2.
         below = old.rstrip("/") + "/"
         with self._database.write() as connection:
@@ -194,20 +192,20 @@ class StreamsPart(LedgerPart):
                         connection.update(table, moved, f"stream = :stream AND {key} = :key", values)
 
     def replace_ids(self, ids: Mapping[str, str]) -> None:
-        """Give streams other ids, by full name, and delete all leases: what a copy of a home needs."""
+        """Give streams new ids, by full name, and delete all leases: for a copied home."""
         with self._database.write() as connection:
             for stream, identifier in ids.items():
                 connection.update(streams, {"id": identifier}, _THIS, {"stream": stream})
             connection.delete(leases, "1 = 1", {})
 
     def generations(self, stream: str) -> list[GenerationRecord]:
-        """All generations of a stream, oldest first."""
+        """Oldest first."""
         with self._database.read() as connection:
             rows = connection.rows(generations, "WHERE stream = :stream ORDER BY number", {"stream": stream})
         return [_generation(row) for row in rows]
 
     def generation(self, stream: str, number: int) -> GenerationRecord:
-        """One generation. Raises ``NotFound`` (``generation-unknown``)."""
+        """Raises ``NotFound`` (``generation-unknown``)."""
         known = self.generations(stream)
         for record in known:
             if record.number == number:
@@ -263,7 +261,7 @@ def _generation(row: Row) -> GenerationRecord:
 
 
 def _is_layout(layout: Mapping[str, Any]) -> bool:
-    """Whether this is the profile of a query, what its first batches made of it, or both."""
+    """A query's profile, its first batches' result, or both."""
     if OPERATORS not in layout:
         return STATE_STORES in layout
     lengths = (layout.get("retention_ms"), layout.get("session_gap_ms"))

@@ -1,6 +1,6 @@
-"""The tables of the ledger, with the types of their columns. ``schema`` builds them; a test compares the two.
+"""The ledger's tables and column types; ``schema`` builds them, a test compares both.
 
-Times are epoch milliseconds and wide integers. A stream is known by its full name, ``pipeline/stream``.
+Times are epoch milliseconds. Streams are identified by full name, ``pipeline/stream``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from slackwater.formats.text_log import json_value
 
 
 def unreadable(expected: str, found: object) -> DataError:
-    """The error for a value that Slackwater did not write; whoever opened the ledger adds the place."""
+    """Whoever opened the ledger adds the place."""
     return DataError(
         "ledger-unreadable",
         "The ledger is not as Slackwater wrote it",
@@ -28,7 +28,7 @@ def unreadable(expected: str, found: object) -> DataError:
 
 
 class Kind(Enum):
-    """The type of a column's values. SQLite stores any value in any column, and a file can be damaged or edited."""
+    """A column's type. SQLite stores any value in any column, and a file can be damaged or edited."""
 
     INTEGER = int, "an integer"
     STRING = str, "a string"
@@ -44,7 +44,7 @@ class Kind(Enum):
         self.is_json = python_type in {dict, list}
 
     def read(self, stored: Any) -> Any:
-        """A value as the driver returns it, decoded. Raises ``DataError`` (``ledger-unreadable``)."""
+        """Decodes the driver's value. Raises ``DataError`` (``ledger-unreadable``)."""
         if stored is None:
             return None
         value = stored
@@ -58,19 +58,17 @@ class Kind(Enum):
         return value
 
     def read_all(self, stored: Sequence[Any]) -> list[Any]:
-        """As ``read`` for each of the values."""
         if not self.is_json and {*map(type, stored)} <= {self.python_type, type(None)}:
             return list(stored)
         return [self.read(value) for value in stored]
 
     def to_store(self, value: Any) -> Any:
-        """A value as both drivers take it."""
         return json.dumps(value) if self.is_json and value is not None else value
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table: its primary key and its columns in order."""
+    """Primary key, and columns in order."""
 
     name: str
     key: tuple[str, ...]

@@ -33,10 +33,10 @@ _NAMES_MORE = (
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The settings, home and ledger of a use case. ``say`` shows the user a message.
+    """``say`` shows the user a message.
 
-    ``in_home`` are pipeline and name of the streams that had a ``stream.json`` when the home was opened: on a store
-    each look for them is a request for each pipeline and stream.
+    ``in_home`` are pipeline and name of streams with a ``stream.json`` at opening: on a remote store each look-up is a
+    request per stream.
     """
 
     settings: Settings
@@ -46,7 +46,7 @@ class Workspace:
     in_home: tuple[tuple[str, str], ...]
 
     def can_refresh(self, stream: str) -> bool:
-        """Whether the ledger can be updated from the checkpoint; if not, says that recorded data is used."""
+        """Whether the ledger can be updated from the checkpoint; else says so."""
         if self.ledger.read_only:
             self.say(
                 f"{stream}: read access only; the ledger is not updated from the checkpoint, "
@@ -55,7 +55,7 @@ class Workspace:
         return not self.ledger.read_only
 
     def recorded_settings(self, stream: str) -> Mapping[str, str]:
-        """The settings that the stream's newest run had; none where they are not recorded."""
+        """The newest run's settings; empty if unrecorded."""
         run = self.ledger.last_run(stream)
         return (run.settings if run is not None else None) or {}
 
@@ -64,12 +64,11 @@ class Workspace:
 def open_workspace(
     settings: Settings, *, create: bool = False, restore: bool = False, say: Callable[[str], None] | None = None
 ) -> Iterator[Workspace]:
-    """The workspace of these settings. Raises NotFound if there is no ledger yet and ``create`` is not given.
+    """Raises NotFound without a ledger unless ``create`` is given.
 
-    With ``create`` or ``restore`` the command changes the home, or runs what the home names: raises SettingsError
-    (``home-owner``) where that is another user's. ``restore`` creates a ledger if the home has streams whose ledger
-    was lost; ``check_home`` fills it. ``say`` shows the user a message, such as that the ledger is locked; the default
-    writes to stderr.
+    With ``create`` or ``restore`` the command changes the home or runs its code: raises SettingsError (``home-owner``)
+    for a different owner. ``restore`` creates a lost ledger; ``check_home`` fills it. ``say`` shows messages; the
+    default writes to stderr.
     """
     say = say or to_stderr
     home = Home(settings.home)
@@ -117,11 +116,10 @@ def _open_ledger(address: str, streams: Sequence[str], *, create: bool, say: Cal
 
 
 def restore_command(stream: str) -> str:
-    """The command that restores what the ledger had of all streams, and starts nothing."""
+    """The command that restores the ledger of all streams and starts nothing."""
     return f"to restore it from stream.json and the checkpoints, run: {command('plan', 'resume', stream)}"
 
 
 def to_stderr(message: str) -> None:
-    """Show a message on stderr, at once."""
     sys.stderr.write(f"{printable(message)}\n")
     sys.stderr.flush()

@@ -1,8 +1,7 @@
 """Kinds of sources behind one contract: which offsets belong to a kind, and what a range between two offsets means.
 
-A module or folder is a kind, with the kind as ``SOURCE``; ``common`` has the contract. What may not happen in it: IO,
-other than through what is passed in, and in modules named ``live``, which are imported when a broker or a store is
-asked; a guess at the meaning of an offset that belongs to no kind.
+A kind is a module or folder with ``SOURCE``. Forbidden here: IO, except through arguments and in ``live`` modules,
+which are imported when a broker or store is asked; guessing the meaning of an offset that belongs to no kind.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from slackwater.sources.common.source import Source
 
 
 class Unknown(Source):
-    """The kind that is tried last."""
+    """The last kind to be tried."""
 
     kind = "unknown"
 
@@ -29,31 +28,31 @@ UNKNOWN = Unknown()
 
 
 def kinds() -> tuple[Source, ...]:
-    """Every kind; the unknown kind, which owns what no other one does, is the last."""
+    """All kinds; the unknown kind is last."""
     return (*SOURCES.all(), UNKNOWN)
 
 
 def kind_of(offset: str | None, log: SourceEntries) -> Source:
-    """The kind of a source with this offset and log. Never raises: what no kind owns is of the unknown kind."""
+    """Never raises: an offset without a kind is of the unknown kind."""
     value = decoded(offset)
     return next(kind for kind in kinds() if kind.owns(value, log))
 
 
 def kind_named(name: str) -> Source:
-    """The kind with this name. Raises KeyError where there is none."""
+    """Raises KeyError."""
     return {kind.kind: kind for kind in kinds()}[name]
 
 
 def kind_described(description: str) -> Source:
-    """The kind that Spark names so, in the plan of a query or in progress events; else the unknown kind."""
+    """The kind for Spark's description in a plan or progress event; else the unknown kind."""
     return next((kind for kind in kinds() if kind.is_named(description)), UNKNOWN)
 
 
 def kinds_of_format(name: str) -> Iterator[Source]:
-    """The kinds that a checkpoint may show of a source of this format; none where that is not known."""
+    """The kinds that a checkpoint may show for this format; none if unknown."""
     return (kind for kind in kinds() if name.lower() in kind.formats)
 
 
 def kind_of_entry(data: bytes) -> Source:
-    """The kind that parses an entry of ``sources/<source>/``; the unknown kind if none does."""
+    """The kind that parses an entry of ``sources/<source>/``, else the unknown kind."""
     return next((kind for kind in kinds() if kind.entry_parser(data) is not None), UNKNOWN)

@@ -12,7 +12,7 @@ _FIELDS = {"version", "snapshot_id", "position", "scan_all_files"}
 
 
 class Iceberg(Source):
-    """Positions are snapshots of the table; ``position`` counts the files that were read of the snapshot."""
+    """Positions are snapshots; ``position`` counts the snapshot's files that were read."""
 
     kind = "iceberg"
     formats = frozenset({"iceberg"})

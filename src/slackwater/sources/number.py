@@ -1,6 +1,6 @@
-"""Sources whose offset is a bare number and that keep no log: socket and memory.
+"""Sources with a bare number as offset and no log: socket and memory.
 
-What the number counts differs between them, so nothing is derived from it.
+The number counts different things, so nothing is derived from it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from slackwater.sources.common.source import Source
 
 
 class Number(Source):
-    """A bare number, without a log that shows it to be a file source or a rate source."""
-
     kind = "number"
     label = "socket, memory or rate"
     words = "a source of numbers"

@@ -1,4 +1,4 @@
-"""adlfs, with copies that are finished when the call returns."""
+"""adlfs, with copies that are complete when the call returns."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _ASKED_AGAIN_S = 0.2
 
 
 class AzureFileSystem(AzureBlobFileSystem):
-    """Under a protocol of its own, so that the class which other code of the process gets for ``abfs:`` stays."""
+    """Has its own protocol, so that other code of the process keeps its class for ``abfs:``."""
 
     protocol = "slackwater-abfs"
 
     @classmethod
     def _strip_protocol(cls, path: object) -> object:
-        """A name may have a ``?``, which adlfs takes for the start of a query. Only a URI can have one."""
+        """adlfs takes a ``?`` in a name for the start of a query; only a URI can have one."""
         if isinstance(path, str) and not path.startswith(f"{cls.protocol}://"):
             return path.lstrip("/")
         return super()._strip_protocol(path)
 
     async def _cp_file(self, path1: str, path2: str, **kwargs: object) -> None:
-        """Copy a blob. The service may only accept a copy and do it later; what is renamed is deleted next."""
+        """The service may accept a copy and finish it later, but a rename deletes the source next."""
         await super()._cp_file(path1, path2, **kwargs)
         container, blob, _ = self.split_path(path2)
         async with self.service_client.get_blob_client(container, blob) as client:

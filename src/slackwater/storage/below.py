@@ -1,4 +1,4 @@
-"""Stores over another one, and a folder of a store as a store of its own."""
+"""Stores over a different store, and a folder of a store as a store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from slackwater.storage.protocols import READ_LIMIT, Entry, Folder, ReadStore, S
 
 
 class StoreOver:
-    """What a ``ReadStore`` passes on to another one, under other paths if need be."""
+    """The calls that a ``ReadStore`` passes on, with other paths if needed."""
 
     __slots__ = ()
     store: ReadStore
@@ -54,7 +54,7 @@ class StoreOver:
 
 
 class Below(StoreOver):
-    """A ``WriteStore`` over ``folder`` of another one, which need not exist yet."""
+    """A ``WriteStore`` over ``folder`` of a store; the folder need not exist."""
 
     store: WriteStore
 
@@ -116,6 +116,6 @@ def _leads_out(path: str) -> bool:
 
 
 def copy_pieces(source: ReadStore, target: WriteStore, folder: str, names: Iterable[str]) -> None:
-    """Copy files of a folder of one store to another through this process."""
+    """Copy files between stores through this process."""
     for path in (f"{folder}/{name}".lstrip("/") for name in names):
         target.write_pieces(path, source.read_pieces(path))

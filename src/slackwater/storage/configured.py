@@ -1,7 +1,6 @@
-"""``[storage.KIND]`` of ``slackwater.toml``: what the clients of a kind of store read from the environment.
+"""``[storage.KIND]`` of ``slackwater.toml``, put into the environment of this process and its JVM.
 
-Every client of a store has rules of its own for options, and all of them read its environment variables. So that is
-where the values are put, for this process and the JVM that it starts; they are recorded nowhere.
+Each client has its own options, but all read their environment variables. The values are not recorded.
 """
 
 from __future__ import annotations
@@ -17,15 +16,14 @@ _given: dict[str, frozenset[str]] = {}
 
 
 def given(kind: StoreKind) -> Collection[str]:
-    """The keys of a kind that are set in ``slackwater.toml``."""
     return _given.get(kind.schemes[0], frozenset())
 
 
 def configure(tables: Mapping[str, Mapping[str, str]]) -> None:
-    """Put the values of all tables, by the kind's name and key, into the environment of this process.
+    """Put the values of all tables into the environment.
 
-    Raises SettingsError (``storage-settings``) for a key that no kind has and for a secret that is not a reference,
-    and EnvironmentMissing (``storage-secret-missing``) where a reference names nothing.
+    Raises SettingsError (``storage-settings``) for an unknown key or a secret that is not a reference, and
+    EnvironmentMissing (``storage-secret-missing``) for a reference to nothing.
     """
     known = {kind.schemes[0]: kind for kind in STORES.all() if kind.settings}
     found: dict[str, dict[str, str]] = {}

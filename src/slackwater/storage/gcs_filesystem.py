@@ -1,4 +1,4 @@
-"""gcsfs by the JSON API of objects alone, which ends where Google cannot be reached."""
+"""gcsfs with the JSON API of objects only; gives up when Google is unreachable."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ _WAITS_S = (0.5, 1.5)
 
 
 class GcsFileSystem(GCSFileSystem):
-    """Under a protocol of its own, so that the class which other code of the process gets for ``gs:`` is untouched.
+    """Has its own protocol, so that other code of the process keeps its class for ``gs:``.
 
-    That class asks for the layout of each bucket over gRPC first, which takes a minute where only HTTP is let through
-    (measured with gcsfs 2026.10), and uses calls that only hierarchical buckets have.
+    That class first asks for the layout of each bucket over gRPC, which takes a minute if only HTTP passes (measured
+    with gcsfs 2026.10), and uses calls that only hierarchical buckets have.
     """
 
     protocol = "slackwater-gs"
 
     @property
     def on_google(self) -> bool:
-        """As gcsfs has it, but not while credentials are looked for.
-
-        gcsfs would then ask the metadata server once more, for 15 s, where Google's own search has not found it.
+        """False while credentials are looked up: else gcsfs asks the metadata server again for 15 s after Google's own
+        search failed.
         """
         return hasattr(self, "credentials") and bool(super().on_google)
 

@@ -1,4 +1,4 @@
-"""The configuration of Hadoop on this machine: ``core-site.xml`` and ``hdfs-site.xml`` of ``HADOOP_CONF_DIR``."""
+"""Hadoop's ``core-site.xml`` and ``hdfs-site.xml`` in ``HADOOP_CONF_DIR``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NESTED_MAX = 20
 
 
 def hadoop_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The properties that the files set; empty where there are none. Raises UsageError (``hadoop-configuration``)."""
+    """Empty without files. Raises UsageError (``hadoop-configuration``)."""
     folder = environment.get("HADOOP_CONF_DIR") or _default_folder(environment)
     found: dict[str, str] = {}
     # As in Hadoop, what hdfs-site.xml sets overrides core-site.xml.
@@ -48,8 +48,6 @@ def _properties(file: Path) -> Iterator[tuple[str, str]]:
 
 
 class _Reader:
-    """Collects the name and the value of each ``property``."""
-
     def __init__(self) -> None:
         self.found: list[tuple[str, str]] = []
         self._texts: dict[str, str] = {}

@@ -1,8 +1,8 @@
-"""HDFS over HTTP: a file system of fsspec. Imported only when a location is on HDFS.
+"""HDFS over HTTP as an fsspec file system; imported only for a location on HDFS.
 
-fsspec's own is the base. It is not used as it is: it returns the text of a DataNode's error as the content of a file,
-takes every error for "absent" in ``exists``, leaves folders out of ``find`` whose listing failed, does not notice that
-a rename was refused, or was made where its answer is lost, and never stops waiting.
+fsspec's own class returns a DataNode's error text as file content, takes every error for "absent" in ``exists``, omits
+folders from ``find`` whose listing failed, does not notice a refused rename or a rename whose answer was lost, and
+never stops waiting.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _NUMBERS: Mapping[type[OSError], int] = {
 
 
 class HdfsFileSystem(WebHDFS):
-    """``addresses``: host and port of each NameNode; of several the one that is active answers.
+    """``addresses``: host and port of each NameNode; the active one answers.
 
-    ``umask``: the rights that new files and folders do not have. A NameNode knows only that of its own machine.
+    ``umask``: a NameNode knows only its own machine's.
     """
 
     def __init__(self, addresses: Sequence[tuple[str, int]], umask: int = 0o022, **options: Any) -> None:
@@ -123,7 +123,7 @@ class HdfsFileSystem(WebHDFS):
         self._urls = [*(one for one in self._urls if one != url), url]
 
     def _sent(self, method: str, url: str, **options: Any) -> requests.Response:
-        """The answer to one request. Errors of requests have the URL in them, which may have a token."""
+        """Errors of requests contain the URL, which may contain a token."""
         try:
             answer: requests.Response = self.session.request(method.upper(), url, **options)
         except requests.RequestException as error:
@@ -154,7 +154,7 @@ class HdfsFileSystem(WebHDFS):
         return True
 
     def find(self, path: str, detail: bool = False, **_: Any) -> Any:
-        """All files below a folder. A folder that vanishes meanwhile has none; any other error is raised."""
+        """A folder that vanishes meanwhile is empty; any other error is raised."""
         found = {one["name"]: one for one in self._files_below(path)}
         return found if detail else list(found)
 
@@ -202,11 +202,11 @@ class HdfsFileSystem(WebHDFS):
         _checked(self._sent("put", self._apply_proxy(place), data=value, headers=headers), path)
 
     def mv(self, path1: str, path2: str, **_: Any) -> None:
-        """Rename; raises FileExistsError where the target exists, which the NameNode finds out in the same step."""
+        """Raises FileExistsError if the target exists, atomically on the NameNode."""
         self._rename(path1, path2, "NONE")
 
     def replace(self, path1: str, path2: str) -> None:
-        """Rename; a file at the target is replaced in the same step."""
+        """Rename; atomically replaces a file at the target."""
         self._rename(path1, path2, "OVERWRITE")
 
     def _rename(self, path1: str, path2: str, options: str) -> None:
@@ -229,7 +229,7 @@ class HdfsFileSystem(WebHDFS):
 
 
 class HdfsFile(WebHDFile):
-    """An open file of HDFS; written by several requests."""
+    """An open HDFS file; written by several requests."""
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         found: bytes = self.fs.cat_file(self.path, start, min(end, self.size)) if start < min(end, self.size) else b""
@@ -237,11 +237,11 @@ class HdfsFile(WebHDFile):
 
 
 class _NoAnswerError(ConnectionError):
-    """A request was sent, perhaps done, and not answered."""
+    """A request was sent, maybe executed, but not answered."""
 
 
 class _Adapter(HTTPAdapter):
-    """Every request ends: requests waits for ever by default."""
+    """Sets timeouts: requests waits for ever by default."""
 
     def send(self, *arguments: Any, **options: Any) -> requests.Response:
         answer_s = READ_S if arguments[0].method == "GET" else CHANGE_S
@@ -249,7 +249,7 @@ class _Adapter(HTTPAdapter):
 
 
 class _Retry(Retry):
-    """Does not wait once more for a server that accepts a connection and does not answer."""
+    """Does not retry a server that accepts a connection but does not answer."""
 
     def increment(self, *arguments: Any, **options: Any) -> Self:
         error = options.get("error")
@@ -259,13 +259,12 @@ class _Retry(Retry):
 
 
 def _is_of_a_second(answer: requests.Response) -> bool:
-    """Whether an earlier request got no answer, or one from a server in between."""
+    """Whether an earlier request got no answer, or only a proxy's."""
     retries = getattr(answer.raw, "retries", None)
     return bool(retries and retries.history)
 
 
 def _exception(answer: requests.Response) -> tuple[str, str]:
-    """Class and message of a Java exception in an answer."""
     try:
         found = answer.json()["RemoteException"]
         return str(found["exception"]), str(found["message"]).partition("\n")[0]

@@ -1,4 +1,4 @@
-"""A directory of this machine as a store: listed by ``scandir``, written by temporary file, fsync and rename."""
+"""A local directory as a store: listed by ``scandir``, written by temporary file, fsync and rename."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.
 
 
 class LocalStore:
-    """A ``WriteStore`` over one local directory, which need not exist yet.
+    """A ``WriteStore`` over a local directory, which need not exist.
 
-    Hides nothing: hidden side files and leftovers are listed like any other name. In a ``private`` store new files and
-    folders get modes 0600 and 0700. A file that is replaced keeps its owner, group and mode.
+    Lists hidden files and leftovers, too. New files and folders of a ``private`` store get modes 0600 and 0700; a
+    replaced file keeps its owner, group and mode.
     """
 
     def __init__(self, root: str | os.PathLike[str], *, private: bool = False) -> None:
@@ -76,7 +76,7 @@ class LocalStore:
             )
 
     def _may_follow(self, path: str, followed: set[str]) -> bool:
-        """Links to directories are followed, each target once, and never back up: that would not end."""
+        """Follows links to directories, each target once and never upwards: that would not end."""
         target = os.path.realpath(self._full(path))
         here = os.path.realpath(self._full(path.rpartition("/")[0]))
         if target in followed or f"{here}/".startswith(f"{target.rstrip('/')}/"):
@@ -85,9 +85,10 @@ class LocalStore:
         return True
 
     def _folder(self, path: str, before: tuple[str, ...]) -> tuple[Folder, set[str]] | None:
-        """The directory, and which of its directories are links. ``before``: the files of the one listed before.
+        """The directory, and its directories that are links.
 
-        Partitions hold files of the same names; sharing these keeps the memory of one directory instead of thousands.
+        Partitions have equal file names: sharing the names of ``before`` keeps the memory of one directory instead of
+        thousands.
         """
         directories: list[os.DirEntry[str]] = []
         keep_directory = directories.append
@@ -228,7 +229,7 @@ class LocalStore:
         sync_directory(target.parent)
 
     def _link_from(self, source: LocalStore, folder: str, names: Iterable[str]) -> None:
-        """Hard links, or copies where these cannot be. Names that are there already are left as they are."""
+        """Hard links, or copies if links are impossible. Existing names are kept."""
         target = Path(self._full(folder))
         self._make_directories(target)
         for name in names:
@@ -236,7 +237,7 @@ class LocalStore:
         sync_directory(target)
 
     def _make_directories(self, path: Path) -> None:
-        """Create what is missing, each made durable in its parent: a file in a lost directory is lost too."""
+        """Create missing directories, each made durable in its parent: a lost directory loses its files."""
         for folder in missing_folders(path):
             folder.mkdir(mode=FOLDER_MODE if self._private else 0o777, exist_ok=True)
             sync_directory(folder.parent)
@@ -249,12 +250,12 @@ class LocalStore:
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a regular file. Raises ``OSError``, for a pipe or device too, which would never end."""
+    """Raises ``OSError``, also for a pipe or device, which would never end."""
     return LocalStore(path.parent).read(path.name)
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
-    """Whether anything is at a path that a user named; a name that is too long is not an error."""
+    """A name that is too long is not an error."""
     try:
         Path(path).stat()
     except (OSError, ValueError):
@@ -263,12 +264,11 @@ def exists(path: str | os.PathLike[str]) -> bool:
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a regular file is at a path that a user named."""
     return exists(path) and Path(path).is_file()
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry is a directory, or a link to one; a link in a cycle is a file."""
+    """Follows links; a link in a cycle is a file."""
     try:
         return entry.is_dir()
     except OSError:
@@ -276,7 +276,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _read_all(descriptor: int, size: int, path: str, limit: int) -> bytes:
-    """All bytes of an open file, which may be growing. Raises ``FileTooLarge``."""
+    """The file may be growing. Raises ``FileTooLarge``."""
     if size > limit:
         raise FileTooLarge(path, limit, size)
     # A file that did not grow is read by one call, which comes back short.
@@ -301,9 +301,9 @@ def _require_regular(mode: int, path: str) -> None:
 
 
 def keep_owner_and_mode(like: str | Path | None, target: str | Path | int | None) -> None:
-    """Give a file or folder that replaces another one its owner, group and mode, as far as this user may.
+    """Give a replacement the owner, group and mode of ``like``, as far as this user may.
 
-    ``like`` need not exist. ``None``: it is on a store without owners.
+    ``like`` need not exist; ``None``: its store has no owners.
     """
     if like is None or target is None:
         return
@@ -330,7 +330,7 @@ def _write_through(path: Path, pieces: Iterable[bytes], *, like: Path, private: 
 
 
 def _move_without_replacing(source: Path, target: Path) -> None:
-    """``rename`` would replace the target silently; a hard link refuses in one step."""
+    """``rename`` would silently replace the target; a hard link refuses atomically."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:
@@ -356,7 +356,6 @@ def _link_or_copy(source: Path, target: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

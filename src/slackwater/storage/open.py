@@ -1,4 +1,4 @@
-"""From what a user wrote (a path or a URI) to a store. Local ones need nothing but the standard library."""
+"""Opens the store at a path or URI. Local stores need only the standard library."""
 
 from __future__ import annotations
 
@@ -22,17 +22,14 @@ _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def open_read_store(location: str | PathLike[str]) -> ReadStore:
-    """The store at ``location``: a plain path, a ``file:`` URI, or a URI of another kind of store.
-
-    Raises ``UsageError`` for an unknown scheme and ``EnvironmentMissing`` where the package for it is not installed.
-    """
+    """Raises ``UsageError`` for an unknown scheme and ``EnvironmentMissing`` for a missing package."""
     return open_write_store(location)
 
 
 def open_write_store(location: str | PathLike[str], *, private: bool = False) -> WriteStore:
-    """As ``open_read_store``, for those who may change what is there.
+    """As ``open_read_store``.
 
-    ``private``: what is created is for its owner only, where the store has modes.
+    ``private``: new files are for their owner only, if the store has modes.
     """
     location = os.fspath(location)
     local = local_path_of(location)
@@ -42,32 +39,30 @@ def open_write_store(location: str | PathLike[str], *, private: bool = False) ->
 
 
 def check_location(location: str) -> None:
-    """Raises ``UsageError`` for a URI of which no kind of store is known, or that has a password in it."""
+    """Raises ``UsageError`` for an unknown kind of store or a password in the URI."""
     if local_path_of(location) is None:
         kind_of(location)
 
 
 def spark_uri(location: str) -> str:
-    """The location as Spark is given it."""
     if local_path_of(location) is not None:
         return location
     return kind_of(location).spark_uri(location)
 
 
 def connectors_of(locations: Iterable[str]) -> frozenset[str]:
-    """The connector groups that Spark needs for the stores of these locations."""
+    """The connector groups that Spark needs for these locations."""
     kinds = (kind_of(one) for one in locations if local_path_of(one) is None)
     return frozenset(kind.connector for kind in kinds if kind.connector is not None)
 
 
 def session_settings_of(connector: str) -> Mapping[str, str]:
-    """The settings that a session with this connector needs, where it is that of a kind of store."""
     settings = [kind.session_settings() for kind in STORES.all() if kind.connector == connector]
     return {name: value for each in settings for name, value in each.items()}
 
 
 def resolved(location: str) -> str:
-    """One spelling for each place: of a local path with symlinks and ``..`` resolved, else the URI."""
+    """One spelling for each place: local paths without symlinks and ``..``, else the URI."""
     local = local_path_of(location)
     if local is not None:
         return os.path.realpath(local)
@@ -76,7 +71,7 @@ def resolved(location: str) -> str:
 
 
 def is_same_store(one: str, other: str) -> bool:
-    """Whether two locations are on this machine, or in one bucket, container or file system."""
+    """Whether both are on this machine, or in one bucket, container or file system."""
     return _authority(one) == _authority(other)
 
 
@@ -89,12 +84,12 @@ def _authority(location: str) -> str | None:
 
 @cache
 def _compared(scheme: str) -> str:
-    """The scheme by which places of one store are compared: ``s3a`` is ``s3``. Cached: a log can name a million."""
+    """``s3a`` is ``s3``. Cached: a log can name a million paths."""
     return next((kind.schemes[0] for kind in STORES.all() if scheme in kind.schemes), scheme)
 
 
 def is_uri(location: str) -> bool:
-    """Whether ``location`` is written with a scheme (a single letter is none: it would be a drive)."""
+    """A single letter is no scheme but a drive."""
     return _SCHEME.match(location) is not None
 
 
@@ -112,9 +107,9 @@ def check_no_secret(location: str) -> None:
 
 
 def local_path_of(location: str) -> str | None:
-    """The path on this machine that ``location`` names, or ``None`` for another kind of store.
+    """The local path that ``location`` names; ``None`` for a different kind of store.
 
-    Hadoop writes ``file:/a``, ``file:///a`` and ``file://host/a``; the paths in URIs are percent-encoded.
+    Hadoop writes ``file:/a``, ``file:///a`` and ``file://host/a``; URI paths are percent-encoded.
     """
     if not is_uri(location):
         return _checked(location)
@@ -123,7 +118,7 @@ def local_path_of(location: str) -> str | None:
 
 
 def local_file_of(uri: str) -> str | None:
-    """As ``local_path_of``, of a file that a log of Spark names. Whatever its name looks like, nobody typed it."""
+    """``local_path_of`` a file in a log of Spark; the name is not validated, as nobody typed it."""
     if not is_uri(uri):
         return uri
     folder, _, name = uri.rpartition("/")
@@ -169,9 +164,9 @@ AnyLocation = str | PathLike[str]
 
 
 class Location(str):
-    """An absolute path or a URI, without ``/`` at its end; ``location / name`` is what is in that folder.
+    """An absolute path or URI without a final ``/``.
 
-    Raises ``UsageError`` for a URI that cannot be parsed or that has a password in it.
+    Raises ``UsageError`` for a malformed URI or a password in it.
     """
 
     __slots__ = ()
@@ -186,16 +181,13 @@ class Location(str):
 
     @property
     def name(self) -> str:
-        """The last part."""
         return self.rpartition("/")[2]
 
     @property
     def parent(self) -> Location:
-        """The folder that it is in."""
         return str.__new__(Location, self.rpartition("/")[0] or "/")
 
     @property
     def local(self) -> Path | None:
-        """The path on this machine; ``None`` on another kind of store."""
         path = local_path_of(self)
         return None if path is None else Path(path)

@@ -1,4 +1,4 @@
-"""The two interfaces of a store, and the differences between stores as data."""
+"""The store interfaces, and the differences between stores as data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ READ_LIMIT = 1 << 30
 
 
 class FileTooLarge(OSError):
-    """A file has more bytes than the reader was ready to take; ``size`` is ``None`` where only that much is known."""
+    """``size`` is ``None`` if only "too large" is known."""
 
     def __init__(self, path: str, limit: int, size: int | None) -> None:
         super().__init__(errno.EFBIG, f"more than {limit} bytes", path)
@@ -24,20 +24,19 @@ LEFTOVER = ".slackwater.tmp"
 
 
 def hadoop_checksum_path(path: str) -> str:
-    """``.N.crc`` next to ``N``: written by Hadoop's local file system, and checked by it when the file is read."""
+    """``.N.crc`` next to ``N``: written and, on reading, checked by Hadoop's local file system."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}.{name}.crc"
 
 
 class StoreTraits(NamedTuple):
-    """What code may rely on. A put of a whole file replaces it in one step on every store.
+    """Guarantees of a store. Every store replaces a whole file atomically on put.
 
     ``remote`` stores are listed concurrently. ``atomic_rename`` is false on object stores, which copy and delete.
-    ``atomic_replace`` is false where a file that exists cannot be overwritten in one step (HDFS): there a write that is
-    killed can leave the old content under another name, which this store reads but Spark does not. ``append``: bytes
-    can be added to a file. ``exclusive_create``: of two writers that create a file one fails. ``moves_directories``:
-    a directory gets another name, or two of them change places, in one step. ``lists_at_once``: a listing has what was
-    written before it. ``durable``: what was written is there after the process has ended.
+    ``atomic_replace`` is false if an existing file cannot be overwritten atomically (HDFS): a killed write can leave
+    the old content under a name that this store reads but Spark does not. ``exclusive_create``: one of two concurrent
+    creators of a file fails. ``moves_directories``: directories are renamed or exchanged atomically. ``lists_at_once``:
+    listings are consistent after a write. ``durable``: files survive the process.
     """
 
     remote: bool
@@ -57,7 +56,7 @@ HADOOP = StoreTraits(remote=True, atomic_rename=True, atomic_replace=False)
 
 
 class Entry(NamedTuple):
-    """A name in a listing. ``size`` is ``None`` if the listing does not include it."""
+    """``size`` is ``None`` if the listing does not include it."""
 
     name: str
     is_dir: bool
@@ -67,8 +66,8 @@ class Entry(NamedTuple):
 class Folder(NamedTuple):
     """One directory of a walk: plain names, because a checkpoint can have 60,000 of them.
 
-    ``path`` is relative to the root of the store. ``sizes`` goes with ``files`` and is ``None`` where the listing does
-    not include sizes (local disks: one ``stat`` for each file would cost five times the walk).
+    ``path`` is relative to the store's root. ``sizes`` goes with ``files``; ``None`` on local disks: a ``stat`` per
+    file would cost five times the walk.
     """
 
     path: str
@@ -78,79 +77,78 @@ class Folder(NamedTuple):
 
 
 class ReadStore(Protocol):
-    """Bytes below one root. Paths are relative to it, with ``/``; ``""`` is the root itself."""
+    """Bytes below one root. Paths are relative, with ``/``; ``""`` is the root."""
 
     @property
     def location(self) -> str:
-        """The root as a user would write it: a local path or a URI."""
+        """The root as a user would write it."""
 
     @property
-    def traits(self) -> StoreTraits:
-        """What this store promises."""
+    def traits(self) -> StoreTraits: ...
 
     def list(self, path: str = "") -> tuple[Entry, ...]:
-        """The names in a directory, unordered; empty where there is no such directory."""
+        """Unordered; empty if there is no such directory."""
 
     def folders(self, path: str = "") -> Iterator[Folder]:
-        """Every directory below ``path`` with its names, ``path`` first; none where it is absent."""
+        """Every directory below ``path``, ``path`` first; none if absent."""
 
     def size(self, path: str) -> int:
-        """Bytes of one file. Raises ``FileNotFoundError`` where it is absent."""
+        """Bytes. Raises ``FileNotFoundError``."""
 
     def modified_ms(self, path: str) -> int | None:
-        """When a file was last written, in epoch milliseconds; ``None`` where the store does not show it.
+        """Epoch milliseconds; ``None`` if the store does not show it.
 
-        Raises ``FileNotFoundError`` where it is absent.
+        Raises ``FileNotFoundError``.
         """
 
     def local_path(self, path: str) -> str | None:
-        """The path of the file on this machine, for libraries that need one; ``None`` on a remote store."""
+        """For libraries that need a local path; ``None`` on a remote store."""
 
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
-        """The whole file. Raises ``FileNotFoundError`` where it is absent, ``FileTooLarge`` above ``limit`` bytes."""
+        """Raises ``FileNotFoundError``, and ``FileTooLarge`` above ``limit`` bytes."""
 
     def read_pieces(self, path: str) -> Iterator[bytes]:
-        """The file in pieces of bounded size. Raises ``FileNotFoundError`` at the first piece if it is absent."""
+        """In pieces of bounded size. Raises ``FileNotFoundError`` at the first piece."""
 
     def exists(self, path: str) -> bool:
-        """Whether a file or directory is there."""
+        """Also true for a directory."""
 
     def written_ms(self) -> Iterator[tuple[str, int]]:
-        """Every file below the root with the time at which it was written, in epoch milliseconds of the store."""
+        """Every file with its write time, in epoch milliseconds of the store."""
 
 
 class WriteStore(ReadStore, Protocol):
-    """A store that may be changed. Whoever reads a file gets all of its old content or all of the new."""
+    """A store that may be changed. A reader of a file sees all of its old content or all of the new."""
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a whole file, replacing the one there is, creating directories as needed."""
+        """Write or replace a whole file, creating directories as needed."""
 
     def write_pieces(self, path: str, pieces: Iterable[bytes]) -> None:
-        """As ``write``, without holding the whole file in memory. If ``pieces`` raises, nothing is put in place."""
+        """``write`` without holding the file in memory. If ``pieces`` raises, the file is unchanged."""
 
     def rename(self, source: str, target: str) -> None:
         """Move one file; the target must not exist."""
 
     def delete(self, path: str) -> None:
-        """Remove one file; an absent file is no error."""
+        """An absent file is no error."""
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a new file. Raises ``FileExistsError`` where there is one; see ``exclusive_create`` of the traits."""
+        """Raises ``FileExistsError``; see ``exclusive_create`` of the traits."""
 
     def append(self, path: str, data: bytes, at: int) -> None:
-        """Put ``data`` behind the first ``at`` bytes of a file, and drop what followed these.
+        """Write ``data`` after the first ``at`` bytes and drop the rest.
 
-        Only where the traits have ``append``: elsewhere whoever extends a file writes it whole.
+        Only with the trait ``append``.
         """
 
     def copy_from(self, source: ReadStore, folder: str, names: Iterable[str]) -> None:
-        """Copy files of a folder of another store here, by the store's own copy or link where it has one.
+        """Copy files here from a store's folder, by the store's own copy or a link if possible.
 
-        For files that nobody changes in place; a hard link is a copy then.
+        For files that are never changed in place: a hard link may be made.
         """
 
     def rename_folder(self, source: str, target: str) -> None:
-        """Give a directory another name in one step. Only where the traits have ``moves_directories``."""
+        """Rename a directory atomically. Only with the trait ``moves_directories``."""
 
     def delete_tree(self, path: str = "") -> None:
-        """Remove a directory with all that is in it; an absent one is no error. Of a link only the link is removed."""
+        """An absent directory is no error. Of a link only the link is removed."""

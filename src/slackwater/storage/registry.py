@@ -1,7 +1,7 @@
-"""Finds the kinds of stores: each is a module of ``slackwater.storage.kinds`` with a ``STORE``.
+"""Finds the kinds of stores: modules of ``slackwater.storage.kinds`` with a ``STORE``.
 
-An entry point of the group ``slackwater.stores``, or ``STORES.register``, adds one of another distribution. Any other
-protocol that fsspec has an implementation for is taken for an object store.
+The entry point group ``slackwater.stores`` or ``STORES.register`` adds a kind. Other fsspec protocols count as object
+stores.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from slackwater.storage.protocols import OBJECT_STORE, StoreTraits, WriteStore
 class StoreKind(ABC):
     """One kind of store.
 
-    ``schemes`` are those of its URIs; places are compared with the first one. ``traits`` say what its stores can do.
+    ``schemes`` are for its URIs; the first one is used to compare places.
     """
 
     def __init__(self, schemes: tuple[str, ...], traits: StoreTraits) -> None:
@@ -27,9 +27,9 @@ class StoreKind(ABC):
 
     @abstractmethod
     def open(self, location: str, *, private: bool = False) -> WriteStore:
-        """The store at a location. ``private``: what is created is for its owner only, where the store has modes.
+        """``private``: new files are for their owner only, if the store has modes.
 
-        Raises EnvironmentMissing where a package is not installed or the store is unreachable.
+        Raises EnvironmentMissing if a package is missing or the store is unreachable.
         """
 
     settings: Mapping[str, str] = {}
@@ -41,19 +41,19 @@ class StoreKind(ABC):
     """The connector group that Spark needs to read and write these stores, if it is not a part of Spark."""
 
     def session_settings(self) -> Mapping[str, str]:
-        """Spark's settings by which it reaches the same stores as this process."""
+        """Spark's settings for reaching the same stores as this process."""
         return {}
 
     def spark_uri(self, location: str) -> str:
-        """The URI by which Hadoop reads and writes a location of this kind."""
+        """The URI for Hadoop."""
         return location
 
 
 class FsspecKind(StoreKind):
-    """A kind that fsspec has a file system for.
+    """A kind with an fsspec file system.
 
-    ``options`` are arguments of that; ``package`` is what pip installs for it (``None``: fsspec's error names it).
-    ``implementation`` is the path of a class that is used instead of fsspec's own for ``protocol``.
+    ``options`` are its arguments; ``package`` is for pip (``None``: fsspec's error names it); ``implementation`` is a
+    class path used instead of fsspec's class for ``protocol``.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class FsspecKind(StoreKind):
         return open_remote_store(location, self)
 
     def connection(self, location: str) -> tuple[str, dict[str, object]]:
-        """The URL and the options by which fsspec opens a location. Raises UsageError where it is incomplete."""
+        """URL and options for fsspec. Raises UsageError for an incomplete location."""
         return f"{self.protocol}:{location.partition(':')[2]}", self.options
 
 
@@ -86,7 +86,7 @@ STORES: Registry[StoreKind] = Registry("slackwater.storage.kinds", "STORE", "sla
 
 
 def kind_of(location: str) -> StoreKind:
-    """The kind of store that a URI names. Raises UsageError (``unknown-scheme``) where none has its scheme."""
+    """Raises UsageError (``unknown-scheme``)."""
     scheme = location.partition(":")[0].lower()
     found = STORES.get(scheme) or next((one for one in STORES.all() if scheme in one.schemes), None)
     return found or _other_of_fsspec(scheme, location)

@@ -1,4 +1,4 @@
-"""Any file system of fsspec as a store: S3 and its like, HDFS, Azure, GCS, memory. Imported only when one is named."""
+"""Any fsspec file system as a store; imported only when needed."""
 
 from __future__ import annotations
 
@@ -39,19 +39,17 @@ _LEVELS_BEFORE_FLAT = 2
 
 
 class Opens(Protocol):
-    """What fsspec needs to open a location, as ``FsspecKind`` has it."""
-
     protocol: str
     implementation: str | None
     package: str | None
     traits: StoreTraits
 
     def connection(self, location: str, /) -> tuple[str, dict[str, object]]:
-        """The URL and the options for a location. Raises UsageError where it is incomplete."""
+        """URL and options for fsspec. Raises UsageError for an incomplete location."""
 
 
 def open_remote_store(location: str, kind: Opens) -> RemoteStore:
-    """The store of an fsspec URI; credentials and endpoint come from fsspec's own configuration and environment."""
+    """Credentials and endpoint come from fsspec's own configuration and environment."""
     scheme = location.partition(":")[0]
     url, options = kind.connection(location)
     if kind.implementation is not None:
@@ -83,7 +81,7 @@ def open_remote_store(location: str, kind: Opens) -> RemoteStore:
 
 
 def _silence(filesystem: Any) -> None:
-    """Libraries log what they raise as well, with a traceback; Python prints it where nobody has set a handler."""
+    """Libraries also log what they raise; without a handler Python prints it."""
     for library in {one.__module__.partition(".")[0] for one in type(filesystem).__mro__} - {"builtins"}:
         logger = logging.getLogger(library)
         if not logger.handlers:
@@ -91,7 +89,7 @@ def _silence(filesystem: Any) -> None:
 
 
 def _unopened(scheme: str, location: str, error: OSError) -> EnvironmentMissing:
-    """The error of a file system that cannot be opened; pyarrow lists every path where it looked for a library."""
+    """pyarrow's error lists every path where it looked for a library."""
     reason = str(error).strip().partition("\n")[0][:_SHOWN] or type(error).__name__
     return EnvironmentMissing(
         "store-unreachable",
@@ -103,7 +101,7 @@ def _unopened(scheme: str, location: str, error: OSError) -> EnvironmentMissing:
 
 
 class RemoteStore:
-    """A ``WriteStore`` over an fsspec file system. Nothing is cached: a checkpoint may be growing while it is read."""
+    """A ``WriteStore`` over fsspec. Caches nothing: a checkpoint may be growing while it is read."""
 
     def __init__(self, filesystem: Any, root: str, location: str, traits: StoreTraits) -> None:
         self._filesystem = filesystem
@@ -208,7 +206,7 @@ class RemoteStore:
         return data
 
     def _read_range(self, full: str, end: int) -> bytes:
-        """The first bytes of an object, in one request."""
+        """Read the first bytes in one request."""
         try:
             data: bytes = self._filesystem.cat_file(full, start=0, end=end)
         except FileNotFoundError:
@@ -281,7 +279,7 @@ class RemoteStore:
             self._swap_in(temporary, target)
 
     def _fill(self, file: Any, pieces: Iterable[bytes]) -> None:
-        """Write the pieces and close the file. Errors of the pieces themselves are not those of the store."""
+        """Write the pieces and close the file. Errors of the pieces are not the store's."""
         for piece in pieces:
             with self._translated():
                 file.write(piece)
@@ -359,7 +357,7 @@ class RemoteStore:
             copy_pieces(source, self, folder, names)
 
     def _copy_objects(self, source: RemoteStore, folder: str, names: Iterable[str]) -> None:
-        """An object store copies an object itself, in one step; other file systems read and write it through here."""
+        """An object store copies an object itself, atomically; other file systems copy through this process."""
         if source._filesystem is not self._filesystem:
             copy_pieces(source, self, folder, names)
             return
@@ -376,7 +374,7 @@ class RemoteStore:
             self._filesystem.rm(target, recursive=True)
 
     def _delete_by_names(self, path: str) -> None:
-        """Remove a tree whose path fsspec would take for a pattern, which others match."""
+        """For a path that fsspec would take for a pattern, which may match other files."""
         folders = tuple(self.folders(path))
         for folder in folders:
             for name in folder.files:
@@ -388,9 +386,9 @@ class RemoteStore:
 
     @contextlib.contextmanager
     def _translated(self) -> Iterator[None]:
-        """Any error of a backend's own libraries (no credentials, no such host, an expired token) as ``OSError``.
+        """Turns errors of a backend's libraries (no credentials, unknown host, expired token) into ``OSError``.
 
-        Where it has no place, that of the store: who shows it can tell it from one of this machine.
+        Adds the store's location if the error has none.
         """
         try:
             with WAITS.waiting_for(self._location):
@@ -405,7 +403,7 @@ class RemoteStore:
             raise OSError(errno.EIO, words, self._location) from error
 
     def _settled(self, path: str) -> str:
-        """The full path of a file, after what an interrupted write left of it has been put in order."""
+        """The full path, after settling an interrupted write."""
         full = self._full(path)
         if not self._traits.atomic_replace:
             with self._translated():
@@ -413,7 +411,7 @@ class RemoteStore:
         return full
 
     def _place_of(self, path: str) -> str:
-        """Where the content of a file is: next to its own name while it is being replaced."""
+        """The content is next to the file's name while the file is being replaced."""
         full = self._full(path)
         if self._traits.atomic_replace or self._filesystem.exists(full):
             return full
@@ -464,7 +462,7 @@ def _entries(folder: Folder) -> tuple[Entry, ...]:
 
 
 def _tree(root: str, sizes: dict[str, int]) -> list[Folder]:
-    """Folders out of a flat listing: ``sizes`` by path below ``root``. Parents come before their children."""
+    """Folders from a flat listing, parents before children; ``sizes`` by path below ``root``."""
     files: dict[str, dict[str, int]] = {"": {}}
     directories: dict[str, dict[str, None]] = {"": {}}
     for path, size in sizes.items():

@@ -1,8 +1,8 @@
-"""Replacing a file where a rename refuses a target that exists, as on HDFS.
+"""Replaces a file where a rename refuses an existing target, as on HDFS.
 
-The old file is renamed to a name derived from its own, the new one is renamed into place, the old one is removed. If
-the writer is killed in between, the old content is under the derived name: readers use it, and the next write,
-rename or delete of the file starts by settling it. At every point either the old or the new content can be read.
+Renames the old file to a derived name, renames the new file into place, and removes the old file. If the writer is
+killed in between, readers use the derived name, and the next write, rename or delete settles it first. At every point
+the old or the new content is readable.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ _SUFFIX = ".replaced.tmp"
 
 
 def set_aside_path(path: str) -> str:
-    """Where the old content of ``path`` is while it is being replaced; Spark ignores such names."""
+    """The path of the old content during a replacement; Spark ignores such names."""
     parent, slash, name = path.rpartition("/")
     return f"{parent}{slash}.{name}{_SUFFIX}"
 
 
 def temporary_path(path: str) -> str:
-    """A new name next to ``path`` for content that is being written; Spark ignores such names."""
+    """A new name next to ``path`` for content being written; Spark ignores such names."""
     parent, slash, name = path.rpartition("/")
     return f"{parent}{slash}.{name}.{uuid.uuid4()}{LEFTOVER}"
 
 
 def swap_in(filesystem: Any, temporary: str, path: str) -> None:
-    """Rename ``temporary`` to ``path``, which may exist. After an error ``path`` has its old content or the new."""
+    """Rename ``temporary`` to ``path``, which may exist. After an error ``path`` has its old or its new content."""
     try:
         settle(filesystem, path)
         if filesystem.exists(path):
@@ -48,7 +48,7 @@ def swap_in(filesystem: Any, temporary: str, path: str) -> None:
 
 
 def settle(filesystem: Any, path: str) -> None:
-    """Finish or take back a replacement of ``path`` that was interrupted."""
+    """Finish or undo an interrupted replacement of ``path``."""
     before = set_aside_path(path)
     if not filesystem.exists(before):
         return
@@ -59,14 +59,14 @@ def settle(filesystem: Any, path: str) -> None:
 
 
 def move(filesystem: Any, source: str, target: str) -> None:
-    """Rename a file. WebHDFS answers a rename that it did not do like one that it did, so the result is checked."""
+    """WebHDFS answers a failed rename like a successful one, so the result is checked."""
     filesystem.mv(source, target)
     if filesystem.exists(source):
         raise OSError(f"{source} was not renamed to {target}")
 
 
 def with_files_set_aside(folder: Folder) -> Folder:
-    """The directory as it was before the replacements that were interrupted: files set aside under their own names."""
+    """The directory before interrupted replacements: set-aside files under their own names."""
     names = set(folder.files)
     files = tuple(_own_name(name, names) for name in folder.files)
     return folder if files == folder.files else folder._replace(files=files)

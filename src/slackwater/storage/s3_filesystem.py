@@ -1,4 +1,4 @@
-"""s3fs, which ends where a server does not answer, and takes no answer that is cut off for a whole one."""
+"""s3fs, which gives up on a server that does not answer and rejects a truncated answer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _started_s: ContextVar[float] = ContextVar("started_s", default=float("inf"))
 
 
 class S3FileSystem(Base):
-    """Under a protocol of its own too, so that the class which other code of the process gets for ``s3:`` is untouched.
+    """Has its own protocol too, so that other code of the process keeps its class for ``s3:``.
 
-    The other protocols are those under which fsspec finds a user's own options. An answer of the server, throttling
-    above all, is treated as s3fs treats it.
+    fsspec finds a user's options under the other protocols. Answers of the server, such as throttling, are treated as
+    in s3fs.
     """
 
     protocol = ("s3", "s3a", "slackwater-s3")
@@ -53,7 +53,7 @@ class S3FileSystem(Base):
     call_s3 = sync_wrapper(_call_s3)
 
     async def _exists(self, path: str) -> bool:
-        """As ``s3fs``, which takes every error for the absence of a bucket. Raises OSError where it is unknown."""
+        """s3fs takes every error for the absence of a bucket. Raises OSError if unknown."""
         bucket, key, _ = self.split_path(self._strip_protocol(path))
         if key or not bucket:
             return bool(await super()._exists(path))
@@ -79,7 +79,7 @@ class S3FileSystem(Base):
 def _end_without_answer(
     attempts_max: int | None, *, attempts: int, caught_exception: Exception | None, **_: Any
 ) -> None:
-    """Raise ConnectionError in the place of another attempt. As many as the user has set are made all the same."""
+    """Raise ConnectionError instead of retrying, unless the user has set a number of attempts."""
     if caught_exception is None:
         return
     waited_s = time.monotonic() - _started_s.get()
@@ -89,7 +89,7 @@ def _end_without_answer(
 
 
 def _require_deleted(answer: Mapping[str, Any]) -> None:
-    """Raise OSError for objects that are still there: the answer is 200 then too, which s3fs takes for done."""
+    """Raise OSError for objects that still exist: the status is 200 even then, and s3fs ignores them."""
     failed = answer.get("Errors") or ()
     if failed:
         first = failed[0]

@@ -1,8 +1,7 @@
-"""Files that a command line names: one to read, or one to write.
+"""Files named on a command line, to read or to write.
 
-A file is written completely or not at all, and never replaces another one unless that was asked for. The bytes go to a
-temporary file next to the target, which is renamed once they are on the disk. A device or pipe has no content to lose
-and is written in place: ``--out /dev/stdout`` works.
+A file is written completely or not at all, and replaced only on request: the bytes go to a temporary file next to the
+target, which is renamed after fsync. A device or pipe is written in place: ``--out /dev/stdout`` works.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def read_text(path: AnyLocation) -> str:
-    """The content of a regular file. Raises ``OSError``, for a pipe or device too, and ``UnicodeDecodeError``."""
+    """Raises ``OSError``, also for a pipe or device, and ``UnicodeDecodeError``."""
     # A path can have a colon in its name, as the one of a batch has; only a string can be a URI.
     file = Location(path.absolute() if isinstance(path, Path) else path)
     return open_read_store(file.parent).read(file.name).decode()
@@ -35,23 +34,23 @@ def read_text(path: AnyLocation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """The file at ``path``. An existing one is replaced only with ``force``; ``mode`` is subject to the umask."""
+    """``force`` replaces an existing file; ``mode`` is subject to the umask."""
 
     path: Path
     force: bool = False
     mode: int = 0o666
 
     def check(self) -> None:
-        """Raises UsageError (``out-exists``, ``out-unwritable``) where the file could not be written.
+        """Raises UsageError (``out-exists``, ``out-unwritable``).
 
-        For use before work whose result would be lost; ``open`` checks again.
+        Call it before work whose result would be lost; ``open`` checks again.
         """
         with self._translated():
             self._is_stream()
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Write the file; it is in place, and on the disk, when the block ends without an error.
+        """The file is in place and on disk when the block ends without an error.
 
         Raises UsageError as ``check`` does, and EnvironmentMissing (``disk-full``).
         """
@@ -90,7 +89,7 @@ class NewFile:
             raise self._exists() from error
 
     def _is_stream(self) -> bool:
-        """Whether the target is a device or pipe. Raises what ``check`` raises."""
+        """Raises like ``check``."""
         try:
             kind = self.path.lstat().st_mode
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Operations on remote stores that take long, for a command to show what it waits for."""
+"""Tracks long operations on remote stores, so that commands can show them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 Report = Callable[[str, int], None]
-"""Shows a location that is being waited for, and for how many seconds it has been."""
+"""Shows a location and for how many seconds it has been waited for."""
 SHOWN_AFTER_S = 4.0
 SHOWN_AGAIN_S = 10.0
 _LOOKED_AT_EACH_S = 0.5
 
 
 class Waits:
-    """The operations that are running, each with its location and its start; a thread looks through them."""
+    """The running operations with location and start; a thread checks them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -27,12 +27,11 @@ class Waits:
         self._is_watched = False
 
     def report_to(self, report: Report | None) -> None:
-        """Report long operations from now on; ``None``: no longer."""
+        """``None``: stop reporting."""
         self._report = report
 
     @contextmanager
     def waiting_for(self, location: str) -> Iterator[None]:
-        """An operation on the store at ``location``."""
         key = next(self._keys)
         self._running[key] = (location, self._clock())
         if self._report is not None and not self._is_watched:
@@ -44,7 +43,7 @@ class Waits:
             del self._running[key]
 
     def look(self) -> None:
-        """Report the operation that has been running longest, at most once in ``SHOWN_AGAIN_S`` seconds."""
+        """Report the longest running operation, at most once in ``SHOWN_AGAIN_S`` seconds."""
         now_s, report = self._clock(), self._report
         # A copy, as other threads start and end operations meanwhile.
         running = sorted(self._running.copy().values(), key=lambda one: one[1])

@@ -1,4 +1,4 @@
-"""Who may write to a stream now: the lease, its holder's processes, and how a lease is kept alive.
+"""The lease, its holder's processes, and its renewal.
 
-What may not happen: two holders at once; a lease taken from a holder whose processes are alive.
+Must not happen: two holders at once; a lease taken from a holder with live processes.
 """

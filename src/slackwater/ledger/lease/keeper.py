@@ -1,4 +1,4 @@
-"""Holds and renews the leases of a run's streams, and notices when one was lost."""
+"""Holds and renews the leases of a run's streams, and notices a lost lease."""
 
 from __future__ import annotations
 
@@ -21,25 +21,22 @@ log = structlog.get_logger(__name__)
 
 
 class Named(Protocol):
-    """A stream's record, or its definition if the ledger has no record yet."""
+    """A stream's record, or its definition if it is not recorded yet."""
 
     @property
-    def pipeline(self) -> str:
-        """The pipeline's name."""
+    def pipeline(self) -> str: ...
 
     @property
-    def name(self) -> str:
-        """The stream's name in it."""
+    def name(self) -> str: ...
 
     @property
-    def full_name(self) -> str:
-        """``pipeline/stream``."""
+    def full_name(self) -> str: ...
 
 
 class LeaseKeeper:
-    """Takes the leases of some streams, after waiting for the JVM of a killed driver to exit.
+    """Takes all of some streams' leases or none, after waiting for a killed driver's JVM to exit.
 
-    All or none; with ``refuse``, those that are free: it is called with each error, and raises it or returns.
+    With ``refuse`` it takes the free ones: ``refuse`` gets each error, and raises it or returns.
     """
 
     def __init__(
@@ -84,18 +81,17 @@ class LeaseKeeper:
         self._end()
 
     def release(self, stream: str) -> None:
-        """Release the lease of one stream before the others, by its full name: nothing more is written to it."""
+        """Release one stream, by full name, before the others: nothing more is written to it."""
         leaving = [lease for lease in self._leases if lease.record.stream == stream]
         self._leases = [lease for lease in self._leases if lease not in leaving]
         _release(leaving)
 
     def add_jvm(self, pid: int) -> None:
-        """Record the JVM that writes: it must exit, too, before another holder may write."""
+        """The JVM writes, so it must exit before the next holder may write."""
         for lease in self._leases:
             lease.add_jvm(pid)
 
     def fence(self, stream: str) -> int:
-        """The fence number of the lease of one of the streams, by its full name."""
         return next(lease.fence for lease in self._leases if lease.record.stream == stream)
 
     def _take(self, stream: Named) -> None:

@@ -1,18 +1,17 @@
-"""The lease: who may write to a stream now, with a heartbeat, and a fence number by which a late writer is rejected.
+"""The lease: who may write to a stream, with a heartbeat, and a fence number to reject late writers.
 
-After ``kill -9`` of a Python driver its JVM runs for up to two more seconds, and was observed to commit another batch
-in that time. So a holder is dead only when both processes have exited. What may not happen: two holders at once; a
-lease taken from a holder whose processes can be looked up and are alive, however old its heartbeat is.
+After ``kill -9`` of a Python driver its JVM runs for up to two more seconds, and was seen to commit a batch. So a
+holder is dead only when both processes have exited. Must not happen: two holders at once; a lease taken from live
+processes that can be looked up, however old its heartbeat.
 
-The ledger's row decides. ``lease.json`` next to the checkpoints is a copy for people, and for a ledger that was lost
-and created again while a holder is alive.
+The ledger's row decides. ``lease.json`` next to the checkpoints is a copy, for people and for a ledger recreated while
+a holder is alive.
 
-A process is its id *and* its start time: an id is given out again. On Linux both come from ``/proc``. Elsewhere there
-is no start time, and an id that was recycled counts as alive, which is the safe side: a lease is refused that could
-have been taken. ``lease.json`` in the stream's folder repeats the row of the ledger.
+A process is its id *and* its start time, as ids are reused; Linux has both in ``/proc``. Elsewhere a reused id counts
+as alive, the safe side.
 
-The heartbeat notices a lost lease within seconds. A driver that was paused, by the system or with its machine, resumes
-in the middle of a batch, before any heartbeat: ``LeaseCheck`` asks the ledger before each write that the lease allows.
+The heartbeat notices a lost lease within seconds. A driver that was paused, or its machine, resumes mid-batch before
+any heartbeat: ``LeaseCheck`` asks the ledger before each write.
 """
 
 from __future__ import annotations
@@ -53,16 +52,16 @@ _STATE, _START_TIME = 0, 19
 
 
 def this_process() -> Holder:
-    """This Python process as the holder of a lease; its JVM is not known yet."""
+    """This Python process; its JVM is not known yet."""
     pid = os.getpid()
     return Holder(socket.gethostname(), pid, start_time(pid) or UNKNOWN_START, pid_space=pid_space())
 
 
 @cache
 def pid_space() -> str:
-    """What makes a process id meaningful: this boot of the kernel, and this container's process-id namespace.
+    """Where process ids are meaningful: this boot of the kernel and this container's pid namespace.
 
-    Two containers may have the same host name and run on the same kernel, and still not see each other's processes.
+    Two containers may share host name and kernel without seeing each other's processes.
     """
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
@@ -73,12 +72,12 @@ def pid_space() -> str:
 
 
 def can_look_up(holder: Holder) -> bool:
-    """Whether the holder's process ids are of this host, since its last boot, in this container."""
+    """Whether the holder's pids are of this host, boot and container."""
     return (holder.host, holder.pid_space) == (socket.gethostname(), pid_space())
 
 
 def start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since the boot; ``None`` if it has exited."""
+    """Clock ticks since boot; ``None`` if the process has exited."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -90,7 +89,6 @@ def start_time(pid: int) -> int | None:
 
 
 def is_alive(pid: int, started: int | None) -> bool:
-    """Whether the process with this id and start time is alive."""
     now = start_time(pid)
     return now is not None and (now == started or UNKNOWN_START in {now, started or UNKNOWN_START})
 
@@ -111,9 +109,9 @@ INTEGER_LIMIT = 2**62
 
 
 def read_lease_file(stream_folder: AnyLocation) -> LeaseRecord | None:
-    """The lease that the file records; ``None`` if there is no file, or it cannot be read or parsed.
+    """``None`` if the file is absent or unreadable.
 
-    The ledger decides about a lease, so a damaged file must not block the stream.
+    The ledger decides, so a damaged file must not block the stream.
     """
     try:
         content = json.loads(open_read_store(stream_folder).read(LEASE_FILE))
@@ -125,18 +123,18 @@ def read_lease_file(stream_folder: AnyLocation) -> LeaseRecord | None:
 
 
 def write_lease_file(stream_folder: AnyLocation, lease: LeaseRecord) -> None:
-    """Replace the file atomically."""
+    """Replaces the file atomically."""
     document = json.dumps(asdict(lease), indent=2, sort_keys=True) + "\n"
     open_write_store(stream_folder, private=True).write(LEASE_FILE, document.encode())
 
 
 def delete_lease_file(stream_folder: AnyLocation) -> None:
-    """Delete the file where it is not of this stream: a copy of a home has those of the original."""
+    """A copied home has the original's files: they are deleted."""
     open_write_store(stream_folder, private=True).delete(LEASE_FILE)
 
 
 def _is_well_typed(record: Any) -> bool:
-    """Whether the fields of a record have the types that they are declared with: numbers, strings, other records."""
+    """Whether the fields have their declared types."""
     hints = get_type_hints(type(record))
     return all(_fits(getattr(record, field.name), hints[field.name]) for field in fields(record))
 
@@ -165,15 +163,13 @@ _LOOK_AGAIN_S = 0.1
 
 
 class Signs(Enum):
-    """Which processes of a holder are alive."""
-
     ALIVE = "alive"
     ONLY_JVM = "only its JVM lives"
     EXITED = "exited"
 
 
 class Lease:
-    """A held lease. Its methods may be called from several threads."""
+    """A held lease; thread-safe."""
 
     def __init__(self, ledger: Ledger, record: LeaseRecord, stream_folder: AnyLocation) -> None:
         self._ledger = ledger
@@ -185,10 +181,10 @@ class Lease:
     def acquire(
         cls, ledger: Ledger, stream: str, stream_folder: AnyLocation, purpose: str, *, expires_s: float = EXPIRES_S
     ) -> Self:
-        """Take the stream's lease, or raise ``LeaseHeld`` (``lease-held``). Never waits.
+        """Take the lease, or raise ``LeaseHeld`` (``lease-held``). Never waits.
 
-        ``purpose`` names the operation in one or two words, for messages to refused processes. ``expires_s``
-        applies to holders on other hosts only.
+        ``purpose`` is one or two words for messages to other processes. ``expires_s`` applies to holders on other hosts
+        only.
         """
         while True:
             row, now = ledger.lease(stream), ledger.now_ms()
@@ -205,16 +201,15 @@ class Lease:
 
     @property
     def fence(self) -> int:
-        """Increases with each holder. A store that records the highest fence can reject a late writer."""
+        """Increases with each holder, so that stores can reject late writers."""
         return self._record.fence
 
     @property
     def record(self) -> LeaseRecord:
-        """The lease as this holder last wrote it."""
         return self._record
 
     def add_jvm(self, pid: int) -> None:
-        """Record the JVM that writes for this holder: it must exit, too, before another holder may write."""
+        """The JVM writes, so it must exit before the next holder may write."""
         with self._one_at_a_time:
             holder = self._record.holder or this_process()
             holder = replace(holder, jvm_pid=pid, jvm_started=start_time(pid) or UNKNOWN_START)
@@ -226,7 +221,7 @@ class Lease:
             self._renew(self._record)
 
     def release(self) -> None:
-        """Release the lease. A lease that has been lost meanwhile is not an error here."""
+        """A lost lease is not an error here."""
         with self._one_at_a_time:
             released = replace(self._record, holder=None)
             if self._ledger.release_lease(self._record):
@@ -258,7 +253,7 @@ Seen = tuple[LeaseRecord | None, float]
 
 
 def seen(ledger: Ledger, stream: str) -> Seen:
-    """The lease of a stream now; none where it cannot be read."""
+    """``None`` if it cannot be read."""
     with suppress(SlackwaterError):
         return ledger.lease(stream), time.monotonic()
     return None, time.monotonic()
@@ -273,11 +268,10 @@ def wait_until_free(
     expires_s: float = EXPIRES_S,
     before: Seen = (None, 0.0),
 ) -> None:
-    """Wait while a killed driver's JVM is alive on this host, with one message; return when the lease is free.
+    """Wait, with one message, until a killed driver's JVM on this host exits.
 
-    Raises ``LeaseHeld`` at once if the holder is alive, and after ``wait_s`` if the JVM does not exit. A lease whose
-    heartbeat is of another clock is watched for ``expires_s`` from when it was seen ``before``, and released if nobody
-    renews it.
+    Raises ``LeaseHeld`` at once if the holder is alive, and after ``wait_s`` if the JVM survives. A heartbeat by a
+    different clock is watched for ``expires_s`` from when it was seen ``before``; an unrenewed lease is then released.
     """
     deadline = time.monotonic() + wait_s
     announced = False
@@ -307,7 +301,7 @@ def wait_until_free(
 
 
 def _is_of_other_clock(ledger: Ledger, lease: LeaseRecord, expires_s: float) -> bool:
-    """Whether a heartbeat may be of a clock that differs from the clock here: then its age says nothing."""
+    """Whether the heartbeat's clock may differ from the clock here: its age is then meaningless."""
     if lease.holder is None or can_look_up(lease.holder):
         return False
     age_ms, longest_ms = ledger.now_ms() - lease.heartbeat_ms, expires_s * 1000
@@ -315,7 +309,7 @@ def _is_of_other_clock(ledger: Ledger, lease: LeaseRecord, expires_s: float) -> 
 
 
 def _is_silent(ledger: Ledger, lease: LeaseRecord, ends: float) -> bool:
-    """Whether nobody renews the lease until a time of this process."""
+    """Whether the lease is not renewed until ``ends``."""
     while time.monotonic() < ends:
         time.sleep(_LOOK_AGAIN_S)
         if ledger.lease(lease.stream) != lease:
@@ -324,7 +318,6 @@ def _is_silent(ledger: Ledger, lease: LeaseRecord, ends: float) -> bool:
 
 
 def signs_of(lease: LeaseRecord, now_ms: int, *, expires_s: float = EXPIRES_S) -> Signs:
-    """Which processes of a lease's holder are alive now."""
     return _signs(lease, now_ms, expires_s)
 
 
@@ -391,7 +384,7 @@ def _held_hint(lease: LeaseRecord, signs: Signs, expires_s: float) -> str:
 
 
 def lost(stream: str, fence: int, now: LeaseRecord | None) -> LeaseHeld:
-    """The error of a holder with this fence number, where the lease is ``now`` another one."""
+    """``now`` is the lease that replaced the holder's."""
     taker = f"{_who(now.holder, Signs.ALIVE)} for {now.purpose}" if now and now.holder else "no process"
     return LeaseHeld(
         "lease-lost",
@@ -418,16 +411,16 @@ _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now_s() -> float:
-    """Seconds that also pass while the machine is suspended, which those of ``time.monotonic`` do not on Linux."""
+    """Includes suspended time, unlike ``time.monotonic`` on Linux."""
     return time.clock_gettime(_CLOCK)
 
 
 @dataclass(slots=True)
 class LeaseCheck:
-    """A call raises ``LeaseHeld`` (``lease-lost``) unless the stream's lease has this fence number.
+    """Calling it raises ``LeaseHeld`` (``lease-lost``) if the fence number has changed.
 
-    A ledger that cannot be read is no reason to stop as long as the last answer is younger than what a lease needs to
-    expire: no other process can have taken it. Later its error is raised.
+    An unreadable ledger is tolerated while the last answer is younger than the expiry: nobody can have taken the lease.
+    Later its error is raised.
     """
 
     ledger: Ledger
@@ -436,7 +429,6 @@ class LeaseCheck:
     _held_at: float = field(default_factory=now_s)
 
     def __call__(self) -> None:
-        """Ask the ledger."""
         # The time before the question: an answer that comes late is not a new one.
         asked_at = now_s()
         try:

@@ -1,4 +1,4 @@
-"""Who holds a stream now, and whether a run without a recorded end is still running."""
+"""Who holds a stream, and whether a run without a recorded end is running."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ LeaseState = Literal["free", "held", "only-jvm", "abandoned", "expired"]
 
 @dataclass(frozen=True, slots=True)
 class LeaseView:
-    """A lease as a reader sees it.
+    """A lease as seen by a reader.
 
-    ``held``: its holder is alive. ``only-jvm``: the driver was killed and its JVM may still write. ``abandoned``: both
-    have exited, and the next process can take it. ``expired``: the same of a holder on another host, by its heartbeat.
+    ``held``: the holder is alive. ``only-jvm``: the driver was killed, its JVM may still write. ``abandoned``: both
+    have exited, the lease is free. ``expired``: the same for a different host, by heartbeat.
     """
 
     state: LeaseState
@@ -26,7 +26,7 @@ class LeaseView:
 
 
 def view_of(record: LeaseRecord | None, now_ms: int) -> LeaseView:
-    """What can be seen of a lease now; ``None``: none was ever taken."""
+    """``None``: the lease was never taken."""
     if record is None or record.holder is None:
         return LeaseView("free")
     signs = signs_of(record, now_ms)
@@ -38,16 +38,16 @@ def view_of(record: LeaseRecord | None, now_ms: int) -> LeaseView:
 
 
 def is_running(run: RunRecord | None, lease: LeaseView) -> bool:
-    """Whether this run is running: it has no end, and it was started under the lease that is held now."""
+    """Whether the run has no end and was started under the current lease."""
     if run is None or run.end is not None or lease.state != "held" or lease.record is None:
         return False
     return run.started_ms >= lease.record.acquired_ms
 
 
 def end_of(run: RunRecord, lease: LeaseView) -> str:
-    """How a run ended or what it does: ``running``, ``stopping``, or the word it ended with.
+    """``running``, ``stopping``, or how the run ended.
 
-    A run without a recorded end whose holder has exited was killed, even before that is recorded.
+    A run without an end whose holder has exited counts as killed.
     """
     if run.end is not None:
         return run.end
@@ -57,5 +57,5 @@ def end_of(run: RunRecord, lease: LeaseView) -> str:
 
 
 def expires_ms(lease: LeaseRecord) -> int:
-    """Until when a holder on another host counts as alive without another heartbeat."""
+    """When a holder on a different host counts as dead without another heartbeat."""
     return lease.heartbeat_ms + int(EXPIRES_S * 1000)

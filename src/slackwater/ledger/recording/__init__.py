@@ -1,4 +1,4 @@
-"""Copies the logs of checkpoints and outputs into the ledger, while a query runs and afterwards.
+"""Copies logs of checkpoints and outputs into the ledger, during runs and afterwards.
 
-What may not happen: a changed checkpoint; an error of the ledger or of a store that reaches the query.
+Must not happen: a changed checkpoint; an error of ledger or store reaching the query.
 """

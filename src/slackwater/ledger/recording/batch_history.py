@@ -1,4 +1,4 @@
-"""A stream's recorded batches, decoded when they are asked for: ranges, watermarks, and what each range reads."""
+"""A stream's recorded batches, decoded on demand: ranges, watermarks, source positions."""
 
 from __future__ import annotations
 
@@ -15,43 +15,40 @@ from slackwater.sources.common.source import Source
 
 
 class BatchHistory:
-    """A history with its entries decoded."""
-
     def __init__(self, history: History) -> None:
         self.history = history
         self._offsets: dict[int, OffsetEntry] = {}
 
     @property
     def batches(self) -> list[int]:
-        """The batches whose range is recorded, in order."""
+        """The batches with a recorded range, in order."""
         return sorted(self.history.offsets)
 
     def offset(self, batch: int) -> OffsetEntry:
-        """``offsets/N``. Raises KeyError where it is not recorded, FormatError where it cannot be parsed."""
+        """Raises KeyError if not recorded, FormatError if malformed."""
         known = self._offsets.get(batch)
         if known is None:
             known = self._offsets[batch] = parse_offset_entry(self.history.offsets[batch].encode())
         return known
 
     def commit(self, batch: int) -> CommitEntry | None:
-        """``commits/N``, where it is recorded."""
         text = self.history.commits.get(batch)
         return parse_commit_entry(text.encode()) if text is not None else None
 
     def watermark_ms(self, batch: int) -> int:
-        """The watermark that a batch was planned with, 0 where there was none, or where the batch is not recorded."""
+        """The watermark at planning; 0 without one or if unrecorded."""
         text = self.history.offsets.get(batch)
         return 0 if text is None else planned_watermark_ms(text)
 
     def watermark_after_ms(self, batch: int) -> int:
-        """The watermark in the commit of a batch, as ``watermark_ms``."""
+        """The watermark in the commit; 0 as above."""
         text = self.history.commits.get(batch)
         return 0 if text is None else next_watermark_ms(text)
 
     def commit_text(self, batch: int) -> str | None:
-        """``commits/N`` as it is recorded, else as the next batch shows it, which starts with the watermark after N.
+        """``commits/N`` as recorded, else rebuilt from the next batch, which starts with the watermark after N.
 
-        ``None`` where neither is recorded. Later versions of the log name files of the state, which nothing else does.
+        ``None`` without either. Later log versions also name state files, which nothing else shows.
         """
         commits = self.history.commits
         if batch in commits or batch + 1 not in self.history.offsets:
@@ -61,15 +58,14 @@ class BatchHistory:
         return render_commit_entry(shown).decode() if versions == {1} else None
 
     def kind(self, source: str, offset: str | None) -> Source:
-        """The kind of a source."""
         return kind_of(offset, self.history.sources.get(source, {}))
 
     def log_of(self, source: str) -> str:
-        """The folder in ``sources/`` with the own log of a source: of one that is read twice, that of the first."""
+        """The folder in ``sources/`` with a source's log; a source that is read twice has the first's."""
         return self.history.source_logs.get(source, source)
 
     def spans(self, first: int, last: int) -> list[tuple[Source, SourceRange]]:
-        """What batches ``first`` to ``last`` read, by source; empty where there is no batch in between."""
+        """The reads of the batches by source; empty if there are none."""
         if first > last:
             return []
         starts = offsets_by_source(self.offset(first - 1)) if first > 0 else {}
@@ -83,38 +79,36 @@ class BatchHistory:
         ]
 
     def unrecorded(self, batch: int) -> dict[str, tuple[str, ...]]:
-        """Entries of the sources' own logs that a checkpoint at batch N needs and that are not recorded, by source."""
+        """Missing entries of the sources' logs that a checkpoint at batch N needs."""
         found = {span.source: kind.unrecorded(span) for kind, span in self._from_the_beginning(batch)}
         return {source: entries for source, entries in found.items() if entries}
 
     def reads_nothing(self, batch: int) -> bool:
-        """Whether the recorded range of a batch is empty."""
         if not {batch, batch - 1} <= self.history.offsets.keys():
             return False
         return offsets_by_source(self.offset(batch)) == offsets_by_source(self.offset(batch - 1))
 
     def is_whole(self, batch: int) -> bool:
-        """Whether everything is recorded that a checkpoint at batch N needs."""
+        """Whether everything is recorded for a checkpoint at batch N."""
         return batch in self.history.offsets and not self.unrecorded(batch)
 
     def newest_whole(self, last: int) -> int | None:
-        """The newest batch up to ``last`` of which everything is recorded."""
         return next((batch for batch in reversed(self.batches) if batch <= last and self.is_whole(batch)), None)
 
     def missing(self, first: int, last: int, reach: Reach, *, files: bool = True) -> list[str]:
-        """What the sources no longer have of batches ``first`` to ``last``, a line for people each.
+        """What the sources lost of the batches, a line for people each.
 
-        Sources of files are left out without ``files``.
+        ``files=False`` omits file sources.
         """
         spans = [(kind, span) for kind, span in self.spans(first, last) if files or not kind.reads_files]
         return [line for kind, span in spans for line in kind.unavailable(span, reach)]
 
     def replaced(self, first: int, last: int, reach: Reach) -> list[Replaced]:
-        """The source files of batches ``first`` to ``last`` that are not those that the batches read."""
+        """The batches' source files that changed after being read."""
         return [file for kind, span in self.spans(first, last) for file in kind.replaced(span, reach)]
 
     def missing_after(self, batch: int, reach: Reach, *, files: bool = True) -> list[str]:
-        """The same of everything that was recorded after a batch (-1: of everything)."""
+        """``missing`` for everything after a batch (-1: everything)."""
         later = [known for known in self.batches if known > batch and self.is_whole(known)]
         base = batch if batch in self.history.offsets else None
         if not later or (base is None and batch >= 0):
@@ -122,15 +116,15 @@ class BatchHistory:
         return self.missing(batch + 1, later[-1], reach, files=files)
 
     def missing_for(self, first: int, target: int, reach: Reach, ranges: Ranges) -> list[str]:
-        """The same of all that continuing after ``target`` reads: the replayed batches from ``first``, and later ones.
+        """``missing`` for continuing after ``target``: replayed batches from ``first``, and later ones.
 
-        With new ranges the files of later ones need not be there: an earlier stage writes others in their place.
+        With new ranges the files of later batches may be absent: an earlier stage rewrites them.
         """
         later = self.missing_after(target, reach, files=ranges == "recorded")
         return [*self.missing(first, target, reach), *later]
 
     def most_rows(self, batch: int) -> int | None:
-        """How many rows a batch can have read, by the offsets of all sources: not each offset has a row."""
+        """The most rows that a batch can have read: not each offset has a row."""
         if batch > 0 and batch - 1 not in self.history.offsets:
             return None
         counted = [kind.rows(span) for kind, span in self.spans(batch, batch)]
@@ -138,7 +132,7 @@ class BatchHistory:
         return sum(known) if counted and len(known) == len(counted) else None
 
     def is_intact(self, batch: int, reach: Reach) -> bool:
-        """Whether all that a batch read are files, and those that it read are there, by their times and sizes."""
+        """Whether a batch read only files, and all exist unchanged by time and size."""
         return all(
             kind.reads_files
             and not kind.unrecorded(span)
@@ -149,17 +143,17 @@ class BatchHistory:
         )
 
     def digest(self, batches: range) -> str:
-        """SHA-256 over the ranges that are recorded of some batches."""
+        """SHA-256 over recorded ranges."""
         lines = [f"{batch}:{self.history.offsets[batch]}" for batch in self.batches if batch in batches]
         return sha256("\n".join(lines).encode()).hexdigest()
 
     def settings(self, batch: int) -> Mapping[str, str] | None:
-        """The SQL settings of the run that executed a batch, where they are recorded."""
+        """The SQL settings of the batch's run, if recorded."""
         run = self.history.runs.get(batch)
         return run.settings if run is not None else None
 
     def pinned(self, batch: int) -> Mapping[str, str]:
-        """The settings that the batch's own entry pins: Spark applies them in any session."""
+        """Settings pinned by the batch's own entry: Spark applies them in any session."""
         metadata = self.offset(batch).metadata
         return metadata.conf if metadata is not None else {}
 
@@ -172,5 +166,5 @@ class BatchHistory:
 
 
 def offsets_by_source(entry: OffsetEntry) -> Mapping[str, str | None]:
-    """The end of each source in an entry, by the source's position or name."""
+    """By the source's number or name."""
     return {offset.source: offset.text for offset in entry.offsets}

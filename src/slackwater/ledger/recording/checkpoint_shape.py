@@ -1,4 +1,4 @@
-"""Reads from a checkpoint what it shows of the query that made it."""
+"""Reads from a checkpoint what it shows of its query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slackwater.storage.protocols import ReadStore
 
 
 def shape_of(store: ReadStore, generation: GenerationRecord) -> CheckpointShape:
-    """The shape of the checkpoint of a generation. What is damaged or absent is left out; raises OSError."""
+    """Damaged and absent files are left out; raises OSError."""
     store = limited(store)
     listing = read_listing(store)
     entry = logs_of_listing(store, listing).newest_offset

@@ -1,7 +1,4 @@
-"""A stream's recorded past, from the ledger.
-
-Also which batches a stream has read since its output was last emptied or replaced.
-"""
+"""A stream's recorded past, and the batches read since its output was last emptied or replaced."""
 
 from __future__ import annotations
 
@@ -24,18 +21,18 @@ from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources.common.contract import SourceRange
 
 TRIGGER = "triggerExecution"
-"""Spark's name for the whole time of a batch in its progress event."""
+"""Spark's name for a batch's total time in its progress event."""
 
 
 def settings_of_state(ledger: Ledger, stream: str) -> Mapping[str, str] | None:
-    """The settings of the run that executed the newest committed batch, ``None`` where they are not recorded."""
+    """The settings of the newest committed batch's run, if recorded."""
     batch = ledger.batch(stream, ledger.newest_entry(stream, "commits"))
     run = ledger.run(batch.run) if batch is not None and batch.run is not None else ledger.last_run(stream)
     return None if run is None else run.settings
 
 
 def history_of(ledger: Ledger, stream: StreamRecord) -> History:
-    """Everything recorded of a stream; ``reconcile`` has copied the checkpoint's own logs there first."""
+    """Everything recorded; ``reconcile`` has copied the checkpoint's logs first."""
     name = stream.full_name
     batches = ledger.batch_summaries(name)
     skipped = _skipped(ledger, stream, batches)
@@ -72,7 +69,7 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
 
 
 def _newest_of_inputs(ledger: Ledger, name: str) -> dict[int, int]:
-    """The newest event time of any input by batch, as far as the watermark of each input was recorded with it."""
+    """The newest event time of any input by batch, if recorded."""
     found: dict[int, int] = {}
     for batch, line in ledger.lines(name, INPUT_WATERMARKS).items():
         recorded = json.loads(line)
@@ -91,9 +88,9 @@ def _sizes(ledger: Ledger, name: str, recorded_logs: Sequence[str]) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a stream has read of something. ``entries``: the first entry of each source's own log that names it.
+    """What a stream has read of an output. ``entries``: the first naming entry of each source's log.
 
-    ``by_version``: the source has no log of files, but reads the versions of a table.
+    ``by_version``: the source reads table versions and has no log of files.
     """
 
     entries: Mapping[str, int]
@@ -101,18 +98,18 @@ class Read:
 
 
 def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
-    """Other streams of the home that have recorded that they read what a cut of the stream's output takes out."""
+    """Other streams that are recorded to have read rows of a cut."""
     others = [other.full_name for other in ledger.streams() if other.full_name != stream.full_name]
     return [other for other in others if read_of(ledger, stream, cut, other) is not None]
 
 
 def output_of(ledger: Ledger, stream: StreamRecord) -> Output:
-    """The output of a stream, as that of its query where Spark's own writer marks it."""
+    """If Spark's own writer marks the output, it is identified by the query."""
     return of_query(open_output(stream.sink), ledger.generation(stream.full_name, stream.current_generation).query_id)
 
 
 def read_of(ledger: Ledger, stream: StreamRecord, cut: Cut, other: str) -> Read | None:
-    """What another stream has read of what a cut of the stream's output takes out, ``None`` for nothing."""
+    """What a different stream has read of a cut's rows, if anything."""
     if not cut.batches:
         return None
     each = open_each(stream.sink) if cut.members else (output_of(ledger, stream),)
@@ -151,10 +148,10 @@ def _offsets(text: str) -> list[str]:
 
 
 def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchSummary]) -> frozenset[int]:
-    """Batches that were, or may have been, run again when the sink held them already.
+    """Batches that were, or may have been, rerun when the sink already held them.
 
-    The file sink skips such a batch without reading its rows: the second run reports no rows and no event times. Each
-    start of a run reads both marks first; of a batch that was only watched, an empty second run is all there is.
+    The file sink skips such a batch without reading rows: the rerun reports no rows or event times. A run's start reads
+    both marks; a watched batch only shows an empty rerun.
     """
     held = {batch.batch_id for batch in batches if batch.run is None}
     ahead = [
@@ -173,7 +170,7 @@ def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchSummar
 
 
 def _empty(ledger: Ledger, name: str, batches: Collection[int]) -> set[int]:
-    """The given batches whose sources had nothing to read."""
+    """Batches whose sources had nothing to read."""
     if not batches:
         return set()
     found = ledger.batches(name, min(batches), max(batches))
@@ -183,7 +180,7 @@ def _empty(ledger: Ledger, name: str, batches: Collection[int]) -> set[int]:
 def _runs(
     runs: Sequence[RunRecord], batches: Sequence[BatchSummary], offsets: Mapping[int, str]
 ) -> dict[int, RunRecord]:
-    """The run that executed each batch: as its progress reported, else the newest started before it was planned."""
+    """The run of each batch: from its progress, else the newest started before it was planned."""
     by_id = {run.id: run for run in runs}
     found = {batch.batch_id: by_id[batch.run] for batch in batches if batch.run in by_id}
     for batch in offsets.keys() - found.keys():
@@ -206,18 +203,17 @@ def _run_at(runs: Sequence[RunRecord], at_ms: int) -> RunRecord | None:
 
 
 def executed(ledger: Ledger, stream: StreamRecord) -> tuple[SourceRange, ...]:
-    """A range for each source and for each generation that ran batches which the output has.
+    """A range for each source and each generation that ran batches in the output.
 
-    Positions at which a generation started are not in them: nothing before them was read to get there. A start that is
-    not recorded is ``None``: the beginning. Raises Refused (``backfill-unknown``) where an end is not recorded, and
-    FormatError for a recorded entry that cannot be parsed.
+    Nothing was read before a generation's start position, so it is excluded; an unrecorded start is ``None``: the
+    beginning. Raises Refused (``backfill-unknown``) for an unrecorded end, and FormatError.
     """
     return tuple(one for share in shares(ledger, stream) for one in _of_share(ledger, stream.full_name, share))
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The batches that a generation itself ran: after ``base`` (-1: from the first), to ``last`` (``None``: all)."""
+    """The batches that a generation itself ran: after ``base`` (-1: all), to ``last`` (``None``: open)."""
 
     generation: int
     base: int
@@ -225,7 +221,7 @@ class Share:
 
 
 def shares(ledger: Ledger, stream: StreamRecord) -> Iterator[Share]:
-    """The generation in use, then those whose batches are its past."""
+    """The generation in use, then its past."""
     known = {generation.number: generation for generation in ledger.generations(stream.full_name)}
     for one in contributions(known.values(), stream.current_generation):
         based_at = known[one.generation].based_at

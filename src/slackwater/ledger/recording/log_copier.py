@@ -1,14 +1,13 @@
-"""Copies the text logs of a checkpoint and of the file sink into the ledger, verbatim, as far as it lacks them.
+"""Copies missing entries of the text logs of a checkpoint and file sink into the ledger, verbatim.
 
-What may not happen: a changed checkpoint; half a pass in the ledger; a torn file in the ledger. An error of the store
-or of the ledger is the caller's: none is hidden here, and the next pass starts where this one did.
+Must not happen: a changed checkpoint; half a pass or a torn file in the ledger. Errors of store and ledger are raised;
+the next pass starts over.
 
-The ledger's copy is evidence of what Spark ran. A torn file, or one that was restored or edited, must not take its
-place: an entry is replaced only by one that parses and is newer, and not while the sink shows the batch that the
-recorded entry describes. What is replaced is kept next to it.
+The ledger's copy is evidence of what Spark ran. Only a newer entry that parses replaces it, never a torn, restored or
+edited file, and not while the sink shows the recorded batch. Replaced entries are kept.
 
-Facts: docs/format.md, sections 3, 6, 7, 8. Every tenth entry of a file source's or file sink's log is ``N.compact``
-and repeats all earlier ones; kept as it is, the ledger would grow with the square of the files.
+Facts: docs/format.md, sections 3, 6, 7, 8. Every tenth entry of a file source's or sink's log is ``N.compact`` and
+repeats all earlier entries; verbatim, the ledger would grow quadratically.
 """
 
 from __future__ import annotations
@@ -52,13 +51,13 @@ _OWN_MOST = 1000
 
 
 def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: Output | None = None) -> int:
-    """Copy what the ledger lacks, once; how many entries were recorded."""
+    """Copies once; returns the number of recorded entries."""
     return LogCopier(ledger, stream, generation, checkpoint, sink).copy()
 
 
 @dataclass(slots=True)
 class _Progress:
-    """What the ledger has of one log. ``doubtful`` entries are there too, but their content is still to be compared."""
+    """The ledger's entries of a log; the content of ``doubtful`` ones must be compared."""
 
     known: set[int]
     doubtful: set[int]
@@ -79,7 +78,7 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A log with the entries that are there, as entry to file name."""
+    """A log's existing entries, as entry to file name."""
 
     log: str
     store: ReadStore
@@ -88,9 +87,9 @@ class _Listed:
 
 
 class LogCopier:
-    """Copies again and again; a pass in which nothing is new lists a few directories and runs no SQL.
+    """Copies repeatedly; a pass without new entries lists a few directories and runs no SQL.
 
-    Its first pass also compares the newest entries with the ledger's copies. For one thread at a time.
+    The first pass also compares the newest entries. For one thread.
     """
 
     def __init__(
@@ -113,7 +112,7 @@ class LogCopier:
         return self._checkpoint.traits.remote or (self._sink is not None and self._sink.store.traits.remote)
 
     def copy(self) -> int:
-        """One pass, recorded in one transaction; how many entries were new or had changed."""
+        """One pass in one transaction; returns the number of new or changed entries."""
         # All is listed before anything is read, and each log before those that Spark writes earlier in a batch:
         # whatever an offsets entry means was then in sources/ when that was listed.
         fresh = {listed.log: self._fresh(listed) for listed in list(self._listed())}
@@ -139,9 +138,9 @@ class LogCopier:
         return len(changed)
 
     def _sizes(self, lines: Sequence[LogLine]) -> list[LogLine]:
-        """The bytes of the files that new entries of file sources name, where they still are as they were read.
+        """Bytes of unchanged files in new entries of file sources.
 
-        Of a remote store, which is asked for each file, only of what arrives while the query is watched.
+        A remote store is asked per file, so only while the query is watched.
         """
         found = []
         for line in lines:
@@ -167,7 +166,6 @@ class LogCopier:
         yield _Listed(METADATA, self._checkpoint, "", {0: METADATA})
 
     def _fresh(self, listed: _Listed) -> dict[int, str]:
-        """The content of the entries that are not known to be in the ledger."""
         log, names = listed.log, listed.names
         if not names:
             return {}
@@ -204,7 +202,7 @@ class LogCopier:
         return newest_first[:_REREAD_AT_LEAST] + [entry for entry in further if not _is_compact(names[entry])]
 
     def _expand(self, log: str, entry: int, text: str, this_pass: Mapping[int, str]) -> dict[int, str]:
-        """The entries that a compacted one merges, or of a sink its own; none if it cannot be parsed."""
+        """The entries merged in a compacted one (of a sink: its own); none if malformed."""
         if log != SINK:
             return split_source_compact(text, entry) if _parses(log, text, None) else {}
         recorded = self._ledger.lines(self._stream, log, last=entry - 1, generation=self._generation)
@@ -215,7 +213,7 @@ class LogCopier:
         return {entry: strip_sink_compact(text, earlier) if own is None else own}
 
     def _recorded(self, log: str, texts: Mapping[int, str]) -> Mapping[int, str]:
-        """What the ledger has of the entries whose recorded content is in doubt."""
+        """Recorded entries whose content is in doubt."""
         doubtful = self._progress[log].doubtful.intersection(texts) if texts else set()
         if not doubtful:
             return {}
@@ -230,7 +228,7 @@ class LogCopier:
         return _may_replace(log, recorded, found, shown=log == "offsets" and self._is_shown(entry, in_sink))
 
     def _is_shown(self, batch: int, in_sink: Mapping[int, str]) -> bool:
-        """Whether the sink still shows the recorded batch; ``in_sink`` are entries of its log as they are now."""
+        """Whether the sink shows the recorded batch; ``in_sink`` are its current log entries."""
         mark = self._ledger.last_sink_mark(self._stream)
         was_shown = mark is not None and batch <= mark.written
         if self._sink is None:
@@ -260,7 +258,7 @@ def _read(store: ReadStore, path: str) -> str | None:
 
 @dataclass(slots=True)
 class _Listing:
-    """The entries of a folder as entry to file name; ``listed_s`` is monotonic."""
+    """``listed_s`` is monotonic."""
 
     names: dict[int, str]
     highest: int
@@ -268,11 +266,10 @@ class _Listing:
 
 
 class LogFolders:
-    """Which entries the log folders of a store hold, asked many times a second.
+    """The entries of log folders, asked many times a second.
 
-    Spark numbers the entries of its logs without gaps, so between two listings of a local folder only the next name is
-    checked: that costs a hundredth of a listing. What may not happen: an entry that is never seen, or a deleted one
-    that is reported for long. Each folder is listed again every second.
+    Spark numbers log entries without gaps, so between listings of a local folder only the next name is checked, at a
+    hundredth of the cost. Each folder is listed every second: no entry is missed, and no deleted one reported for long.
     """
 
     def __init__(self, store: ReadStore) -> None:
@@ -280,9 +277,9 @@ class LogFolders:
         self._listings: dict[str, _Listing] = {}
 
     def entries(self, folder: str) -> Mapping[int, str]:
-        """The numbered entries of a folder, as entry to file name (``N`` or ``N.compact``); no other names.
+        """Numbered entries (``N`` or ``N.compact``), as entry to file name.
 
-        Holds until the folder is asked for again.
+        Valid until the next call for the folder.
         """
         known = self._listings.get(folder)
         if known is None or not self._can_go_on_from(folder, known):
@@ -295,7 +292,7 @@ class LogFolders:
         return known.names
 
     def folders(self, folder: str) -> tuple[str, ...]:
-        """The folders within a folder, but hidden ones."""
+        """Without hidden folders."""
         return tuple(
             entry.name for entry in self._store.list(folder) if entry.is_dir and not entry.name.startswith(".")
         )
@@ -323,7 +320,7 @@ class LogFolders:
 
 
 def _parses(log: str, text: str, sink: SinkLog | None) -> bool:
-    """Whether a string is an entry of its log. Of a log of an unknown source any string is taken."""
+    """Any string is accepted for an unknown source's log."""
     data = text.encode("utf-8", "surrogateescape")
     parser = _PARSERS.get(log)
     if log == SINK and sink is not None:
@@ -340,9 +337,9 @@ def _parses(log: str, text: str, sink: SinkLog | None) -> bool:
 
 
 def _may_replace(log: str, recorded: str, found: str, *, shown: bool) -> bool:
-    """Whether ``found`` may take the place of the recorded entry; both parse, and they differ.
+    """Whether ``found`` may replace ``recorded``; both parse, and they differ.
 
-    ``shown``: the sink still shows the batch that the recorded entry describes.
+    ``shown``: the sink shows the recorded batch.
     """
     if log != "offsets":
         # Cut after its version line, a file is still an entry: that of a batch without files, or of an old release.
@@ -356,19 +353,19 @@ def _planned_ms(text: str) -> int:
 
 
 def decode(data: bytes) -> str:
-    """The content of a file as a string; bytes that are not UTF-8 survive the way into the ledger and back."""
+    """Bytes that are not UTF-8 survive the round trip."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def _is_whole(log: str, text: str) -> bool:
-    """Whether a string can be an entry of a log; a file that is not is read again later."""
+    """Whether a string can be an entry; else the file is read again later."""
     if log == "metadata":
         return text.startswith("{") and text.endswith("}")
     return _VERSION_LINE.match(text.removeprefix(LEADING)) is not None
 
 
 def split_source_compact(text: str, entry: int) -> dict[int, str]:
-    """A compacted entry of a source's log as one string for each entry in it: its lines name their entry."""
+    """By entry: each line of a compacted source entry names its entry."""
     version, *lines = text.split("\n")
     texts = {entry: [version]}
     for line in lines:
@@ -385,15 +382,14 @@ def _log_offset(line: str, entry: int) -> int:
 
 
 def _offset(value: object, entry: int) -> int:
-    """A log offset that is an integer and not newer than the entry that lists it; else the entry itself."""
+    """A valid log offset, at most ``entry``; else ``entry``."""
     return value if isinstance(value, int) and 0 <= value <= entry else entry
 
 
 def after_recorded(text: str, earlier: Iterable[str]) -> str | None:
-    """A compacted entry of a sink without its first lines, where these are those of all earlier entries, oldest first.
+    """A sink's compacted entry without its first lines, if these are all earlier entries in order, as Spark writes it.
 
-    So Spark writes it, and then nothing in these lines has to be parsed again. ``None``: it has other lines, or one of
-    those that remain may name a file of an earlier entry.
+    Those lines need no parsing. ``None``: other lines, or a remaining line may name a file of an earlier entry.
     """
     version = text.partition("\n")[0]
     recorded = "\n".join([version, *(lines for _, _, lines in (one.partition("\n") for one in earlier) if lines)])
@@ -407,10 +403,10 @@ def after_recorded(text: str, earlier: Iterable[str]) -> str | None:
 
 
 def strip_sink_compact(text: str, earlier: Iterable[str]) -> str:
-    """A compacted entry of the sink's log without the files that earlier entries list already.
+    """A sink's compacted entry without files of earlier entries.
 
-    Its lines do not name their batch. Where earlier entries are unknown, their files stay in this one: it then
-    represents all batches up to its own.
+    Lines do not name their batch. Files of unknown earlier entries stay, so the entry represents all batches up to its
+    own.
     """
     known = {_file(line) for text in earlier for line in text.split("\n")[1:]}
     version, *lines = text.split("\n")

@@ -1,6 +1,6 @@
-"""Which directories a home uses: its own, the outputs of its streams, their checkpoints, and what they read.
+"""The directories that a home uses: its own, its streams' outputs, checkpoints and inputs.
 
-An output that shares a directory with another of them is read as input, or removed with it.
+Outputs in a shared directory are read as input, or removed together.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ALTERNATIVES = re.compile(r"\{[^/]*\}")
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A directory, symlinks resolved, and what it is. ``stream`` is whose output, checkpoint or input it is."""
+    """A directory, symlinks resolved; ``stream`` owns the output, checkpoint or input."""
 
     what: str
     place: str
@@ -34,15 +34,13 @@ class Taken:
 
 
 def home_place(home: Home) -> Taken:
-    """The home itself."""
     return Taken("the home", home.resolved)
 
 
 def generation_location(home: Home, ledger: Ledger, stream: StreamRecord, number: int) -> Location:
-    """Where an operation builds a checkpoint of a stream that Slackwater runs: in the home, or on the stream's store.
+    """Where an operation builds a checkpoint: in the home, or on the stream's store.
 
-    A checkpoint that the pipeline has put on another store than the home stays on that: the next generations are next
-    to the first one.
+    If the pipeline put the checkpoint on a different store, later generations are next to the first.
     """
     first = next((Location(one.location) for one in ledger.generations(stream.full_name)), None)
     if first is None or is_same_store(first, home.location):
@@ -51,7 +49,6 @@ def generation_location(home: Home, ledger: Ledger, stream: StreamRecord, number
 
 
 def outputs(ledger: Ledger) -> Iterator[Taken]:
-    """The outputs of all streams."""
     for stream in ledger.streams():
         for output in open_each(stream.sink):
             if output.location is not None:
@@ -59,7 +56,7 @@ def outputs(ledger: Ledger) -> Iterator[Taken]:
 
 
 def checkpoints(ledger: Ledger) -> Iterator[Taken]:
-    """The checkpoints of all streams, also those that are in no home."""
+    """Includes checkpoints outside of homes."""
     for stream in ledger.streams():
         for generation in ledger.generations(stream.full_name):
             place = Place(generation.location).location
@@ -67,26 +64,26 @@ def checkpoints(ledger: Ledger) -> Iterator[Taken]:
 
 
 def inputs(ledger: Ledger) -> Iterator[Taken]:
-    """The folders of the files that batches have read, without those of partitions: more than one may be listed."""
+    """Folders of read files, without partitions."""
     for stream in ledger.streams():
         for folder in _read_folders(ledger, stream):
             yield Taken(f"files that stream {stream.full_name} reads", folder, stream.full_name)
 
 
 def is_within(place: str, other: str) -> bool:
-    """Whether a directory is another one, or is in it."""
+    """Also true for equal directories."""
     return f"{place.rstrip('/')}/".startswith(f"{other.rstrip('/')}/")
 
 
 def overlap(place: str, other: str) -> bool:
-    """Whether one of two directories is the other one, or is in it."""
+    """Whether one directory contains or equals the other."""
     return is_within(place, other) or is_within(other, place)
 
 
 def reads_within(path: str, output: str) -> bool:
-    """Whether a source of files with this path reads what is in the output, or would list it.
+    """Whether a file source with this path reads or lists files of the output.
 
-    Of a pattern: whether it matches the output or a folder that has the output, or only what is in the output.
+    A pattern counts if it matches the output, a parent folder, or only files in it.
     """
     found = _GLOB.search(path)
     if found is None:

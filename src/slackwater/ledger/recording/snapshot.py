@@ -1,4 +1,4 @@
-"""Makes the snapshot of a stream in one pass over ledger, checkpoint and output; nothing is written."""
+"""Makes a stream's snapshot in one read-only pass over ledger, checkpoint and output."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from slackwater.storage.open import open_read_store
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the outputs of a stream should show: the batch ``finished`` or a later one, -1 for none.
+    """Outputs should show batch ``finished`` (-1: none) or a later one.
 
-    ``unsure``: a batch after it was planned, and may have been written, too.
+    ``unsure``: a later batch was planned and may be written.
     """
 
     finished: int
     unsure: bool
 
     def misses(self, mark: int, output: Output) -> bool:
-        """Whether an output with this mark may have rows that it does not show."""
+        """Whether an output with this mark may have unmarked rows."""
         return mark < self.finished or (self.unsure and output.owner() is None)
 
 
@@ -62,11 +62,11 @@ def look_at_output(
     recorded: Mapping[int, str] | None = None,
     query_id: str | None = None,
 ) -> tuple[int | None, OutputSeen]:
-    """The mark ``written`` of a stream, and what its outputs show. ``stream_id`` is the stream's own.
+    """The stream's ``written`` mark, and the state of its outputs.
 
-    By ``query_id`` an output shows what Spark's own writer has written to it.
+    With ``query_id`` an output shows what Spark's own writer wrote.
 
-    ``recorded`` are the ledger's copies of entries of the output's log, with which a thorough look compares.
+    ``recorded`` are log entries in the ledger, which a thorough look compares.
     """
     each = open_each(sink)
     # A single output is opened once: reading its log a second time takes as long as the first time.
@@ -115,7 +115,7 @@ def _mark(output: Output, query_id: str | None) -> int | None:
 
 
 def _unmarked(each: tuple[Output, ...], marks: Sequence[int | None], expected: Expected) -> Unmarked | None:
-    """The first output that may have rows which its mark does not show."""
+    """The first output that may have unmarked rows."""
     for one, mark in zip(each, marks, strict=False):
         if mark is None or not isinstance(one, MarkedBesideRows) or not expected.misses(mark, one):
             continue
@@ -130,7 +130,7 @@ def _unmarked(each: tuple[Output, ...], marks: Sequence[int | None], expected: E
 def _unlisted(
     output: Output, orphans: Sequence[str], recorded: Mapping[int, str], written: int | None
 ) -> Mapping[str, Damage]:
-    """Files that are there and belong to a batch, as the ledger recorded, and that the output no longer lists."""
+    """Existing files of a recorded batch that the output no longer lists."""
     log = output.log()
     if not orphans or log is None or written is None:
         return {}
@@ -168,7 +168,7 @@ def _members(sink: Mapping[str, str], each: tuple[Output, ...], marks: list[int 
 
 
 def _owner(each: tuple[Output, ...], stream_id: str | None) -> tuple[str | None, str | None]:
-    """The id and name of the stream that owns the outputs; where another owns one of them, of that stream."""
+    """Id and name of the owner of the outputs; a different owner of any output wins."""
     owners = [(owner, one) for one in each if (owner := one.owner()) is not None]
     others = [pair for pair in owners if pair[0].stream_id != stream_id]
     for owner, one in (*others, *owners):
@@ -187,10 +187,9 @@ def _unreadable(error: SinkUnreadable) -> Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotContext:
-    """What a snapshot is read from. ``thorough`` reads every file of the marks; ``own_lease``: the caller holds it.
+    """``thorough`` reads all files of the marks; ``own_lease``: the caller holds it.
 
-    ``starting`` reads all state that the next start reads. ``place`` is where the home is, for several streams of one;
-    else it is looked up.
+    ``starting`` reads all state that the next start reads. ``place`` is the home's, else it is looked up.
     """
 
     ledger: Ledger
@@ -202,13 +201,13 @@ class SnapshotContext:
 
 
 def read_snapshot(context: SnapshotContext, stream: StreamRecord) -> Snapshot:
-    """A snapshot of a stream. Raises OSError where a store cannot be reached."""
+    """Raises OSError if a store is unreachable."""
     snapshot, _ = look_at_stream(context, stream)
     return snapshot
 
 
 def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snapshot, OpenedCheckpoint]:
-    """A snapshot of a stream, and the one walk of its checkpoint that it is from. Raises as ``read_snapshot``."""
+    """The snapshot and the checkpoint walk behind it. Raises as ``read_snapshot``."""
     ledger, name = context.ledger, stream.full_name
     # The lease first: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(name), ledger.now_ms())
@@ -259,7 +258,7 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
 
 
 def _code_of_operations(ledger: Ledger, stream: str) -> str:
-    """The pipeline file of the newest plan for a watched query that had one."""
+    """The pipeline file of a watched query's newest plan that had one."""
     for operation in reversed(ledger.operations(stream)):
         files = ledger.operation_files(operation.id)
         try:
@@ -274,7 +273,7 @@ def _code_of_operations(ledger: Ledger, stream: str) -> str:
 def _damage(
     opened: OpenedCheckpoint, marks: Marks, source_logs: Mapping[str, str], *, thorough: bool, all_state: bool
 ) -> FoundDamage:
-    """Damage of a checkpoint that holds a batch; one that does not is lost or new, which the marks show."""
+    """For checkpoints with a batch; others are lost or new."""
     if marks.planned < 0:
         return FoundDamage()
     if thorough:
@@ -283,7 +282,7 @@ def _damage(
 
 
 def profile_of(generation: GenerationRecord) -> QueryProfile | None:
-    """What the ledger recorded of the query's plan, ``None`` where no run did."""
+    """The recorded profile of the query's plan, if any."""
     layout = generation.layout
     return QueryProfile.from_json(layout) if layout and "operators" in layout else None
 
@@ -319,7 +318,7 @@ def _recorded(ledger: Ledger, stream: StreamRecord, marks: Marks) -> Recorded:
 
 
 def _expected(marks: Marks, recorded: Recorded, generation: GenerationRecord) -> Expected:
-    """What the output should show. What came before a reset or a backfill counts no longer."""
+    """Ignores batches before a reset or backfill."""
     if marks.planned < 0:
         finished, planned = recorded.committed, recorded.planned
     else:
@@ -343,7 +342,7 @@ def _missing_files(
     *,
     source_logs: Mapping[str, str],
 ) -> tuple[str, ...]:
-    """Source files of the planned next batch that do not exist; other sources cannot be looked up without Spark."""
+    """Missing source files of the planned batch; other sources need Spark."""
     if planned is None:
         return ()
     starts = _starts(logs, marks.planned - 1)
@@ -374,6 +373,6 @@ def _starts(logs: CheckpointLogs, batch: int) -> dict[str, str | None]:
 
 
 def stream_id(home: Home, stream: StreamRecord) -> str | None:
-    """The id that the home knows the stream by, or the ledger if ``stream.json`` is lost."""
+    """From ``stream.json``, else from the ledger."""
     known = read_stream_file(home, stream.pipeline, stream.name)
     return known.id if known is not None else stream.id

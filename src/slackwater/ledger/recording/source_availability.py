@@ -1,4 +1,4 @@
-"""What the sources of a stream can still serve, looked up when it is asked for."""
+"""What a stream's sources can still serve."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class StoreAvailability:
-    """Files by a check on their store; ``positions`` are those that are served, by source, as far as they are known."""
+    """Checks files on their store; ``positions`` are those served by source, as far as known."""
 
     positions: Mapping[str, Served] = field(default_factory=dict)
 
     def exists(self, path: str) -> bool:
-        """Whether a source file exists; ``path`` is the URI or path as Spark recorded it."""
+        """``path`` is as Spark recorded it."""
         store, name = _place_of(path)
         if store.exists(name):
             return True
@@ -28,7 +28,7 @@ class StoreAvailability:
         return False
 
     def modified_ms(self, path: str) -> int | None:
-        """When a source file was last written, ``None`` where that is unknown, or the file does not exist."""
+        """``None`` if unknown or absent."""
         try:
             store, name = _place_of(path)
             return store.modified_ms(name)
@@ -37,7 +37,7 @@ class StoreAvailability:
             return None
 
     def all_modified_ms(self, paths: Iterable[str]) -> Mapping[str, int]:
-        """As ``modified_ms`` for many files: on a store elsewhere by listing their folders, not by a call for each."""
+        """Remote stores are listed by folder, not asked per file."""
         by_folder: dict[str, set[str]] = {}
         for path in paths:
             by_folder.setdefault(path.rpartition("/")[0], set()).add(path)
@@ -54,7 +54,7 @@ class StoreAvailability:
         return {path: ms for path, ms in found.items() if path in wanted}
 
     def size(self, path: str) -> int | None:
-        """The bytes of a source file, ``None`` as for its time."""
+        """``None`` if unknown or absent."""
         try:
             store, name = _place_of(path)
             return store.size(name)
@@ -62,18 +62,17 @@ class StoreAvailability:
             return None
 
     def earliest(self, source: str) -> str | None:
-        """The oldest position that a source still serves, as an offset string; ``None`` where it is unknown."""
+        """An offset string; ``None`` if unknown."""
         served = self.positions.get(source)
         return None if served is None else served.earliest
 
     def latest(self, source: str) -> str | None:
-        """The end of a source, as ``earliest``."""
         served = self.positions.get(source)
         return None if served is None else served.latest
 
 
 def _require_access(file: str | None) -> None:
-    """Raises EnvironmentMissing where a file may exist in a folder that this user may not enter."""
+    """Raises EnvironmentMissing if a file may exist in a folder that this user may not enter."""
     try:
         if file is not None:
             Path(file).stat()

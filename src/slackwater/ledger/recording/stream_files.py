@@ -1,4 +1,4 @@
-"""Writes the record of a stream to its ``stream.json``, restores a lost ledger from there, and forgets streams."""
+"""Writes ``stream.json``, restores a lost ledger from it, and forgets streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.storage.open import open_read_store, open_write_store
 
 
 def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
-    """Bring ``stream.json`` up to date; the id that it has stays."""
+    """Update ``stream.json``; it keeps its id."""
     record = ledger.find_stream(stream)
     known = read_stream_file(home, record.pipeline, record.name)
     content = StreamFile(
@@ -31,7 +31,7 @@ def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
 
 
 def forget(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
-    """Delete all that the home and the ledger have of a stream, while its lease is held."""
+    """Delete everything about a stream, while its lease is held."""
     folder = home.stream_folder(stream.pipeline, stream.name)
     # First the file by which a home knows its streams: without it the rest of the folder is of no stream.
     open_write_store(folder).delete(STREAM_FILE)
@@ -40,10 +40,10 @@ def forget(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
 
 
 def restore_lost(home: Home, ledger: Ledger, streams: Iterable[tuple[str, str]]) -> list[str]:
-    """Add those of the ``streams`` with a ``stream.json`` that the ledger has no record of; their full names.
+    """Add ``streams`` with a ``stream.json`` to the ledger; returns their full names.
 
-    Ranges come back from the checkpoints in the home, also of earlier generations; what only the ledger had (progress
-    of batches, purged entries, runs) is lost, so that a rebuild may have to read more.
+    Ranges come back from the home's checkpoints, including earlier generations; data only in the ledger (progress,
+    purged entries, runs) is lost, so a rebuild may read more.
     """
     known = {stream.full_name for stream in ledger.streams()}
     restored = []

@@ -1,8 +1,7 @@
-"""A thread in the driver that copies each log entry into the ledger as soon as Spark has written it.
+"""A driver thread that copies each log entry into the ledger as soon as Spark writes it.
 
-The query's listener runs behind the batch, so after a kill it would be one or more batches behind; with the watcher
-only what was planned since its last turn is unknown: the batch in flight, or on a busy machine a few of a tenth of a
-second each. What may not happen: an error of the ledger or the store reaching the query.
+The query's listener lags behind the batch, so after a kill it misses batches; the watcher only misses what was planned
+since its last turn, every tenth of a second. Errors of ledger or store must not reach the query.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Watcher:
-    """Runs a ``LogCopier`` until it is stopped. ``errors`` counts the passes that failed; each is tried again."""
+    """Runs a ``LogCopier`` until stopped. ``errors`` counts failed passes, which are retried."""
 
     def __init__(self, copier: LogCopier, *, interval_s: float | None = None) -> None:
         self.copied = 0
@@ -36,11 +35,10 @@ class Watcher:
         self._thread = threading.Thread(target=self._run, name="ledger-watcher", daemon=True)
 
     def start(self) -> None:
-        """Start to watch."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Make a last pass and end. Returns even if the ledger hangs: the next start fills in what is missing."""
+        """Make a last pass. Returns even if the ledger hangs: the next start catches up."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(_STOP_WAIT_S)

@@ -1,1 +1,1 @@
-"""What kinds of sources share: the contract, what an opaque kind does, and how kinds are recognised."""
+"""Shared by kinds of sources: the contract, opaque kinds, and recognition."""

@@ -1,4 +1,4 @@
-"""What kinds of sources are asked with and answer: ranges, positions, ends of runs, and what can still be served."""
+"""Arguments and results of the sources' contract: ranges, positions, ends of runs, availability."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ NO_LIMIT = str(2**31 - 1)
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """What one source contributed to a batch, or to consecutive batches.
+    """A source's part in a batch, or in consecutive batches.
 
-    ``source`` is its position ("0") or its name in the offset log. ``start`` is the offset before the range (``None``:
-    the beginning), ``end`` the offset after it (``None``: the source has no offset yet). ``log`` may hold more entries
-    than the range needs. ``sizes`` has the bytes of files by their paths, as far as they were recorded when the files
-    were read.
+    ``source`` is its number ("0") or its name in the offset log. ``start`` is the offset before the range (``None``:
+    the beginning), ``end`` the offset after it (``None``: no offset yet). ``log`` may hold more entries than the range.
+    ``sizes`` are recorded bytes by path.
     """
 
     source: str
@@ -35,8 +34,8 @@ class SourceRange:
 class EmptyBase:
     """An empty batch before a range, in a new checkpoint.
 
-    ``end`` is the source's offset in the entry of that batch. ``log`` are the files of ``sources/<source>/`` that make
-    the batch empty; they replace files of the same name from ``log_until``.
+    ``end`` is the source's offset in that batch. ``log`` are the files of ``sources/<source>/`` that make it empty;
+    they replace files of ``log_until``.
     """
 
     end: str
@@ -44,10 +43,10 @@ class EmptyBase:
 
 
 class Asked(NamedTuple):
-    """The next batch, of which a source is asked what it has: it reads from ``start``.
+    """The next batch, which reads from ``start``.
 
-    ``end`` is its end, if it is planned, and ``start_ms`` is when Spark planned the batch that ends at ``start``.
-    ``ids`` are those that ``LiveSource.ids`` gave when the run started that planned it; empty: not recorded.
+    ``end`` is its planned end, ``start_ms`` is when Spark planned the batch that ends at ``start``. ``ids`` are from
+    ``LiveSource.ids`` at the start of that run; empty: not recorded.
     """
 
     start: str | None
@@ -57,43 +56,43 @@ class Asked(NamedTuple):
 
 
 class Served(NamedTuple):
-    """The positions that a source serves now, as offset strings; ``latest`` is ``None`` where it is unknown."""
+    """Positions served now, as offset strings; ``latest`` ``None``: unknown."""
 
     earliest: str
     latest: str | None = None
 
 
 class Reach(Protocol):
-    """What sources can still serve now. Callers that may do IO pass one in."""
+    """What sources can still serve. Callers that may do IO pass one in."""
 
     def exists(self, path: str) -> bool:
-        """Whether a source file exists; ``path`` is the URI or path as recorded."""
+        """``path`` is the URI or path as recorded."""
         ...
 
     def modified_ms(self, path: str) -> int | None:
-        """When a source file was last written, ``None`` where that is unknown."""
+        """``None`` if unknown."""
         ...
 
     def all_modified_ms(self, paths: Iterable[str]) -> Mapping[str, int]:
-        """When each of many source files was last written, without those of which that is unknown."""
+        """Without files whose time is unknown."""
         ...
 
     def size(self, path: str) -> int | None:
-        """The bytes of a source file, ``None`` where it does not exist."""
+        """``None`` if the file does not exist."""
         ...
 
     def earliest(self, source: str) -> str | None:
-        """The oldest position that a source still serves, as an offset string; ``None`` where it is unknown."""
+        """The oldest position served, as an offset string; ``None`` if unknown."""
         ...
 
     def latest(self, source: str) -> str | None:
-        """The end of a source now, as ``earliest``."""
+        """The source's end; ``None`` if unknown."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """A file that is not the one that was read: when each was written, and its bytes where they are recorded."""
+    """A file that was changed since it was read: both times, and its bytes if recorded."""
 
     path: str
     read_ms: int
@@ -103,9 +102,9 @@ class Replaced:
 
 
 class LeftOut(NamedTuple):
-    """Files that a source leaves out silently: the first one, how many, and by which limit of its ``option``.
+    """Files that a source silently omits: the first, their number, and the limit of ``option`` that excludes them.
 
-    ``limit`` and ``found`` are for people; ``wanted`` is a value of the option with which the source reads all of them.
+    ``limit`` and ``found`` are for people; with ``wanted`` the source reads all.
     """
 
     path: str
@@ -132,13 +131,12 @@ class SparkSource:
 
     @property
     def where(self) -> str:
-        """The source for people."""
         return f"source {self.name} ({self.description})"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSeen:
-    """A source of a query with its position. ``current`` and ``log`` are recorded; ``interval`` is of compactions."""
+    """A source with its recorded position; ``interval`` is the compaction interval."""
 
     spark: SparkSource
     current: str | None
@@ -147,12 +145,10 @@ class SourceSeen:
 
     @property
     def name(self) -> str:
-        """The number of the source in the query."""
         return self.spark.name
 
     @property
     def where(self) -> str:
-        """The source for people."""
         return self.spark.where
 
     @property
@@ -161,16 +157,15 @@ class SourceSeen:
         return SourceRange(self.name, None, self.current, self.log)
 
     def at(self, base: EmptyBase, change: str) -> Position:
-        """The position with this base; ``change`` is what it means for the source, for people."""
+        """``change`` is its meaning for the source, for people."""
         return Position(self.current, base, f"{self.where}: {change}")
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a source is at a target. ``before``: its current offset, ``None`` for none yet.
+    """A source at a target. ``before``: its current offset, if any.
 
-    ``base`` is an empty batch at the position. ``summary`` is a line for people: the source, before -> after, and what
-    is in between.
+    ``base`` is an empty batch there. ``summary`` is for people: source, before -> after, and the data between.
     """
 
     before: str | None
@@ -180,10 +175,9 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """One batch of one source: ``start``, and ``end`` as Spark writes it; equal for an empty one.
+    """One batch of a source: ``start``, and ``end`` as Spark writes it.
 
-    ``log`` is the whole of ``sources/<source>/``, also for the empty batch at ``start`` before it. ``summary`` is for
-    people.
+    ``log`` is all of ``sources/<source>/``, including the empty batch at ``start``. ``summary`` is for people.
     """
 
     start: str
@@ -194,9 +188,9 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a stream has of a source: ``live`` is from the beginning to where it is, ``read`` is by its batches.
+    """A stream's share of a source: ``live`` from the beginning to its position, ``read`` by its batches.
 
-    ``interval`` is that of compactions of the source's own log.
+    ``interval`` is the log's compaction interval.
     """
 
     live: SourceRange
@@ -211,7 +205,7 @@ End: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RestartEffect:
-    """What a manual restart meets because of how the start position of the kind is set."""
+    """What a manual restart meets, given how the kind's start position is set."""
 
     risk: Literal["duplicate", "stuck"]
     text: str
@@ -219,10 +213,9 @@ class RestartEffect:
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """A defect of older connectors: a run with the trigger available-now ends after one batch of a limited size.
+    """A defect of connectors before ``fixed_in``: an available-now run ends after one batch of limited size.
 
-    Versions older than ``fixed_in`` have it. ``version_class`` has the static method ``version()``; ``limits`` are
-    options in lower case, each a number.
+    ``version_class`` has the static method ``version()``; ``limits`` are numeric options in lower case.
     """
 
     version_class: str
@@ -230,7 +223,7 @@ class EarlyEnd:
     limits: frozenset[str]
 
     def limit_of(self, version: str, options: Mapping[str, str]) -> str | None:
-        """The option with which a run ends early; ``None`` where it reads everything, or the version is unknown."""
+        """The option with which a run ends early; ``None``: it reads everything, or the version is unknown."""
         numbers = re.match(r"(\d+)\.(\d+)", version)
         if numbers is None or (int(numbers[1]), int(numbers[2])) >= self.fixed_in:
             return None
@@ -239,7 +232,7 @@ class EarlyEnd:
 
 
 class Ahead(NamedTuple):
-    """What a source has beyond a position: rows, or files with their bytes; ``None``: it has no such."""
+    """A source's data beyond a position: rows, or files with bytes; ``None``: not applicable."""
 
     rows: int | None = None
     files: int | None = None
@@ -247,4 +240,4 @@ class Ahead(NamedTuple):
 
 
 class Uncounted(Exception):
-    """Why the unread files of a source are not counted, as the end of a sentence about the source."""
+    """Why unread files are not counted, as the end of a sentence."""

@@ -1,4 +1,4 @@
-"""Whether files are still those that were read: by their times and sizes, as contents are not recorded."""
+"""Checks by time and size whether files are unchanged since they were read; contents are not recorded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 
 
 def sizes_as_read(files: Iterable[SourceFile], reach: Reach) -> dict[str, int]:
-    """The bytes of the files by their paths, without those that were written after they had been read."""
+    """Bytes by path, without files written after they were read."""
     sizes = {}
     for file in files:
         found_ms, size = reach.modified_ms(file.path), reach.size(file.path)
@@ -23,10 +23,10 @@ def sizes_as_read(files: Iterable[SourceFile], reach: Reach) -> dict[str, int]:
 
 
 def replaced_file(file: SourceFile, read_bytes: int | None, reach: Reach) -> Replaced | None:
-    """A file whose time or size is another than when it was read. Owners, modes and links do not matter.
+    """A file with a different time or size. Owners, modes and links do not matter.
 
-    Its content is not recorded: with another time it may be another, whatever its size. A name with a UUID, as Spark
-    gives it, stands for one content, which a copy back from a backup does not change.
+    A different time may mean different content of equal size. A name with a UUID, as Spark writes it, identifies the
+    content: restoring a backup does not change it.
     """
     found_ms = reach.modified_ms(file.path)
     if found_ms is None:
@@ -40,6 +40,6 @@ def replaced_file(file: SourceFile, read_bytes: int | None, reach: Reach) -> Rep
 
 
 def _same_time(one_ms: int, other_ms: int) -> bool:
-    """Equal, or within the second of a store that has no milliseconds."""
+    """Equal, or in the same second on a store without milliseconds."""
     whole_seconds = one_ms % MS_IN_S == 0 or other_ms % MS_IN_S == 0
     return one_ms == other_ms or (whole_seconds and one_ms // MS_IN_S == other_ms // MS_IN_S)

@@ -1,4 +1,4 @@
-"""Values of Spark's own classes, read through handles of py4j."""
+"""Values of Spark's classes, read through py4j."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _BETWEEN = "\x00"
 
 
 def scala_map(values: Any) -> dict[str, str]:
-    """A Scala map of strings, in one call: its iterator would cost several for each entry."""
+    """Copies the map in one call: its iterator would need several per entry."""
     entries = str(values.mkString(_BETWEEN)).split(_BETWEEN)
     # At the first arrow: a value may contain another one.
     return {key: value for key, arrow, value in (entry.partition(" -> ") for entry in entries) if arrow}

@@ -1,4 +1,4 @@
-"""Shapes that several kinds of sources are recognised by. Nothing here raises, whatever the input is."""
+"""Shapes for recognising sources. Never raises."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LogShape: TypeAlias = Literal["files", "kafka", "rate", "none"]
 
 
 def decoded(offset: str | None) -> object:
-    """The JSON value of an offset; ``None`` for no offset, the string itself where it is no JSON, or ``null``."""
+    """The JSON value; ``None`` for no offset; the string itself if it is not JSON or is ``null``."""
     if offset is None:
         return None
     try:
@@ -28,17 +28,17 @@ def decoded(offset: str | None) -> object:
 
 
 def is_long(value: object) -> TypeGuard[int]:
-    """Whether a decoded value is an integer that fits a Java long."""
+    """Whether a value is an integer that fits a Java long."""
     return isinstance(value, int) and not isinstance(value, bool) and value in _LONG
 
 
 def is_index(value: str) -> bool:
-    """Whether a string is a non-negative integer as Spark writes it: a partition, or a time."""
+    """A non-negative integer as Spark writes it: a partition or a time."""
     return _INDEX.fullmatch(value) is not None
 
 
 def may_be_initial_offsets(entry: str) -> bool:
-    """Whether an entry is Kafka's, or a damaged one of Kafka's: other connectors write JSON of theirs in its way."""
+    """Whether an entry may be Kafka's, even damaged: other connectors write different JSON."""
     version, _, body = entry.partition("\n")
     if not version.startswith(LEADING):
         return False
@@ -47,7 +47,7 @@ def may_be_initial_offsets(entry: str) -> bool:
 
 
 def log_shape(log: SourceEntries) -> LogShape:
-    """What the newest entry of a source's own log shows; "none" where there is no entry, or another one."""
+    """The shape of the log's newest entry; "none" without a recognised entry."""
     if not log:
         return "none"
     newest = max(log)

@@ -1,8 +1,8 @@
-"""What a kind of source is and does, and what holds for a source that shows nothing but its offsets.
+"""The contract of a kind of source, and its defaults for a source that shows only its offsets.
 
-A kind is stateless and pure. Offsets are Spark's strings, verbatim; ``None`` is no offset yet (``-`` in the
-offset log) and for the beginning. The methods accept any string: from an offset of another kind nothing is derived.
-What asks brokers and stores is a ``LiveSource``: ``Source.live`` imports it when it is needed.
+Kinds are stateless and pure. Offsets are Spark's verbatim strings; ``None`` is no offset yet (``-`` in the offset log)
+and the beginning. Methods accept any string and derive nothing from offsets of a different kind. ``Source.live``
+imports the ``LiveSource``, which asks brokers and stores.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ NO_OFFSET = "no offset yet"
 
 
 class Source:
-    """One kind of source, as ``slackwater.sources.SOURCES`` finds it: a kind overrides what is known of it.
+    """One kind of source; kinds override these defaults.
 
-    As it is here, it copies the source's own log and derives nothing from offsets, which are only strings.
+    The default copies the source's own log and treats offsets as opaque strings.
     """
 
     kind: str
@@ -103,7 +103,6 @@ class Source:
 
     @property
     def label(self) -> str:
-        """The name of the kind in reports of an inspection."""
         return self.kind
 
     @property
@@ -112,17 +111,16 @@ class Source:
         return self.label
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
-        """Whether a source with this offset and log is of this kind. At most one kind owns any pair; never raises.
+        """Whether the kind owns a source with this offset and log. At most one kind owns a pair; never raises.
 
-        ``offset`` is the decoded JSON, ``None`` where there is no offset yet, the string itself where it is not JSON.
-        ``log`` may be lazy: only the entries that are needed are read.
+        ``offset`` is decoded JSON, ``None`` if there is none yet, the string if it is not JSON. ``log`` may be lazy.
         """
         return False
 
     def check_offset(self, source: str, offset: str | None, where: str, log: SourceEntries | None = None) -> None:
-        """Raises UsageError (``target``) unless an offset from outside is one of this kind.
+        """Raises UsageError (``target``) unless an offset from outside is of this kind.
 
-        Nothing can be derived from another value: it would count as the beginning. ``log`` is the source's own.
+        Any other value would count as the beginning.
         """
         if self.owns(decoded(offset), log or {}):
             return
@@ -136,86 +134,85 @@ class Source:
         )
 
     def is_named(self, description: str) -> bool:
-        """Whether Spark names a source of this kind so, in the plan of a query or in progress events."""
+        """Whether Spark's description in a plan or progress event is of this kind."""
         return False
 
     def live(self) -> LiveSource:
-        """The part of the kind that asks brokers and stores."""
         return LiveSource(self)
 
     def empty_base(self, start: str | None) -> EmptyBase | None:
-        """The empty batch before a range from ``start``; ``None`` where no empty range is known for this kind."""
+        """The empty batch before a range from ``start``; ``None`` if the kind has no empty range."""
         return None
 
     def first_log(self, base: EmptyBase) -> Mapping[str, bytes] | None:
-        """The files of ``sources/<source>/`` with which a checkpoint without any batch starts at this position.
+        """The ``sources/<source>/`` files of a checkpoint without batches at this position.
 
-        ``None`` where Spark has no way to start there.
+        ``None`` if Spark cannot start there.
         """
         return None
 
     def log_until(self, end: str | None, log: SourceEntries, interval: int) -> Mapping[str, bytes]:
-        """The files of ``sources/<source>/`` of a checkpoint whose newest offset is ``end`` (``None``: no offset yet).
+        """The ``sources/<source>/`` files of a checkpoint whose newest offset is ``end`` (``None``: no offset yet).
 
-        ``interval`` is the compaction interval in effect. Every entry up to ``end`` must be in ``log``: check
-        ``unrecorded`` first, with a range from the beginning.
+        ``interval`` is the compaction interval. ``log`` must have every entry up to ``end``: check ``unrecorded``
+        first, with a range from the beginning.
         """
         return {str(entry): encoded(line) for entry, line in log.items()}
 
     def rows(self, span: SourceRange) -> int | None:
-        """The number of rows in a range at most, where the offsets alone determine it."""
+        """The most rows that a range can have, if its offsets determine it."""
         return None
 
     def counted(self, span: SourceRange) -> Mapping[str, int | None] | None:
-        """How many offsets or files are in a range, by part (a partition); negative where it ends before its start.
+        """Offsets or files in a range by part (partition); negative if it ends before its start.
 
-        A part that the start does not name starts at 0; ``None`` for one that the end lacks. ``None`` as a whole where
-        it cannot be known. Raises FormatError for a malformed entry.
+        A part without a start starts at 0; ``None`` for a part without an end, or for all if unknown. Raises
+        FormatError.
         """
         return None
 
     def batch_read(
         self, span: SourceRange, options: Mapping[str, str], was: Mapping[str, str]
     ) -> Mapping[str, str] | None:
-        """The options with which a batch read gives just the rows of a range that are still there.
+        """The options of a batch read that gives exactly the range's rows that still exist.
 
-        ``options`` are those of the present query, ``was`` those with which the range was read (empty: unknown).
-        ``None``: no such read is known, or what a query counts as read of the source depends on its code.
+        ``options`` are the present query's, ``was`` are from the original read (empty: unknown). ``None``: no such read
+        is known, or the rows depend on the query's code.
         """
         return None
 
     def unrecorded(self, span: SourceRange) -> tuple[str, ...]:
-        """The entries of ``sources/<source>/`` that the range needs and ``log`` lacks: "5", or "5..9" for several."""
+        """The entries of ``sources/<source>/`` that the range needs and ``log`` lacks: "5" or "5..9"."""
         return ()
 
     def files(self, span: SourceRange) -> tuple[SourceFile, ...]:
-        """The files that the range reads, as far as they are in ``log``. Raises FormatError for a malformed entry."""
+        """The files of the range that are in ``log``. Raises FormatError."""
         return ()
 
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
-        """What the source can no longer serve of the range, for people. Raises FormatError for a malformed entry."""
+        """Lost parts of the range, for people. Raises FormatError."""
         return ()
 
     def replaced(self, span: SourceRange, reach: Reach) -> tuple[Replaced, ...]:
-        """The files of the range that were replaced or changed after they had been read."""
+        """The files of the range that were changed after being read."""
         return ()
 
     def claimed(self, span: SourceRange, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...] | None:
-        """What of a range is not free for a backfill, for people.
+        """The part of a range that is not free for a backfill, for people.
 
-        That is what one of ``read`` reads too, and what is not within ``live``, the range from the beginning to where
-        the stream is. ``None`` where it cannot be known.
+        A range in ``read`` covers it, or it is outside ``live``, which is from the beginning to the stream's position.
+        ``None`` if unknown.
         """
         return () if span.start == span.end else None
 
     def free(self, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...]:
-        """What a backfill may read, for people: that within ``live`` which none of ``read`` reads."""
+        """The part of ``live`` that a backfill may read, for people: no range in ``read`` covers it."""
         return ()
 
     def initial(self, log: SourceEntries) -> str | None:
-        """The position before batch 0, where it is recorded or is the same for all sources of the kind.
+        """The position before batch 0, if it is recorded or fixed for the kind.
 
-        Raises FormatError for a malformed entry.
+        Raises FormatError.
         """
         return None
 
@@ -224,70 +221,70 @@ class Source:
         return NO_OFFSET if offset is None else offset
 
     def cut_entry(self, end: str | None) -> int | None:
-        """The last entry of ``sources/<source>/`` that belongs to a checkpoint at ``end`` (-1: none of them).
+        """The last entry of ``sources/<source>/`` in a checkpoint at ``end`` (-1: none).
 
-        ``None``: all of them do.
+        ``None``: all entries.
         """
         return None
 
     def entry_parser(self, data: bytes) -> Callable[[bytes], object] | None:
-        """What parses an entry of ``sources/<source>/`` or raises FormatError; ``None`` for one of another kind."""
+        """The parser, which raises FormatError; ``None`` for an entry of a different kind."""
         return None
 
     def listed(self, data: bytes) -> tuple[SourceFile, ...]:
-        """The files that an entry lists, those of older entries too if it is compacted. Raises FormatError."""
+        """The files in an entry, including older ones if it is compacted. Raises FormatError."""
         return ()
 
     def count_listed(self, data: bytes) -> int:
-        """How many these are, without parsing all of them. Raises FormatError for an entry that was cut."""
+        """The number of ``listed``, without full parsing. Raises FormatError for a truncated entry."""
         return 0
 
     def range_between(self, start: EmptyBase, end: EmptyBase, claims: Claims, *, to_next: bool) -> Range:
-        """The range between two positions, of what no batch has read.
+        """The unread range between two positions.
 
-        ``to_next``: nobody has asked for this end, and the range may end before it. Raises Refused
-        (``target-out-of-range``) where an end that was asked for is before the start.
+        ``to_next``: the end was not requested, so the range may stop before it. Raises Refused
+        (``target-out-of-range``) for a requested end before the start.
         """
         return Range(start.end, end.end, start.log)
 
     def fixed_end(self, value: Any, source: str, log: SourceEntries) -> End | None:
-        """The end that the ``end_field`` of Spark's source has, empty where it is unknown; ``None``: not fixed yet."""
+        """The end in the ``end_field`` of Spark's source; empty if unknown, ``None`` if not fixed yet."""
         return {}
 
     def reached(self, end: End, span: SourceRange) -> Reached:
-        """Whether a range from the beginning ends at this end of a run; ``before``: the run had data left."""
+        """Whether a range from the beginning reaches this end; ``before``: data was left."""
         return "unknown"
 
     def location(self, offset: str | None) -> str:
-        """What the source reads, as ``SourceShape.location`` names it, where offsets show it; else empty."""
+        """The source's ``SourceShape.location`` if offsets show it; else empty."""
         return ""
 
     def continues(self, was: str, now: str) -> bool:
-        """Whether a source with another location keeps its positions: only what it reads from there on differs."""
+        """Whether a source keeps its positions at a new location."""
         return False
 
     def is_client_option(self, key: str, before: str | None, after: str | None) -> bool:
-        """Whether an option that changed is one of the source's client, which changes no rows."""
+        """Whether a changed option only affects the client, not the rows."""
         return False
 
     def restart_fields(
         self, offset: str | None, files_read: int | None, files_to_come: Sequence[SourceFile]
     ) -> Mapping[str, object]:
-        """A position as the JSON of ``slackwater offsets`` has it."""
+        """The JSON of ``slackwater offsets``."""
         return {"offset": offset}
 
 
 class LiveSource:
-    """What a kind asks of brokers and stores, through Spark where the query itself would.
+    """A kind's questions to brokers and stores, asked through Spark if the query would.
 
-    As it is here, it knows only the position before batch 0, where that is recorded.
+    The default knows only a recorded position before batch 0.
     """
 
     def __init__(self, kind: Source) -> None:
         self.kind = kind
 
     def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
-        """The position at a target; ``given`` is the offset of a ``FromFile``. Raises Refused or UsageError."""
+        """``given`` is the offset of a ``FromFile``. Raises Refused or UsageError."""
         kind = self.kind
         initial = kind.initial(source.log) if isinstance(target, Earliest) else None
         if initial is None:
@@ -297,20 +294,16 @@ class LiveSource:
         return source.at(base, f"{kind.describe(source.current)} -> {kind.describe(initial)}")
 
     def served(self, source: SparkSource) -> Served | None:
-        """The positions that are served now, as Spark writes them; ``None`` for a kind that has none."""
+        """The positions served now; ``None`` if the kind has none."""
         return None
 
     def left_out(
         self, source: SparkSource, read: Sequence[SourceFile], again: Sequence[SourceFile], reach: Reach
     ) -> LeftOut | None:
-        """What the source would leave out of ``again`` where ``read`` is all that counts as read; ``None``: nothing.
-
-        What no longer exists is not in it.
-        """
+        """The existing files of ``again`` that the source would omit if only ``read`` counted as read."""
         return None
 
     def unreachable(self, source: SparkSource, reason: str) -> EnvironmentMissing:
-        """The error for a source that does not answer."""
         return EnvironmentMissing(
             "store-unreachable",
             f"A source cannot be asked for its positions: {reason}",
@@ -327,28 +320,28 @@ class LiveSource:
         return ()
 
     def ids(self, shape: SourceShape, offset: str | None, source: SparkSource | None = None) -> Mapping[str, str]:
-        """The ids of what the source reads, which another topic of the same name does not have. As ``unserved``.
+        """Ids that distinguish what is read from a new topic of the same name. Raises as ``unserved``.
 
-        ``offset`` is the newest one, if there is any. Empty for kinds whose offsets have the id, or that have none.
+        ``offset`` is the newest, if any. Empty if offsets contain the id or the kind has none.
         """
         return {}
 
     def unread(self, description: str, span: SourceRange, files_max: int) -> Sequence[int]:
-        """The bytes of each file that is there and not in ``span``, which is what was read from the beginning.
+        """Bytes of each existing file outside ``span``, which was read from the beginning.
 
-        ``description`` is that of progress events. Raises Uncounted, OSError and FormatError.
+        ``description`` is from progress events. Raises Uncounted, OSError and FormatError.
         """
         return ()
 
     def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
-        """What the source has beyond ``end``; ``read`` are all files that its own log lists.
+        """The data beyond ``end``; ``read`` are all files in the source's own log.
 
-        ``address`` is where it is, where the checkpoint does not have that. Nothing runs in a JVM. Raises Uncounted,
-        EnvironmentMissing, OSError and FormatError.
+        ``address`` is needed if the checkpoint lacks it. Runs without a JVM. Raises Uncounted, EnvironmentMissing,
+        OSError and FormatError.
         """
         raise Uncounted(f"of kind {self.kind.kind} does not show what it has beyond a position")
 
 
 def encoded(entry: str) -> bytes:
-    """The bytes of a log entry that was decoded with surrogate escapes."""
+    """For a log entry that was decoded with surrogate escapes."""
     return entry.encode("utf-8", "surrogateescape")

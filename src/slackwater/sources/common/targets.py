@@ -1,4 +1,4 @@
-"""What is refused of a target that a source does not have, or whose position is unknown."""
+"""Errors for targets that a source lacks or whose position is unknown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN = 3
 def unsupported(
     where: str, what: str, *, expected: str | None = None, found: str | None = None, hint: str = BY_BATCH
 ) -> Refused:
-    """The error for a target whose position in a source is unknown; the hint is what is possible instead."""
+    """The position of the target is unknown; the hint says what is possible."""
     return Refused(
         "target-unsupported",
         f"The position at the target is unknown: {what}",
@@ -27,7 +27,7 @@ def unsupported(
 
 
 def out_of_range(where: str, what: str, *, expected: str | None = None, found: str, hint: str = ENDS) -> Refused:
-    """The error for a target that a source does not have; ``expected`` is what it has."""
+    """``expected`` is what the source has."""
     return Refused(
         "target-out-of-range",
         f"The target is outside of what the source has: {what}",
@@ -39,7 +39,7 @@ def out_of_range(where: str, what: str, *, expected: str | None = None, found: s
 
 
 def unrecorded(source: SourceSeen, entries: Sequence[str]) -> Refused:
-    """The error for a position that only entries of the source's own log define, which are not recorded."""
+    """The position needs unrecorded entries of the source's own log."""
     return unsupported(
         source.where,
         "the files that it has read are not all recorded",
@@ -49,7 +49,7 @@ def unrecorded(source: SourceSeen, entries: Sequence[str]) -> Refused:
 
 
 def refuse_backward(source: str, found: Sequence[str]) -> None:
-    """Raises Refused for the parts of a source whose range ends before it starts."""
+    """Raises Refused for parts whose range ends before it starts."""
     if found:
         raise out_of_range(
             f"source {source}",
@@ -60,6 +60,5 @@ def refuse_backward(source: str, found: Sequence[str]) -> None:
 
 
 def listed(items: Iterable[str], count: int = SHOWN) -> str:
-    """The first items, and how many more there are."""
     found = list(items)
     return ", ".join(found[:count]) + (f" and {len(found) - count} more" if len(found) > count else "")

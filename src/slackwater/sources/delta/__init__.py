@@ -1,4 +1,4 @@
-"""Delta tables (``DeltaSourceOffset``): the id of the table, a version of its log, and a file in that version."""
+"""Delta tables (``DeltaSourceOffset``): table id, log version, and a file in the version."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIELDS = {"sourceVersion", "reservoirId", "reservoirVersion", "index", "isStart
 
 
 class Delta(Source):
-    """Positions are versions of the table; ``index`` -1 is before all files of the version."""
+    """Positions are table versions; ``index`` -1 is before all files of a version."""
 
     kind = "delta"
     shows_what_is_served = True
@@ -34,7 +34,7 @@ class Delta(Source):
     example = "the offset of a table, as the command offsets shows it"
 
     def is_named(self, description: str) -> bool:
-        """Spark names it by its format before a run, and by its path in progress events."""
+        """Spark uses the format before a run, the path in progress events."""
         return description == "delta" or description.startswith("DeltaSource[")
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
@@ -50,7 +50,7 @@ class Delta(Source):
         return live
 
     def at(self, table: str, version: int, *, whole: bool) -> str:
-        """The position before all files of a version; ``whole``: of the table as it is then, not of it alone."""
+        """The position before a version; ``whole``: read the table as it is then, not only the version's changes."""
         position = {
             "sourceVersion": 1,
             "reservoirId": table,
@@ -82,7 +82,6 @@ class Delta(Source):
 
 
 def _is_whole(position: Mapping[str, Any]) -> bool:
-    """Whether it is before all rows of the table as it is at the version."""
     return bool(position.get("isStartingVersion")) and position.get("index") == BEFORE_ALL
 
 

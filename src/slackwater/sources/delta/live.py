@@ -1,7 +1,7 @@
-"""Asks a Delta table where it begins and ends, whether it is the one that was read, and what its log still has.
+"""Asks a Delta table where it begins and ends, whether it is the table that was read, and what its log still has.
 
-Positions of a query are asked through its session: it reaches what the query reaches. Whether a table still has the
-next version is read without a JVM, and without a library: that would load the list of all its files.
+A query's positions are asked through its session, which reaches what the query reaches. The next version is looked up
+without a JVM or library: a library would load the list of all files.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 
 
 class DeltaLive(LiveSource):
-    """Reads the log of a table that is named by its path."""
+    """Reads the log of a table by its path."""
 
     def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
-        """The whole table as it is now, the next version of it, or a given offset of this table.
+        """The whole table now, its next version, or a given offset.
 
-        Raises Refused and UsageError. A whole table is what Delta itself reads first without a start option.
+        Raises Refused and UsageError. Without a start option Delta itself reads the whole table first.
         """
         match target:
             case Earliest() if any(key.lower() in DELTA.start_options for key in source.spark.options):
@@ -88,7 +88,7 @@ class DeltaLive(LiveSource):
 
 
 def _newest(source: SparkSource) -> tuple[str, int]:
-    """The id of the table that the source names by its path, and its newest version."""
+    """The table's id and newest version."""
     path = next((value for key, value in source.options.items() if key.lower() == "path"), None)
     if path is None:
         raise unsupported(source.where, "the table is one of a catalog, whose path is not known", hint=BY_BATCH)
@@ -98,7 +98,7 @@ def _newest(source: SparkSource) -> tuple[str, int]:
 
 
 def _table_id(store: ReadStore, names: Iterable[str]) -> str:
-    """The id in the newest metadata; ``names`` are the files of the log, whose folder ``store`` is.
+    """The id in the newest metadata; ``names`` are files in the log folder ``store``.
 
     Raises EnvironmentMissing (``store-unreachable``).
     """

@@ -1,4 +1,4 @@
-"""File sources (``FileStreamSource``): ``{"logOffset":5}`` means all entries of ``sources/<source>/`` up to 5.
+"""File sources (``FileStreamSource``): ``{"logOffset":5}`` covers all entries of ``sources/<source>/`` up to 5.
 
 Facts: docs/format.md, sections 6 and 7.
 """
@@ -41,7 +41,7 @@ _BETWEEN = "\x00"
 
 
 class Files(Source):
-    """Positions are entry numbers of the source's own log; only that log names the files."""
+    """Positions are entry numbers of the source's own log; only the log names the files."""
 
     kind = "files"
     has_empty_base = True
@@ -133,7 +133,7 @@ class Files(Source):
         return tuple(file.path for file in self.files(span) if file.path not in free)
 
     def free(self, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...]:
-        """Files that count as read, and that no batch has read."""
+        """Files that count as read but were in no batch."""
         seen = {file.path for one in read for file in self.files(one)}
         return tuple(file.path for file in self.files(live) if file.path not in seen)
 
@@ -161,7 +161,7 @@ class Files(Source):
         return sum(1 for line in lines if line)
 
     def range_between(self, start: EmptyBase, end: EmptyBase, claims: Claims, *, to_next: bool) -> Range:
-        """Files that batches have read, or that the stream will read by itself, are left out."""
+        """Omits files that batches have read or that the stream will read itself."""
         before, after = _files_of(start), _files_of(end)
         if not to_next:
             refuse_backward(claims.live.source, [path for path in before if path not in after])
@@ -204,7 +204,7 @@ class Files(Source):
         return "before" if read < end["files"] else "unknown"
 
     def continues(self, was: str, now: str) -> bool:
-        """Where one is a pattern, files that were read can be among those of the other."""
+        """A pattern can match files of the other location that were read."""
         return any(set("*?[{") & set(location) for location in (was, now))
 
     def restart_fields(
@@ -227,7 +227,7 @@ def _offset(entry: int) -> str:
 
 
 def _entry(offset: str | None) -> int:
-    """The newest entry that an offset covers; -1 for none."""
+    """The newest entry of an offset; -1 for none."""
     value = decoded(offset)
     if isinstance(value, dict):
         value = value.get("logOffset")

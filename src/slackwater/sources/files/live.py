@@ -1,7 +1,7 @@
-"""Lists the files of file sources: which of those that are there now count as read, and which are unread.
+"""Lists the files of file sources that count as read and that are unread.
 
-The files are those that Spark's own source lists, in the form of its log: options, patterns, hidden files, manifests
-and the encoding of names are Spark's.
+Spark's own source lists them, in the form of its log: options, patterns, hidden files, manifests and name encoding are
+Spark's.
 """
 
 from __future__ import annotations
@@ -51,15 +51,12 @@ _GLOB = re.compile(r"[*?\[\]{}\\]")
 
 
 class FilesLive(LiveSource):
-    """Lists the files of a source."""
-
     def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
         """The position of a file source.
 
-        ``earliest``: no file counts as read; ``latest``: all that are there now; a time: those with an older
-        modification time; a shift back: all but the newest recorded ones, in the order in which they were read; a shift
-        forward: the recorded ones and the next unread ones, in the order in which Spark would read them; ``given``:
-        those up to that entry of the recorded log.
+        ``earliest``: no file counts as read; ``latest``: all existing files; a time: files with an older modification
+        time; a shift back: all but the newest recorded files, in reading order; a shift forward: the recorded files and
+        the next unread ones, in Spark's order; ``given``: files up to that log entry.
         """
         present = _present(source)
         match target:
@@ -88,7 +85,7 @@ class FilesLive(LiveSource):
     def left_out(
         self, source: SparkSource, read: Sequence[SourceFile], again: Sequence[SourceFile], reach: Reach
     ) -> LeftOut | None:
-        """Files that are older than the newest one that counts as read by more than ``maxFileAge``."""
+        """Files that are older than the newest read file by more than ``maxFileAge``."""
         age_ms, counted = _max_age_ms(source), {file.path: file.timestamp_ms for file in read}
         if age_ms is None or not counted:
             return None
@@ -111,7 +108,7 @@ class FilesLive(LiveSource):
         return _unread(store, FILES.files(span), files_max)
 
     def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
-        """By the folders of the files that were read, or ``address``. Lists local directories only."""
+        """Searches the folders of read files, or ``address``. Lists local directories only."""
         folders = {address} if address is not None else {_without_partitions(file.path) for file in read}
         if not folders:
             raise Uncounted("has read no file yet, so that its folder is unknown")
@@ -120,9 +117,9 @@ class FilesLive(LiveSource):
 
 
 def _max_age_ms(source: SparkSource) -> int | None:
-    """By how much a file may be older than the newest one that was read, as ``FileStreamSource`` has it.
+    """How much older than the newest read file a file may be, as in ``FileStreamSource``.
 
-    ``None``: any age, as Spark has no limit where it reads the newest files first and not all of them at once.
+    ``None``: any age, as Spark has no limit if it reads the newest files first and limits batches.
     """
     options = {name.lower(): value for name, value in source.options.items()}
     limited = {"maxfilespertrigger", "maxbytespertrigger"} & options.keys()
@@ -133,7 +130,7 @@ def _max_age_ms(source: SparkSource) -> int | None:
 
 
 def _unread(store: LocalStore, read: Sequence[SourceFile], files_max: int) -> list[int]:
-    """The bytes of each file of a directory that was not read."""
+    """Bytes of each unread file."""
     known = {local_file_of(file.path) for file in read}
     written = _of_manifest(store, files_max)
     if written is not None:
@@ -142,7 +139,7 @@ def _unread(store: LocalStore, read: Sequence[SourceFile], files_max: int) -> li
 
 
 def _without_partitions(path: str) -> str:
-    """The folder of a file, without those of partitions. Paths in the log of a source are percent-encoded URIs."""
+    """A file's folder without partitions. A source's log has percent-encoded URIs."""
     folder = (local_file_of(path) or path).rpartition("/")[0]
     while "=" in folder.rpartition("/")[2]:
         folder = folder.rpartition("/")[0]
@@ -150,7 +147,7 @@ def _without_partitions(path: str) -> str:
 
 
 def _present(source: SourceSeen) -> tuple[SourceFile, ...]:
-    """The files that the source would read from the beginning, in that order."""
+    """The files that the source would read from the beginning, in order."""
     unlimited = source.spark.jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit.allAvailable()
     with tempfile.TemporaryDirectory() as folder:
         # A source of its own, with an empty log in which it records all that it finds as read.
@@ -177,7 +174,7 @@ def _base(source: SourceSeen, read: Iterable[SourceFile]) -> EmptyBase:
 
 
 def _recorded(source: SourceSeen) -> tuple[SourceFile, ...] | None:
-    """The files that the source has read, oldest first; ``None`` where they are not all recorded."""
+    """Oldest first; ``None`` if not all are recorded."""
     return None if FILES.unrecorded(source.read) else FILES.files(source.read)
 
 
@@ -271,7 +268,7 @@ def _directory(description: str) -> LocalStore:
 
 
 def _of_manifest(store: LocalStore, files_max: int) -> dict[str | None, int] | None:
-    """The files in the manifest of Spark's file sink, ``None`` without one: Spark reads no others of its output."""
+    """The manifest of Spark's file sink, ``None`` without one: Spark reads no other files of its output."""
     listed_names = [entry.name for entry in store.list(SINK_LOG) if not entry.is_dir and parse_entry_name(entry.name)]
     if not listed_names:
         return None
@@ -283,7 +280,7 @@ def _of_manifest(store: LocalStore, files_max: int) -> dict[str | None, int] | N
 
 
 def _names(store: LocalStore, files_max: int) -> list[str]:
-    """Files as Spark lists them: in the directory and its partitions (``key=value``), without hidden ones."""
+    """As Spark lists them: with partitions (``key=value``), without hidden files."""
     names: list[str] = []
     for folder in store.folders():
         if all("=" in part for part in folder.path.split("/") if part):

@@ -1,8 +1,8 @@
 """Kafka: ``{"topic":{"0":123}}`` holds the next offset to read of each partition.
 
-``sources/<source>/0`` holds the initial offsets, so that ``latest`` stays what it was; a zero byte precedes its
-version, which kept Spark 2.1.0 from failing on the file (SPARK-19517). The Event Hubs connector writes the same shapes
-and counts in the same way; its checkpoints cannot be distinguished from Kafka's. Facts: docs/format.md, section 6.
+``sources/<source>/0`` holds the initial offsets, so that ``latest`` is fixed; a zero byte precedes its version, which
+kept Spark 2.1.0 from failing on the file (SPARK-19517). The Event Hubs connector writes the same shapes; its
+checkpoints cannot be distinguished from Kafka's. Facts: docs/format.md, section 6.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LEADING = LEADING.encode()
 
 
 def parse_initial_offsets(data: bytes) -> str:
-    """``{topic: {partition: offset}}`` as Spark's string. Raises ``FormatError``."""
+    """Returns ``{topic: {partition: offset}}`` as Spark writes it. Raises ``FormatError``."""
     _, lines = split_log(data.removeprefix(_LEADING), newest=NEWEST_VERSION)
     text = "\n".join(lines).strip()
     record = parse_object(text, "the initial offsets")
@@ -48,7 +48,6 @@ def parse_initial_offsets(data: bytes) -> str:
 
 
 def render_initial_offsets(text: str) -> bytes:
-    """The file that holds these initial offsets."""
     return _LEADING + b"v1\n" + text.encode()
 
 
@@ -60,7 +59,7 @@ Partition: TypeAlias = tuple[str, int]
 
 
 class Kafka(Source):
-    """Positions are offsets by topic and partition; a partition that is not listed starts at offset 0."""
+    """Positions are offsets by topic and partition; an unlisted partition starts at 0."""
 
     kind = "kafka"
     has_empty_base = True
@@ -129,14 +128,14 @@ class Kafka(Source):
         return {str(_INITIAL): render_initial_offsets(base.end)}
 
     def rows(self, span: SourceRange) -> int | None:
-        """Fewer in topics that are transactional or compacted: their markers and gaps have offsets, too."""
+        """Transactional or compacted topics have fewer: markers and gaps have offsets, too."""
         ranges = self._ranges(span)
         return None if ranges is None else sum(max(end - start, 0) for start, end in ranges.values())
 
     def batch_read(
         self, span: SourceRange, options: Mapping[str, str], was: Mapping[str, str]
     ) -> Mapping[str, str] | None:
-        """Spark pushes nothing into Kafka: whatever the code, a query reads every record that its consumer is given."""
+        """Spark pushes nothing into Kafka: a query reads every record that its consumer gets."""
         ranges = {one: (start, end) for one, (start, end) in (self._ranges(span) or {}).items() if start < end}
         if not ranges:
             return None
@@ -194,9 +193,9 @@ class Kafka(Source):
     def free_ranges(
         self, live: SourceRange, read: Sequence[SourceRange]
     ) -> Mapping[Partition, Sequence[tuple[int, int]]] | None:
-        """By partition what none of ``read`` has before the position of ``live``: the first offset, and the next one.
+        """The ranges before ``live`` that no range in ``read`` covers, as first and next offsets.
 
-        ``None`` where the start of a range is unknown. Partitions without a live position are not in it.
+        ``None`` if a start is unknown. Omits partitions without a live position.
         """
         taken: dict[Partition, list[tuple[int, int]]] = {}
         for one in read:
@@ -220,7 +219,7 @@ class Kafka(Source):
         return parse_initial_offsets if may_be_initial_offsets(entry) else None
 
     def range_between(self, start: EmptyBase, end: EmptyBase, claims: Claims, *, to_next: bool) -> Range:
-        """With ``to_next`` the first stretch of each partition that no batch has read."""
+        """With ``to_next``, the first unread stretch of each partition."""
         starts, ends = positions_of(start.end), positions_of(end.end)
         # A partition may have been added between the two.
         before, after = ({one: at[one] for one in starts.keys() & ends.keys()} for at in (starts, ends))
@@ -237,7 +236,7 @@ class Kafka(Source):
     def _next_free(
         self, claims: Claims, before: Mapping[Partition, int], after: Mapping[Partition, int]
     ) -> tuple[dict[Partition, int], dict[Partition, int]]:
-        """Of each partition the first stretch that no batch has read; at its start, and empty, where there is none."""
+        """The first unread stretch of each partition; empty, at its start, without one."""
         free = self.free_ranges(claims.live, claims.read) or {}
         starts, ends = dict(before), dict(before)
         for partition, at in before.items():
@@ -261,7 +260,7 @@ class Kafka(Source):
         return f"topics {','.join(topics)}" if topics else ""
 
     def continues(self, was: str, now: str) -> bool:
-        """With more topics."""
+        """True if topics were added."""
         topics = [set(location.removeprefix("topics ").split(",")) for location in (was, now)]
         return was.startswith("topics ") and topics[0] < topics[1]
 
@@ -280,7 +279,7 @@ class Kafka(Source):
         return {"starting_offsets": decoded(offset)}
 
     def _ranges(self, span: SourceRange) -> dict[Partition, tuple[int, int]] | None:
-        """Start and end by partition; ``None`` where either is unknown."""
+        """Start and end by partition; ``None`` if unknown."""
         starts = positions_of(self.initial(span.log) if span.start is None else span.start)
         ends = positions_of(span.end)
         if not starts or not ends:
@@ -289,7 +288,7 @@ class Kafka(Source):
 
 
 def _between(taken: Sequence[tuple[int, int]], end: int) -> list[tuple[int, int]]:
-    """What is left from 0 to ``end``."""
+    """The rest of 0 to ``end``."""
     found: list[tuple[int, int]] = []
     low = 0
     for first, after in [*sorted(taken), (end, end)]:
@@ -305,17 +304,15 @@ def _offsets(partition: Partition, start: int, end: int) -> str:
 
 
 def partition_name(partition: Partition) -> str:
-    """A partition for people."""
     return f"{partition[0]}-{partition[1]}"
 
 
 def positions_of(offset: str | None) -> dict[Partition, int]:
-    """The next offset by topic and partition; empty where the string is not one of Kafka's offsets."""
+    """The next offsets; empty if the string is no Kafka offset."""
     return _positions(decoded(offset))
 
 
 def as_json(offsets: Mapping[Partition, int]) -> str:
-    """The offsets as Spark writes them."""
     topics: dict[str, dict[str, int]] = {}
     for (topic, number), offset in sorted(offsets.items()):
         topics.setdefault(topic, {})[str(number)] = offset
@@ -323,7 +320,7 @@ def as_json(offsets: Mapping[Partition, int]) -> str:
 
 
 def _loss(partition: Partition, start: int, end: int, served: tuple[int | None, int | None]) -> str | None:
-    """What a partition that has these offsets, the oldest and the end, no longer has of a range."""
+    """What a partition that serves these offsets (oldest, end) lost of a range."""
     (earliest, latest), name = served, partition_name(partition)
     if earliest is None:
         return f"{name}: offsets {start} to {end - 1}; the partition no longer exists"
@@ -336,7 +333,7 @@ def _loss(partition: Partition, start: int, end: int, served: tuple[int | None, 
 
 
 def _positions(offset: object) -> dict[Partition, int]:
-    """The next offset by topic and partition; empty where the value is not one of Kafka's offsets."""
+    """The next offsets; empty if the value is no Kafka offset."""
     if not isinstance(offset, dict):
         return {}
     found: dict[Partition, int] = {}

@@ -1,4 +1,4 @@
-"""What brokers have now, asked by the client that needs no JVM."""
+"""Asks brokers through a client without a JVM."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class Brokers:
         self._until = time.monotonic() + ANSWER_S_MAX
 
     def topics(self, names: Iterable[str]) -> Topics:
-        """What there is of these topics."""
         found = self._described(names)
         partitions = [TopicPartition(name, one.id) for name, topic in found.items() for one in topic.partitions]
         # Both are asked for before either is waited for.
@@ -41,11 +40,11 @@ class Brokers:
         return Topics({one: (oldest[one], ends[one]) for one in oldest}, _ids(found))
 
     def ids(self, names: Iterable[str]) -> Mapping[str, str]:
-        """The ids of those of these topics that exist."""
+        """Existing topics only."""
         return _ids(self._described(names))
 
     def first_since(self, partitions: Iterable[Partition], time_ms: int) -> Mapping[Partition, int]:
-        """Of each partition the offset of its first record of that time or later, -1 where there is none."""
+        """The offset of each partition's first record at or after the time, else -1."""
         return _offsets(self._ask({TopicPartition(*one): OffsetSpec.for_timestamp(time_ms) for one in partitions}))
 
     def _described(self, names: Iterable[str]) -> Mapping[str, Any]:
@@ -80,7 +79,7 @@ def _ids(described: Mapping[str, Any]) -> Mapping[str, str]:
 
 @contextmanager
 def asked(servers: str) -> Iterator[Brokers]:
-    """The brokers. Raises EnvironmentMissing (``kafka-unreachable``) where they do not answer in time."""
+    """Raises EnvironmentMissing (``kafka-unreachable``) if they do not answer in time."""
     if time.monotonic() < _silent_until.get(servers, 0.0):
         raise _unreachable(servers, "they did not answer a moment ago")
     try:

@@ -1,7 +1,6 @@
-"""Positions of Kafka sources: the next offset to read of each partition that exists now.
+"""Positions of Kafka sources: the next offset of each existing partition.
 
-The brokers are asked through the Kafka client of the session's own JVM, with the options of the source: it reaches what
-the query reaches.
+Asks through the Kafka client of the session's JVM, with the source's options: it reaches what the query reaches.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ def known_ids(ids: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def offsets_at(source: SparkSource, time_ms: int) -> Offsets:
-    """Of each partition of a source, the offset of the first record of ``time_ms`` or later, else the end."""
+    """The offset of each partition's first record at ``time_ms`` or later, else its end."""
     specs = _specs(source)
     since, latest = _listed(source, specs.forTimestamp(time_ms), specs.latest())
     # -1: the partition has no record of that time or later.
@@ -70,14 +69,13 @@ def offsets_at(source: SparkSource, time_ms: int) -> Offsets:
 
 
 def bounds(source: SparkSource) -> tuple[Offsets, Offsets]:
-    """Of each partition of a source, the oldest offset that the brokers have, and the end; none of absent topics."""
+    """The oldest offset and the end of each partition; absent topics are omitted."""
     specs = _specs(source)
     earliest, latest = _listed(source, specs.earliest(), specs.latest())
     return earliest, latest
 
 
 def servers_of(source: SparkSource) -> str:
-    """The brokers that the source asks first."""
     return _lower(source).get("kafka.bootstrap.servers", "")
 
 
@@ -118,10 +116,9 @@ def _admin_client(jvm: Any, options: Mapping[str, str], answer_ms: int | None = 
 
 
 def _partitions(jvm: Any, admin: Any, options: Mapping[str, str]) -> Iterator[Partition]:
-    """What the source's ``subscribe``, ``subscribePattern`` or ``assign`` selects, of the partitions that exist.
+    """The existing partitions that ``subscribe``, ``subscribePattern`` or ``assign`` selects.
 
-    As Spark selects it (``ConsumerStrategy``): a pattern need only occur in the name of a topic, and Kafka's internal
-    topics are left out.
+    As in Spark's ``ConsumerStrategy``: a pattern need only occur in a topic's name, and internal topics are omitted.
     """
     assigned = {
         (topic, int(one)) for topic, numbers in json.loads(options.get("assign", "{}")).items() for one in numbers
@@ -140,7 +137,7 @@ def _partitions(jvm: Any, admin: Any, options: Mapping[str, str]) -> Iterator[Pa
 
 
 def _isolation(jvm: Any, options: Mapping[str, str]) -> Any:
-    """The source's own: with ``read_committed`` the end is before the first open transaction, as it is for Spark."""
+    """With ``read_committed`` the end is before the first open transaction, as for Spark."""
     level = jvm.org.apache.kafka.common.IsolationLevel
     committed = options.get("kafka.isolation.level", "").lower() == "read_committed"
     return jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(
@@ -168,14 +165,12 @@ LISTED = 8
 
 
 class KafkaLive(LiveSource):
-    """Asks the brokers."""
-
     def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
         """The position of a Kafka source.
 
-        Every partition that exists now is in it, and no other. One that the current position does not have has not been
-        read: a shift and offsets that leave it out put it at its oldest record, where Spark would start it. Of a time
-        it is the first record with that timestamp or a later one; a partition that has none is at its end.
+        Has every existing partition and no other. A partition missing from the current position is unread: a shift, or
+        offsets that omit it, puts it at its oldest record, where Spark would start it. A time means the first record
+        with that or a later timestamp, else the end.
         """
         earliest, latest = bounds(source.spark)
         current = positions_of(source.current)
@@ -225,7 +220,7 @@ class KafkaLive(LiveSource):
             return brokers.ids({topic for topic, _ in positions_of(offset)} | _subscribed(shape))
 
     def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
-        """Of the partitions that were read, and of new ones of their topics. ``address`` names the brokers."""
+        """Read partitions, and new partitions of their topics. ``address`` names the brokers."""
         if address is None:
             raise Uncounted("does not name its brokers in the checkpoint")
         at = positions_of(end)
@@ -313,22 +308,22 @@ class SessionBrokers:
 
 
 def _since(seen: _Seen, brokers: Brokers | SessionBrokers, start_ms: int | None) -> Offsets:
-    """Of partitions without a recorded id: the first record that the batch up to the position cannot have read.
+    """For partitions without a recorded id: the first record that is newer than the batch, or -1.
 
-    The offset of its first record that is newer than the batch; -1 where there is none.
+    The batch up to the position cannot have read it.
     """
     wanted = [one for one in seen.before if seen.has_passed(one) and not seen.is_known(one)]
     return brokers.first_since(wanted, start_ms + CLOCKS_DIFFER_MS) if wanted and start_ms is not None else {}
 
 
 def _subscribed(shape: SourceShape) -> frozenset[str]:
-    """The topics by their names; none where the source names a pattern or partitions."""
+    """Topics subscribed by name; none for a pattern or partitions."""
     names = shape.location.removeprefix(TOPICS)
     return frozenset(names.split(",")) if names != shape.location else frozenset()
 
 
 class _Seen(NamedTuple):
-    """The positions of a source, the end of its planned batch, and what brokers have; ids by topic."""
+    """A source's positions, the planned batch's end, and the brokers' state; ids by topic."""
 
     before: Offsets
     after: Offsets
@@ -339,20 +334,20 @@ class _Seen(NamedTuple):
 
     @property
     def partitions(self) -> list[Partition]:
-        """Those with a position, and those that there are now; without any position nothing is compared."""
+        """Partitions with a position, and existing ones; none without any position."""
         return sorted(self.before.keys() | self.held.keys()) if self.before else []
 
     def is_known(self, partition: Partition) -> bool:
-        """Whether the id of its topic then and now is known."""
+        """Whether the topic's ids then and now are known."""
         return partition[0] in self.ids_then and partition[0] in self.ids_now
 
     def has_passed(self, partition: Partition) -> bool:
-        """Whether records before its position are there, which a batch must have read."""
+        """Whether records before its position exist, which a batch must have read."""
         oldest, newest = self.held.get(partition, (0, 0))
         return oldest < min(newest, self.before[partition])
 
     def problem(self, partition: Partition, start_ms: int | None, since: int | None) -> Unserved | None:
-        """What is wrong with a partition. ``since`` as in ``_since``."""
+        """The partition's problem. ``since`` as in ``_since``."""
         name, at, held = partition_name(partition), self.before.get(partition), self.held.get(partition)
         if at is None:
             added = held is not None and partition[0] in self.subscribed and held[0] > 0
@@ -365,7 +360,7 @@ class _Seen(NamedTuple):
         return self._recreated(partition, start_ms, since) or self._outside(partition, since)
 
     def _recreated(self, partition: Partition, start_ms: int | None, since: int | None) -> Unserved | None:
-        """By its id; where that is not known, by the times of its records before the position: all are too new."""
+        """Compares ids; without them, whether all records before the position are too new."""
         (oldest, newest), at, topic = self.held[partition], self.before[partition], partition[0]
         unread = max(min(at, newest) - oldest, 0)
         name = partition_name(partition)
@@ -394,7 +389,7 @@ class _Seen(NamedTuple):
 
 
 def _shifted(source: SourceSeen, earliest: Offsets, latest: Offsets, current: Offsets, count: int) -> Offsets:
-    """Of a partition that was cut at its end, what is gone was read: it is counted from the end that is left."""
+    """If a partition's end was cut, the lost records were read: counts from the remaining end."""
     if not current:
         raise unsupported(
             source.where,

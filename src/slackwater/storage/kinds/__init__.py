@@ -1,1 +1,1 @@
-"""The kinds of stores: a module for each, found by ``storage/registry``; nothing else names one."""
+"""The kinds of stores, one per module, found by ``storage/registry``."""

@@ -1,7 +1,7 @@
 """Azure Data Lake Storage and Blob Storage.
 
-adlfs takes account and credentials from the environment. Spark's connector (``hadoop-azure``) is not among those that
-Slackwater fetches: a session that reads or writes ``abfss:`` has its jar and its settings from the user.
+adlfs takes account and credentials from the environment. Slackwater does not fetch Spark's connector
+(``hadoop-azure``): for ``abfss:`` the user provides its jar and settings.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ _KEYS = (
 
 
 class AzureKind(FsspecKind):
-    """Read by adlfs."""
-
     settings: Mapping[str, str] = {key: f"AZURE_STORAGE_{key.upper()}" for key in _KEYS}
     secrets = frozenset({"account_key", "connection_string", "sas_token", "client_secret"})
 

@@ -1,4 +1,4 @@
-"""Directories of this machine, by path or by ``file:`` URI."""
+"""Directories of this machine, by path or ``file:`` URI."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from slackwater.storage.registry import StoreKind
 
 
 class LocalKind(StoreKind):
-    """Opened by the path that the URI names."""
-
     def open(self, location: str, *, private: bool = False) -> WriteStore:
         return LocalStore(local_path_of(location) or location, private=private)
 

@@ -1,7 +1,7 @@
 """Google Cloud Storage.
 
-gcsfs, and Google's clients, take credentials, project and endpoint from the environment. Spark's connector is not among
-those that Slackwater fetches: a session that reads or writes ``gs:`` has its jar and its settings from the user.
+gcsfs and Google's clients take credentials, project and endpoint from the environment. Slackwater does not fetch
+Spark's connector: for ``gs:`` the user provides its jar and settings.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from slackwater.storage.registry import FsspecKind
 
 
 class GoogleKind(FsspecKind):
-    """Read by gcsfs."""
-
     settings: Mapping[str, str] = {
         "credentials_file": "GOOGLE_APPLICATION_CREDENTIALS",
         "project": "GOOGLE_CLOUD_PROJECT",

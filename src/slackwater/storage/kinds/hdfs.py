@@ -1,6 +1,6 @@
-"""HDFS, read and written over HTTP (WebHDFS): without Java, and without Hadoop's native libraries.
+"""HDFS over HTTP (WebHDFS): without Java or Hadoop's native libraries.
 
-The address of the NameNode's HTTP server is in the configuration of Hadoop, else it is port 9870 of the URI's host.
+The NameNode's HTTP address is from Hadoop's configuration, else port 9870 of the URI's host.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PORTS = {"http": 9870, "https": 9871}
 
 
 class HdfsKind(FsspecKind):
-    """Opened by WebHDFS for the user that Hadoop would take, or by Kerberos where Hadoop's configuration has it."""
+    """Opened by WebHDFS as Hadoop's user, or by Kerberos if Hadoop's configuration says so."""
 
     def connection(self, location: str) -> tuple[str, dict[str, object]]:
         scheme, _, rest = location.partition(":")
@@ -51,9 +51,9 @@ class HdfsKind(FsspecKind):
 
 
 def umask(settings: Mapping[str, str]) -> int:
-    """The rights that new files do not have: ``fs.permissions.umask-mode``, octal or as ``u=rwx,g=rwx,o=rx``.
+    """``fs.permissions.umask-mode``, octal or as ``u=rwx,g=rwx,o=rx``.
 
-    Raises UsageError (``hadoop-configuration``) where it is neither.
+    Raises UsageError (``hadoop-configuration``).
     """
     # 022 is the default of Hadoop (core-default.xml).
     text = settings.get(_UMASK, "022").strip()
@@ -75,14 +75,14 @@ def umask(settings: Mapping[str, str]) -> int:
 
 
 def default_authority(settings: Mapping[str, str]) -> str:
-    """The host and port, or the name service, of the default file system."""
+    """Host and port, or name service, of the default file system."""
     return settings.get("fs.defaultFS", "").partition("://")[2].partition("/")[0]
 
 
 def http_addresses(
     scheme: str, authority: str, settings: Mapping[str, str], *, https: bool
 ) -> tuple[tuple[str, int], ...]:
-    """Host and port of each NameNode that may answer: of a name service all, else the one that the URI names."""
+    """Host and port of each NameNode: all of a name service, else the URI's."""
     kind = "https" if https else "http"
     key, port = f"dfs.namenode.{kind}-address", _PORTS[kind]
     if scheme != "hdfs" and ":" in authority:

@@ -1,8 +1,8 @@
-"""Amazon S3 and what has its interface. ``s3a`` is Hadoop's name of it; ``s3n`` was.
+"""Amazon S3 and compatible stores. ``s3a`` is Hadoop's name for it; ``s3n`` was.
 
 All clients take endpoint, region and credentials from the environment: s3fs, deltalake and pyiceberg by their own
-rules, Spark's S3A by the settings here. Credentials become settings of a session only where ``[storage.s3]`` names
-them; else Spark's driver reads them from its environment by itself.
+rules, Spark's S3A by the settings here. Credentials become session settings only if ``[storage.s3]`` names them; else
+Spark's driver reads its environment.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ _S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
 
 class S3Kind(FsspecKind):
-    """Read by s3fs, and by Spark through S3A."""
-
     connector = "s3a"
     settings: Mapping[str, str] = {
         "access_key_id": "AWS_ACCESS_KEY_ID",
