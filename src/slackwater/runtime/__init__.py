@@ -1,4 +1,4 @@
-"""Where pyspark lives: sessions, pipelines, the runner, the listener and the replayer.
+"""Where pyspark lives: sessions, pipelines, runner, listener and replayer.
 
-Nothing here is imported by commands that only read, and no module imports pyspark before it needs it.
+Read-only commands import nothing from here, and no module imports pyspark before it needs it.
 """

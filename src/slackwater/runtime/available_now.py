@@ -1,9 +1,9 @@
-"""Where a run that ends by itself ends: the positions that its sources fixed when the query started.
+"""The end of a run that ends by itself: positions that its sources fixed at the start.
 
-Such a run reads up to these positions, then executes the no-data batch, whatever has arrived since. Recorded, they show
-after a kill whether the newest batch was the last one with data. Spark keeps them in fields of its sources.
+The run reads up to these positions, then executes the no-data batch, whatever has arrived since. After a kill the
+recorded positions show whether the newest batch was the last with data. Spark keeps them in fields of its sources.
 
-Before such a run a source is refused that would end it before everything is read.
+Refuses sources that would end such a run too early.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def check_reads_all(stream: str, frame: DataFrame) -> None:
-    """Raises Refused (``source-ends-early``) where the run would end as if it was caught up, after one batch."""
+    """Raises Refused (``source-ends-early``) if the run would end after one batch as if caught up."""
     gateway: Any = frame.sparkSession.sparkContext._gateway
     for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
         # Only a ``StreamingRelationV2`` has a table, whose class is from the jar of the connector.
@@ -49,7 +49,7 @@ def check_reads_all(stream: str, frame: DataFrame) -> None:
 
 
 def _version(gateway: Any, loader: Any, early: EarlyEnd) -> str:
-    """The version of the jar that the source's class is from, however it came onto the class path."""
+    """The version of the jar with the source's class."""
     # By reflection: py4j looks a class up by its own loader, which need not have the session's jars.
     classes, values = (
         gateway.new_array(java, 0) for java in (gateway.jvm.java.lang.Class, gateway.jvm.java.lang.Object)
@@ -76,7 +76,7 @@ def _refusal(stream: str, source: str, option: str, version: str, early: EarlyEn
 
 @dataclass(frozen=True, slots=True)
 class _Fixing:
-    """A source, the number of its log, and the field that has its end with its kind, if it has one."""
+    """A source, its log's number, and the field with its end, if any."""
 
     source: Any
     number: str
@@ -84,7 +84,7 @@ class _Fixing:
 
 
 class EndOfRun:
-    """Records the end positions of a query that was started with the trigger available-now, once they are fixed."""
+    """Records the end positions of an available-now query once they are fixed."""
 
     def __init__(self, query: StreamingQuery, ledger: Ledger, generation: GenerationRecord, run: int) -> None:
         self.recorded = False
@@ -95,7 +95,7 @@ class EndOfRun:
         self._sources: list[_Fixing] = []
 
     def record(self) -> None:
-        """Look for them once. Raises one of ``SPARK_ERRORS`` for a Spark with other internals."""
+        """Try once. Raises one of ``SPARK_ERRORS`` if Spark's internals differ."""
         if not self._sources:
             self._sources = _sources_of(self._query)
         ends: list[End] = []
@@ -111,7 +111,7 @@ class EndOfRun:
 
 
 def _sources_of(query: StreamingQuery) -> list[_Fixing]:
-    """The sources of the query; none as long as it has not created them."""
+    """None until the query has created them."""
     distinct: list[Any] = []
     found: list[_Fixing] = []
     for source in elements(query._jsq.streamingQuery().sources()):
@@ -122,9 +122,9 @@ def _sources_of(query: StreamingQuery) -> list[_Fixing]:
 
 
 def reached_end(ledger: Ledger, generation: GenerationRecord, batch: int, entry: OffsetEntry) -> Reached:
-    """Whether a batch, that of ``entry``, was the last with data of the newest recorded run that ends by itself.
+    """Whether ``batch`` was the last with data of the newest recorded run that ends by itself.
 
-    ``before``: the run had data left, or files that its source does not take.
+    ``before``: the run had data left, or files that its source ignores.
     """
     try:
         recorded = _newest_ends(ledger, generation, batch, entry)
@@ -145,7 +145,7 @@ def reached_end(ledger: Ledger, generation: GenerationRecord, batch: int, entry:
 
 
 def _newest_ends(ledger: Ledger, generation: GenerationRecord, batch: int, entry: OffsetEntry) -> str | None:
-    """What the newest run of a generation recorded; without any, the run of an earlier one that executed the batch."""
+    """The record of the generation's newest run, else of an earlier run that executed the batch."""
     name, number = generation.stream, generation.number
     runs = ledger.recorded_entries(name, number, AVAILABLE_NOW)
     run = max(runs, default=None)
@@ -162,7 +162,7 @@ def _newest_ends(ledger: Ledger, generation: GenerationRecord, batch: int, entry
 
 
 def _end_of(fixing: _Fixing, ledger: Ledger, generation: GenerationRecord) -> End | None:
-    """The end of one source, empty where it is unknown; ``None`` where it is not fixed yet."""
+    """Empty if unknown, ``None`` if not fixed yet."""
     if fixing.field is None:
         return {}
     kind, field = fixing.field
@@ -188,7 +188,6 @@ def _log(ledger: Ledger, generation: GenerationRecord, source: str) -> dict[int,
 
 
 def _field_of(source: Any) -> tuple[Source, Any] | None:
-    """The field of a source that has its end, and the kind that can read it."""
     of = source.getClass()
     while of is not None:
         known = {kind.end_field: kind for kind in kinds() if kind.end_field and of.getName().startswith(kind.package)}

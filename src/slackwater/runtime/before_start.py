@@ -1,4 +1,4 @@
-"""Before a stream's query is started: registers the stream, and refuses what would lose, duplicate or skip rows."""
+"""Registers a stream before its query starts, and refuses what would lose, duplicate or skip rows."""
 
 from __future__ import annotations
 
@@ -44,10 +44,9 @@ from slackwater.storage.open import is_uri, open_read_store
 
 @dataclass(frozen=True, slots=True)
 class ReadyToStart:
-    """The result of the check: the copier of the logs, the newest committed and the newest planned batch (-1: none).
+    """The log copier, and the newest committed and planned batches (-1: none).
 
-    ``completed_batch`` is that of the snapshot. ``warnings`` are sentences that the user should read before the query
-    starts.
+    ``completed_batch`` is the snapshot's. ``warnings`` are for the user, before the query starts.
     """
 
     copier: LogCopier
@@ -60,10 +59,10 @@ class ReadyToStart:
 def register(
     definition: StreamDefinition, reference: str, home: Home, ledger: Ledger, session: tuple[str, ...] = ()
 ) -> StreamRecord:
-    """Record a new stream and its first generation; the stream as it would run. The caller holds its lease.
+    """Record a new stream and its first generation; returns the stream as it would run. The caller holds its lease.
 
-    Of a known one ``record_start`` records what changes: a refused start leaves its record as it was.
-    Raises Refused where the stream has written to another sink before.
+    A known stream only changes in ``record_start``, so a refused start leaves no change. Raises Refused if the stream
+    has a different sink.
     """
     record = StreamRecord(
         definition.pipeline,
@@ -93,7 +92,7 @@ def register(
 
 
 def record_refusal(ledger: Ledger, stream: str, error: BaseException) -> None:
-    """Leave a trace of a start that was refused, for ``status``, which itself finds what the number line stops."""
+    """Record a refused start for ``status``; number line refusals are found anyway."""
     # Of a stream that another process holds nothing is recorded.
     if (
         not isinstance(error, SlackwaterError)
@@ -112,7 +111,7 @@ def record_refusal(ledger: Ledger, stream: str, error: BaseException) -> None:
 
 
 def record_start(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
-    """Record the pipeline file, the output mode and the sink of a start that nothing has refused."""
+    """Record pipeline file, output mode and sink of an accepted start."""
     ledger.register_stream(stream)
     write_stream_file_of(home, ledger, stream.full_name)
 
@@ -120,11 +119,11 @@ def record_start(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
 def check(
     home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool = False, query: Sequence[SparkSource] = ()
 ) -> ReadyToStart:
-    """Refuse a start that would lose or duplicate rows; then copy what the ledger lacks.
+    """Refuse a start that would lose or duplicate rows; then copy missing logs.
 
-    Needs no Spark but for ``query``, the sources of a query that is about to start.
+    Needs Spark only for ``query``, the starting query's sources.
 
-    Raises Refused or DataError, or StreamFailed where a store cannot be read.
+    Raises Refused, DataError, or StreamFailed for an unreadable store.
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     try:
@@ -158,10 +157,10 @@ def check(
 
 
 def check_output_apart(home: Home, ledger: Ledger, stream: StreamRecord, read: Iterable[str] = ()) -> None:
-    """Raises Refused where an output of the stream is, has in it or is in a directory that is used otherwise.
+    """Raises Refused if an output overlaps a directory with a different use.
 
-    ``read`` are the paths that the stream's own query reads. That an output is another stream's is for its owner file
-    to show, and what one stream writes another may read.
+    ``read`` are the query's input paths. Outputs of other streams are checked by owner files, and streams may read each
+    other's output.
     """
     others = [one for one in outputs(ledger) if one.stream != stream.full_name]
     used = [home_place(home), *checkpoints(ledger)]
@@ -187,7 +186,7 @@ def check_output_apart(home: Home, ledger: Ledger, stream: StreamRecord, read: I
 
 
 def _with_file(finding: Finding, stream: StreamRecord, ledger: Ledger) -> Finding:
-    """With the file of this start in the command, where a plan would take that of an earlier one."""
+    """Puts this start's file into the command if a plan would use an earlier one."""
     if ledger.find_stream(stream.full_name).pipeline_file == stream.pipeline_file:
         return finding
     if finding.next is None or not finding.next.startswith(command("plan")) or " --pipeline " in finding.next:
@@ -203,7 +202,7 @@ NOT_COMPARED = (
 
 
 def warnings_about(stream: StreamRecord, built: BuiltStream, committed: int) -> tuple[str, ...]:
-    """What the user should read about the query itself before it starts after batch ``committed`` (-1: none)."""
+    """Warnings about the query before it starts after batch ``committed`` (-1: none)."""
     generation = GenerationRecord(stream.full_name, stream.current_generation, "")
     now = Snapshot(stream, generation, Marks(), profile=built.profile)
     not_compared = (NOT_COMPARED,) if committed >= 0 and built.program is None else ()
@@ -211,12 +210,12 @@ def warnings_about(stream: StreamRecord, built: BuiltStream, committed: int) -> 
 
 
 def claim_output(home: Home, stream: StreamRecord) -> None:
-    """Mark the output as this stream's. Raises Refused (``sink-owned``) where it is another's."""
+    """Raises Refused (``sink-owned``) for a different stream's output."""
     open_output(stream.sink).claim(Owner(stream.id or "", stream.full_name, str(home.location)))
 
 
 def check_same_sink(known: StreamRecord, now: StreamRecord) -> None:
-    """Raises Refused where a stream's output was changed: a new directory would hold only what comes from now on."""
+    """Raises Refused for a changed output: a new directory would lack earlier rows."""
     if is_same_sink(known.sink, now.sink):
         return
     raise Refused(

@@ -1,4 +1,4 @@
-"""Says which variables have the same value in each start, from the code that gives them their values."""
+"""Finds, from assignments, variables whose values are equal in each start."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ The content of a file next to the module is compared."""
 
 
 def is_changed(scope: Scope, name: str, *, by_calls: bool = True) -> bool:
-    """Whether functions change a module's variable. ``by_calls``: a call of its methods may change it, too."""
+    """``by_calls``: a method call may change it, too."""
     for one in scope.module.scopes.values():
         if name in one.globals:
             return True
@@ -44,7 +44,7 @@ def _is_stored(node: ast.AST, name: str) -> bool:
 
 
 def has_place(value: object, tokens: Sequence[Token], scope: Scope) -> bool:
-    """Whether a value has the place of its module in it, or is a part of its path."""
+    """Whether a value contains or is part of its module's path."""
     file = scope.module.file
     folder = repr(str(file.parent))[1:-1]
     is_part = isinstance(value, str) and value in (*file.parts, file.stem)
@@ -52,8 +52,9 @@ def has_place(value: object, tokens: Sequence[Token], scope: Scope) -> bool:
 
 
 def differs(scope: Scope, name: str, names: frozenset[str]) -> bool:
-    """Whether one of these names is in what gives a variable its value: its expression, those of variables that it
-    uses, and of a parameter its default and the arguments of calls in the same module."""
+    """Whether a variable's value depends on one of these names: by its expression, variables used there, or a
+    parameter's default and arguments in the module.
+    """
     return _differs(scope, name, names, set())
 
 
@@ -85,7 +86,6 @@ def _expressions(scope: Scope, name: str) -> Iterator[tuple[ast.AST, Scope]]:
 
 
 def _assigned(method: ast.AST, name: str) -> Iterator[ast.AST]:
-    """What a method assigns to an attribute of ``self``."""
     for part in ast.walk(method):
         if isinstance(part, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and part.value is not None:
             target = part.targets[0] if isinstance(part, ast.Assign) else part.target
@@ -94,7 +94,7 @@ def _assigned(method: ast.AST, name: str) -> Iterator[ast.AST]:
 
 
 def _arguments(scope: Scope, name: str) -> Iterator[tuple[ast.AST, Scope]]:
-    """What a parameter of a function, or an attribute of a data class, may be given."""
+    """Arguments for a function's parameter or a data class's attribute."""
     node = scope.node
     is_parameter = isinstance(node, FUNCTIONS) and scope.bound.get(name) == []
     if not is_parameter and not (isinstance(node, ast.ClassDef) and name in scope.bound):
@@ -108,7 +108,7 @@ def _arguments(scope: Scope, name: str) -> Iterator[tuple[ast.AST, Scope]]:
 
 @lru_cache(maxsize=64)
 def _calls(module: Module) -> Mapping[str, Sequence[tuple[ast.AST, Scope]]]:
-    """The arguments of all calls in a module, by the name of what is called."""
+    """By the callee's name."""
     found: dict[str, list[tuple[ast.AST, Scope]]] = {}
     for scope in module.scopes.values():
         body: Sequence[ast.AST] = scope.body() or [scope.node]

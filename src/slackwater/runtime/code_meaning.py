@@ -1,6 +1,6 @@
-"""Finds what a name of the project's code means: a function, class, variable or module of the project, or a library's.
+"""Finds what a name in the project's code means: a project's function, class, variable or module, or a library's.
 
-Resolves imports, aliases and attributes of modules from the parsed files, without importing what is not yet imported.
+Resolves imports, aliases and module attributes from parsed files, without importing anything new.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ MOST_ALIASES = 20
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function, lambda or class."""
-
     scope: Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A name and every statement of its scope that binds or changes it."""
+    """A name with all statements that bind or change it."""
 
     scope: Scope
     name: str
@@ -32,14 +30,14 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """All reached code that uses a function: it decides the arguments."""
+    """All reached callers of a function: they decide the arguments."""
 
     scope: Scope
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """All of a module, where the code does not show which parts of it are used."""
+    """A whole module, if its used parts are unknown."""
 
     module: Module
 
@@ -51,7 +49,7 @@ Cells = dict[str, CellType]
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Something outside the project, by its dotted path."""
+    """An object outside the project, by dotted path."""
 
     path: str
 
@@ -60,9 +58,9 @@ Meaning = Piece | Library
 
 
 class Meanings:
-    """Resolves names. ``cells`` has the closure values of functions by the scopes that bind them.
+    """Resolves names. ``cells`` are closure values by binding scope.
 
-    ``registered`` has the functions that the code written so far registers for SQL (``spark.udf.register``), by name.
+    ``registered`` are functions registered for SQL (``spark.udf.register``), by name.
     """
 
     def __init__(self, modules: Modules) -> None:
@@ -73,18 +71,18 @@ class Meanings:
         """The text of each piece that was written, and the names that it uses: to write one takes time."""
 
     def of_function(self, file: str, name: str, line: int) -> list[Token] | None:
-        """The definition of a function that was made in this line of a file; None for a library's."""
+        """None for a library's function."""
         module = self.modules.parsed(Path(file))
         return None if module is None else [Definition(scope) for scope in self.function_at(module, name, line)]
 
     def function_at(self, file: Module, name: str, line: int) -> list[Scope]:
-        """The functions that start in a line: several where it has more than one lambda."""
+        """Several if the line has more than one lambda."""
         return [
             scope for node, scope in file.scopes.items() if isinstance(node, FUNCTIONS) and _starts(node, name, line)
         ]
 
     def meaning(self, scope: Scope, name: str, depth: int = 0) -> Meaning | None:
-        """What a name means where ``scope`` looks it up; None for a name that nothing in the project binds."""
+        """None for a name that the project does not bind."""
         owner = scope.owner(name)
         if owner is None:
             return self._from_stars(scope.module, name) or self._of_value(scope.module, name)
@@ -103,7 +101,6 @@ class Meanings:
         return Variable(owner, name)
 
     def member(self, module: Module, name: str) -> Meaning | None:
-        """What a module has under this name."""
         if name in module.scope.bound:
             return self.meaning(module.scope, name)
         below = self.modules.submodule(module, name)
@@ -112,7 +109,7 @@ class Meanings:
         return self._from_stars(module, name) or self._of_value(module, name)
 
     def path(self, node: ast.expr, scope: Scope) -> Meaning | None:
-        """What an expression such as ``helpers.text.clean`` means; None where it is no name of a module or class."""
+        """The meaning of, for example, ``helpers.text.clean``; None if it is not a name of a module or class."""
         return self._path(node, scope, 0)
 
     def _path(self, node: ast.expr, scope: Scope, depth: int) -> Meaning | None:
@@ -148,7 +145,7 @@ class Meanings:
         return None
 
     def _of_value(self, module: Module, name: str) -> Meaning | None:
-        """A name that no statement of the module binds, but that the imported module has."""
+        """A name that only the imported module has, without a binding statement."""
         value = module.namespace.get(name)
         if isinstance(value, ModuleType):
             return self._named(Imported(value.__name__, None), module)

@@ -1,4 +1,4 @@
-"""Finds in the code of a function what no value of it shows: the clock, chance, the network, and files it reads."""
+"""Finds a function's invisible inputs: clock, chance, network, and files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_PARTS = 4
 
 
 def kinds_of(tokens: Iterable[Token]) -> set[str]:
-    """What a written function depends on, but files."""
+    """The dependencies of a written function, except files."""
     paths = [one for one in tokens if isinstance(one, str) and one.startswith("library ")]
     return {kind for kind, pattern in _KINDS.items() if any(map(pattern.match, paths))}
 
@@ -40,9 +40,9 @@ def kinds_of(tokens: Iterable[Token]) -> set[str]:
 def files_read(
     scope: Scope, meanings: Meanings, given: Mapping[str, object], folder: Path
 ) -> Iterator[frozenset[Path]]:
-    """For each call of a function that reads a file the files of the project that it may name by a literal path.
+    """For each file-reading call, the project's files that a literal path may name.
 
-    ``given`` are the values of variables that have no statement, such as arguments of a function around.
+    ``given`` are values of variables without a statement, such as outer arguments.
     """
     roots = [one for one in (folder, Path.cwd()) if one.name]
     for call in ast.walk(scope.node):
@@ -68,7 +68,7 @@ def _is_read(call: ast.Call, scope: Scope, meanings: Meanings) -> bool:
 
 
 class _Texts:
-    """Goes from an expression to the texts that it is made of, in their order."""
+    """Collects the texts of an expression, in order."""
 
     def __init__(self, meanings: Meanings, given: Mapping[str, object]) -> None:
         self._meanings = meanings
@@ -98,7 +98,7 @@ class _Texts:
 
 
 def _paths(texts: list[str], places: Iterable[Path]) -> Iterator[str]:
-    """The paths that constants next to each other may be, as they would be from one of the places."""
+    """Possible paths from adjacent constants, relative to one of the places."""
     for start in range(len(texts)):
         for end in range(start + 1, min(start + _MOST_PARTS, len(texts)) + 1):
             text = "/".join(texts[start:end])

@@ -1,10 +1,9 @@
-"""Digests of all code that a stream's function reaches, which harmless edits do not change.
+"""Digests of all code that a stream's function reaches, stable under harmless edits.
 
-Followed: functions, lambdas and classes of the project, closures, default arguments, decorators, variables of modules,
-``functools.partial``, imports at the top of a module and inside a function, ``from x import *``, and ``getattr`` with a
-constant name; a module that is used in any other way counts as a whole. Plain values of a module's variables are
-compared as values, so that one read from the environment or from a data file counts, too. Not visible: what a function
-gets from a service while it runs, names that are computed, and the code of libraries.
+Followed: functions, lambdas and classes of the project, closures, defaults, decorators, module variables,
+``functools.partial``, imports (also inside functions and ``from x import *``), and ``getattr`` with a constant name; a
+module used in any other way counts as a whole. Plain values of module variables are compared as values, so environment
+and data files count. Not visible: data from services, computed names, and library code.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from slackwater.runtime.variables_read import variables_read
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What a function takes from its process: environment variables that its code names, and libraries."""
+    """A function's environment variables and libraries."""
 
     variables: frozenset[str] = frozenset()
     libraries: frozenset[str] = frozenset()
@@ -39,11 +38,11 @@ class Uses:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What a function reaches. ``code`` is one digest of everything; ``functions`` has one for each reached name.
+    """``code`` is a digest of everything reached; ``functions`` has one for each reached name.
 
-    A name is a function's or class's own name (``__name__``), or the one it is registered by, as Spark's plan shows
-    it; functions that share one, such as lambdas, share a digest. Each is a SHA-256 in hexadecimal of the function and
-    of all that it reaches itself; of a class and its methods, also of the code that makes the instances.
+    The name is ``__name__`` or the registered one, as in Spark's plan; functions with equal names, such as lambdas,
+    share a digest. Each is a hexadecimal SHA-256 of the function and all it reaches; for classes and methods, also of
+    the code that makes instances.
     """
 
     code: str
@@ -55,7 +54,7 @@ class Reach:
 
 
 def reach_of(function: Callable[..., Any]) -> Reach:
-    """What a stream's function reaches in the code of its project. Reads files, and imports nothing."""
+    """Reads files, and imports nothing."""
     plain, bound = _unwrapped(function)
     modules = Modules(Path(plain.__code__.co_filename if plain else ""))
     meanings = Meanings(modules)
@@ -68,7 +67,7 @@ def reach_of(function: Callable[..., Any]) -> Reach:
 
 
 def reach_of_file(file: Path) -> Reach:
-    """What all of a file reaches, as ``reach_of``: the code of an application shows no function of a stream."""
+    """``reach_of`` a whole file: an application's code shows no stream function."""
     meanings = Meanings(Modules(file))
     module = meanings.modules.parsed(file)
     root: list[Token] = [] if module is None else [Whole(module)]
@@ -78,7 +77,7 @@ def reach_of_file(file: Path) -> Reach:
 
 
 def _unwrapped(function: object) -> tuple[types.FunctionType | None, list[object]]:
-    """The Python function that a callable runs, and the values that are bound to it."""
+    """The callable's Python function and bound values."""
     if isinstance(function, types.FunctionType):
         return function, []
     if isinstance(function, types.MethodType):
@@ -119,7 +118,7 @@ def _type_of(value: object, meanings: Meanings) -> list[Token]:
 
 
 def _instructions(code: types.CodeType) -> Iterator[str]:
-    """The function's instructions, where its source cannot be read. Python's versions compile it differently."""
+    """For functions without readable source. Python versions compile differently."""
     yield code.co_code.hex()
     yield " ".join(code.co_names)
     for constant in code.co_consts:
@@ -142,7 +141,7 @@ class _Graph:
                     self._users.setdefault(token.scope, []).append(piece)
 
     def digest(self, root: Iterable[Token]) -> str:
-        """SHA-256 of the root and all it reaches. Pieces are numbered as they appear, so that cycles end."""
+        """SHA-256 of the root and all it reaches. Pieces are numbered by appearance, so that cycles end."""
         numbers: dict[Piece, int] = {}
         texts = [self._numbered(root, numbers)]
         while len(texts) <= len(numbers):
@@ -151,7 +150,7 @@ class _Graph:
         return sha256(json.dumps(texts).encode()).hexdigest()
 
     def functions(self) -> dict[str, str]:
-        """The digest of each function and class by its own name, in the order of the names."""
+        """By name, sorted."""
         found: dict[str, set[str]] = {}
         for name, scope in (*self._defined(), *self._registered()):
             is_class = isinstance(scope.node, ast.ClassDef)
@@ -162,9 +161,9 @@ class _Graph:
         return {name: sha256(json.dumps(sorted(found[name])).encode()).hexdigest() for name in sorted(found)}
 
     def uses(self, root: Iterable[Token], names: Iterable[str] | None) -> Uses:
-        """What functions with these names use; of names that the code does not show, such as that of a partial, all.
+        """The uses of functions with these names; of all, if the code does not show a name, such as a partial's.
 
-        Not what the root itself does, which runs before the query, unless that is asked for by ``None``.
+        Excludes the root, which runs before the query, unless ``None`` is given.
         """
         first, wanted = set(root), set(names or ())
         known = [
@@ -183,18 +182,18 @@ class _Graph:
         )
 
     def _registered(self) -> Iterator[tuple[str, Scope]]:
-        """What reached code registers as functions of SQL, by these names."""
+        """Functions that reached code registers for SQL."""
         for name, scopes in self._meanings.registered.items():
             yield from ((name, scope) for scope in scopes)
 
     def _libraries(self) -> Iterator[str]:
-        """The paths of a library's functions that are used, but not of ``partial``, which shows only its own name."""
+        """Used library functions, except ``partial``, which shows only its own name."""
         tokens = {token for piece in self._reached for token in self._text(piece) if isinstance(token, str)}
         paths = sorted(token.removeprefix("library ") for token in tokens if token.startswith("library "))
         yield from (path for path in paths if path != "functools.partial")
 
     def _defined(self) -> Iterator[tuple[str, Scope]]:
-        """The reached functions and classes, and those defined inside a reached function; of a method its class."""
+        """Reached functions and classes, including nested ones; a method counts for its class."""
         reached = {piece.scope for piece in self._reached if isinstance(piece, Definition)}
         for module in {scope.module for scope in reached}:
             for node, scope in module.scopes.items():

@@ -1,4 +1,4 @@
-"""Parses the modules of a project, and finds which statements bind each name of a scope. Imports nothing."""
+"""Parses a project's modules, and finds the statements that bind each name. Imports nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CHANGING_FUNCTIONS = frozenset({"setattr", "delattr"})
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import statement binds a name to: a module, or a member of one. ``level`` counts the leading dots."""
+    """A module, or a member of it. ``level`` counts leading dots."""
 
     module: str
     member: str | None
@@ -39,9 +39,9 @@ class Imported:
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """The names that a module, class, function or comprehension binds, each with the statements that do.
+    """The names that a module, class, function or comprehension binds, with the statements.
 
-    ``changed`` has the statements that change a name's value in place; a parameter is bound by no statement.
+    ``changed`` are in-place changes; parameters have no statement.
     """
 
     module: Module
@@ -55,7 +55,7 @@ class Scope:
     globals: set[str] = field(default_factory=set)
 
     def owner(self, name: str) -> Scope | None:
-        """The scope that this name is looked up in, or None: the classes around a function are passed over."""
+        """The scope in which a name is looked up, or None; classes around a function are skipped."""
         if name in self.globals:
             return self.module.scope if name in self.module.scope.bound else None
         if name in self.bound:
@@ -66,18 +66,17 @@ class Scope:
         return scope
 
     def is_import(self, name: str) -> bool:
-        """Whether only import statements bind the name."""
         return name in self.imports and name not in self.others
 
     def body(self) -> list[ast.stmt]:
-        """The statements of the scope; none for a lambda and a comprehension."""
+        """None for a lambda and a comprehension."""
         found = getattr(self.node, "body", [])
         return found if isinstance(found, list) else []
 
 
 @dataclass(eq=False, slots=True)
 class Module:
-    """A parsed file of the project. ``namespace`` has its values where it was imported, and is empty otherwise."""
+    """A parsed file. ``namespace`` has its values if it was imported."""
 
     file: Path
     namespace: Mapping[str, Any]
@@ -88,17 +87,16 @@ class Module:
 
     @property
     def scope(self) -> Scope:
-        """The scope of the module's own names."""
         return self.scopes[self.tree]
 
     def imported(self) -> list[Imported]:
-        """What the module's import statements name, in functions, too."""
+        """Includes imports in functions."""
         named = [one for scope in self.scopes.values() for many in scope.imports.values() for one in many]
         return [*named, *self.stars, *self.dotted]
 
 
 class Modules:
-    """The modules of the project that ``home`` belongs to, each parsed once."""
+    """The project's modules, each parsed once."""
 
     def __init__(self, home: Path) -> None:
         self._parsed: dict[Path, Module | None] = {}
@@ -112,14 +110,14 @@ class Modules:
         }
 
     def parsed(self, file: Path, namespace: Mapping[str, Any] | None = None) -> Module | None:
-        """The module in a file, or None for a library and a file that is no Python source."""
+        """None for a library or a file without Python source."""
         if file not in self._parsed:
             known = self._loaded.get(str(file), {}) if namespace is None else namespace
             self._parsed[file] = self._parse(file, known)
         return self._parsed[file]
 
     def named(self, name: str, level: int, importer: Module) -> Module | None:
-        """The project's module of that name, as ``importer`` imports it; None for one of a library."""
+        """As ``importer`` imports it; None for a library's module."""
         if level:
             folder = importer.file.parents[level - 1]
             return self._below(folder, name) if name else self.parsed(folder / "__init__.py")
@@ -134,7 +132,7 @@ class Modules:
         return next((module for module in found if module is not None), None)
 
     def all_of(self, imported: Imported, importer: Module) -> Iterator[Module]:
-        """The modules that run when a name is imported: the packages around it, and it, where it is a module."""
+        """The modules that an import runs, including parent packages."""
         parts = imported.module.split(".") if imported.module else []
         names = [".".join(parts[: end + 1]) for end in range(len(parts))] or [""]
         found = [self.named(name, imported.level, importer) for name in names]
@@ -145,7 +143,6 @@ class Modules:
                 yield below
 
     def submodule(self, package: Module, name: str) -> Module | None:
-        """The module of that name in a package."""
         return self._below(package.file.parent, name) if package.file.name == "__init__.py" else None
 
     def _below(self, folder: Path, name: str) -> Module | None:
@@ -168,10 +165,9 @@ class Modules:
 
 
 def imported_files(file: Path) -> tuple[Path, ...]:
-    """The files of the project's modules that a file imports, directly or by another of them, wherever in the code.
+    """The project's files that a file imports, directly or indirectly, wherever in the code.
 
-    A module in an archive has the archive as a folder of its path. Modules are found as they would be if the file ran,
-    without running anything.
+    An archive is a folder in the path. Modules are found as if the file ran, without running it.
     """
     modules = Modules(file)
     first = modules.parsed(file)
@@ -187,7 +183,7 @@ def imported_files(file: Path) -> tuple[Path, ...]:
 
 
 def vars_of(module: object) -> Mapping[str, Any]:
-    """The attributes of a module, without calling its ``__getattr__``; none for what is no module."""
+    """Does not call a module's ``__getattr__``; empty for non-modules."""
     return getattr(module, "__dict__", {})
 
 
@@ -198,7 +194,7 @@ def _installed() -> tuple[Path, ...]:
 
 
 def _libraries(home: Path) -> tuple[Path, ...]:
-    """Folders of installed code. A project that is installed itself is what lies below its own top package."""
+    """Folders of installed code. An installed project is below its own top package."""
     slackwater = Path(__file__).parents[1]
     around = [folder for folder in home.parents if folder.name in ("site-packages", "dist-packages")]
     if not around:
@@ -241,14 +237,14 @@ def _parameters(node: ast.AST) -> list[str]:
 
 
 def _targets(node: ast.AST) -> list[str]:
-    """The names that the ``for`` of a comprehension binds."""
+    """Names bound by a comprehension's ``for``."""
     generators = node.generators if isinstance(node, COMPREHENSIONS) else []
     parts = (part for generator in generators for part in ast.walk(generator.target))
     return [part.id for part in parts if isinstance(part, ast.Name)]
 
 
 def own_nodes(node: ast.AST, *, inside: bool = False) -> Iterator[ast.AST]:
-    """The node and what is below it in the same scope. ``inside`` takes the parts of the node's own scope."""
+    """The nodes below ``node`` in the same scope. ``inside`` takes its own scope."""
     yield node
     for child in _own_children(node, inside=inside):
         yield from own_nodes(child)

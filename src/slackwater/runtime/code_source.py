@@ -1,4 +1,4 @@
-"""The source of a module, in a file or in an archive on Python's path (``--py-files``). Imports nothing."""
+"""A module's source in a file or archive (``--py-files``). Imports nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zipfile import BadZipFile, ZipFile
 
 
 def is_source(file: Path) -> bool:
-    """Whether there is such a file, also in an archive."""
+    """Also in an archive."""
     try:
         return stat.S_ISREG(file.stat().st_mode)
     except NotADirectoryError:
@@ -21,12 +21,12 @@ def is_source(file: Path) -> bool:
 
 
 def in_archive(file: Path) -> bool:
-    """Whether a folder of this path is a file: Python names a module in an archive so."""
+    """Python names a module in an archive with a file as its folder."""
     return not file.exists() and _archive(file).is_file()
 
 
 def read_source(file: Path) -> bytes:
-    """The bytes of a file, also of one in an archive. Raises OSError."""
+    """Also reads from archives. Raises OSError."""
     if not in_archive(file):
         return file.read_bytes()
     try:
@@ -37,7 +37,6 @@ def read_source(file: Path) -> bytes:
 
 
 def _archive(file: Path) -> Path:
-    """The innermost folder of the path that exists."""
     return next(folder for folder in file.parents if folder.exists())
 
 
@@ -47,7 +46,7 @@ def _name(file: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _names(archive: Path, _modified_ns: int) -> frozenset[str]:
-    """What is in an archive; nothing in a file that is none."""
+    """Empty if the file is no archive."""
     try:
         with ZipFile(archive) as opened:
             return frozenset(opened.namelist())

@@ -1,7 +1,7 @@
-"""Writes a piece of Python code as text that harmless edits do not change, with references to the code it uses.
+"""Writes Python code as text that is stable under harmless edits, with references to the code it uses.
 
-Dropped: names of local variables, comments, docstrings, annotations, formatting and log output. A name from outside the
-piece is written as a reference to what it means, so that where it is defined and what it is called do not matter.
+Dropped: local names, comments, docstrings, annotations, formatting and log output. Outside names become references to
+their meaning, so definition place and name do not matter.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ KEPT_ANNOTATIONS = ("ClassVar", "InitVar", "KW_ONLY")
 
 
 def write(piece: Piece, meanings: Meanings) -> tuple[Token, ...]:
-    """The text of a piece: strings, and the other pieces it refers to."""
+    """The text: strings, and references to other pieces."""
     return _written(piece, meanings)[0]
 
 
 def names_used(scope: Scope, meanings: Meanings) -> frozenset[str]:
-    """The names that a function uses, but not those that are only in log lines."""
+    """Without names used only in log lines."""
     return _written(Definition(scope), meanings)[1]
 
 
@@ -74,7 +74,7 @@ def _written(piece: Piece, meanings: Meanings) -> tuple[tuple[Token, ...], froze
 
 
 class _Writer:
-    """Writes one piece. ``_numbers`` has the local names of the scopes it opened, in order of appearance."""
+    """Writes one piece. ``_numbers`` are the local names of opened scopes, by appearance."""
 
     def __init__(self, meanings: Meanings) -> None:
         self.tokens: list[Token] = []
@@ -94,7 +94,7 @@ class _Writer:
             self._replacement(node, scope)
 
     def _replacement(self, node: ast.AST, scope: Scope) -> None:
-        """What a module has under the name of a function, where other code has put it there."""
+        """A function that other code put into a module under this name."""
         module, name = scope.module, getattr(node, "name", None)
         live = module.namespace.get(name) if name is not None and scope.parent is module.scope else None
         if live is None or getattr(node, "decorator_list", []):
@@ -118,7 +118,7 @@ class _Writer:
         self.statements(sorted(statements.values(), key=lambda one: one.lineno), scope)
 
     def _value(self, scope: Scope, name: str) -> list[Token] | None:
-        """The value, where it is plain and the same in each start. One that functions change is not: see value_text."""
+        """Plain values that are equal in each start. Values changed by functions are excluded: see value_text."""
         cell = self._meanings.cells.get(scope, {}).get(name)
         if cell is not None:
             return self._live(cell.cell_contents, only_functions=False)
@@ -254,7 +254,7 @@ class _Writer:
             self._meanings.registered.setdefault(name, set()).add(meaning.scope)
 
     def _with_places(self, node: ast.Call, scope: Scope) -> ast.Call:
-        """A call with the places of parameters for their names, where the function that is called is known."""
+        """A known function's call with positions in place of keywords."""
         called = self._meanings.path(node.func, scope)
         function = called.scope.node if isinstance(called, Definition) else None
         if isinstance(function, ast.ClassDef):
@@ -269,7 +269,7 @@ class _Writer:
         return ast.Call(node.func, node.args, keywords)
 
     def _write_import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
-        """Nothing where the names are only imported: their uses refer to what they mean."""
+        """Empty if names are only imported: uses refer to the meaning."""
         for alias in node.names:
             name = alias.asname or alias.name.split(".")[0]
             owner = scope.owner(name)
@@ -356,7 +356,7 @@ class _Writer:
         self.tokens.append(";")
 
     def _subclasses(self, node: ast.ClassDef, inner: Scope) -> None:
-        """The classes derived from one with ``__init_subclass__``, which may have kept each of them anywhere."""
+        """Classes derived from one with ``__init_subclass__``, which may have stored them anywhere."""
         module = inner.module
         live = module.namespace.get(node.name) if inner.parent is module.scope else None
         if not isinstance(live, type) or all(getattr(one, "name", None) != "__init_subclass__" for one in node.body):
@@ -384,7 +384,7 @@ class _Writer:
     _write_listcomp = _write_setcomp = _write_dictcomp = _write_generatorexp = _comprehension
 
     def _named_parts(self, node: ast.AST, scope: Scope) -> None:
-        """Nodes that bind a name by a string: ``except ... as name``, patterns of ``match``."""
+        """Nodes that bind a name by a string: ``except ... as name``, ``match`` patterns."""
         self.tokens.append(type(node).__name__)
         for field, value in ast.iter_fields(node):
             if field in ("name", "rest") and isinstance(value, str):
@@ -414,7 +414,7 @@ def _called(decorator: ast.expr) -> ast.expr:
 
 
 def _is_stream(decorator: ast.expr) -> bool:
-    """``@pipeline.stream(...)``: its sink, trigger and mode are compared elsewhere."""
+    """``@pipeline.stream(...)``: its arguments are compared elsewhere."""
     return (
         isinstance(decorator, ast.Call)
         and isinstance(decorator.func, ast.Attribute)
@@ -444,6 +444,6 @@ def _is_pure(node: ast.AST) -> bool:
 
 
 def _reads_names(scope: Scope) -> bool:
-    """Whether a function calls ``locals()`` or another function that sees the names of its variables."""
+    """Whether a function sees its variables' names, as by ``locals()``."""
     calls = (part for part in ast.walk(scope.node) if isinstance(part, ast.Call))
     return any(isinstance(call.func, ast.Name) and call.func.id in READS_NAMES for call in calls)

@@ -1,4 +1,4 @@
-"""Writes plain values of a program as text: numbers, strings, dates, patterns, collections and data classes."""
+"""Writes plain values as text: numbers, strings, dates, patterns, collections and data classes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ OfFunction = Callable[[str, str, int], list[Token] | None]
 
 
 def value_text(value: object, of_function: OfFunction, *, only_functions: bool) -> list[Token] | None:
-    """The text of a value; None for one that has a part which is not plain.
+    """None if a part is not plain.
 
-    ``of_function`` gives the tokens of a function, from its file, name and line. ``only_functions`` leaves out
-    everything but functions and keys: for a registry, which is filled as modules are imported, and a cache.
+    ``of_function`` gives a function's tokens from file, name and line. ``only_functions`` keeps only functions and
+    keys: for caches, and registries that imports fill.
     """
     writer = ValueWriter(of_function, only_functions)
     try:
@@ -43,8 +43,7 @@ def value_text(value: object, of_function: OfFunction, *, only_functions: bool) 
     return writer.tokens
 
 
-class _NotPlain(Exception):
-    """The value has a part that cannot be compared."""
+class _NotPlain(Exception): ...
 
 
 class ValueWriter:
@@ -57,7 +56,6 @@ class ValueWriter:
         self._left = MOST_VALUES
 
     def write(self, value: object) -> None:
-        """Add the tokens of a value."""
         self._left -= 1
         if self._left < 0:
             raise _NotPlain

@@ -1,16 +1,15 @@
 """Stops a query between two batches.
 
-``StreamingQuery.stop()`` interrupts the running batch. The query's loop, however, checks after every batch whether its
-state is still active (``MicroBatchExecution.executeOneBatch``, Spark 3.5 to 4.3): once that state is changed, the
-running batch is finished and committed, and no other is started.
+``StreamingQuery.stop()`` interrupts the running batch. But the query's loop checks its state after every batch
+(``MicroBatchExecution.executeOneBatch``, Spark 3.5 to 4.3): once the state is changed, the batch is committed and no
+other starts.
 
-Since Spark 4.0 the same check is also made once within a batch, between planning and writing, and there a "no"
-breaks the batch off. So the state may be set only where the next to ask is the loop: while a batch is written, or
-between batches. The query's own progress lock keeps it in place meanwhile: under that lock it can neither start a batch
-nor commit one.
+Since Spark 4.0 a batch also checks between planning and writing, and breaks off. So the state may be set only while a
+batch is written, or between batches. The query's progress lock is held meanwhile: it prevents the start and the commit
+of a batch.
 
-Ctrl-C and SIGTERM are requests: the first asks for a drain, the second for a stop at once. A third one interrupts a
-stop that hangs, because of a batch that cannot be interrupted.
+The first Ctrl-C or SIGTERM asks for a drain, the second for a stop at once. A third interrupts a stop that hangs on an
+uninterruptible batch.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ BREAK_OFF_AT = 3
 
 
 class StopSignals:
-    """Counts the signals while it is open, and restores the previous handlers at the end.
+    """Counts signals while open, and restores the previous handlers.
 
-    Opened after the Spark session: PySpark sets a handler of its own that cancels all jobs.
+    Open it after the Spark session: PySpark sets a handler that cancels all jobs.
     """
 
     def __init__(self) -> None:
@@ -45,7 +44,7 @@ class StopSignals:
 
     @property
     def at_once(self) -> bool:
-        """Whether there were two signals or more."""
+        """Whether there were at least two signals."""
         return self.count > 1
 
     def __enter__(self) -> Self:
@@ -82,7 +81,7 @@ log = structlog.get_logger(__name__)
 
 
 class Drain:
-    """The drain of one query: call ``start`` once, then ``finished`` until it is true."""
+    """Drains one query: call ``start`` once, then ``finished`` until it is true."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
@@ -102,7 +101,7 @@ class Drain:
             self._query.stop()
 
     def finished(self) -> bool:
-        """Whether the query's thread has ended. A query that only waits for its next trigger is woken and stopped."""
+        """Whether the query's thread has ended. A query waiting for its trigger is woken and stopped."""
         if self._loop is None or not self._loop.alive:
             self._query.stop()
             return True
@@ -119,7 +118,7 @@ class Drain:
 
 
 class _Loop:
-    """The loop of a query's thread, through Spark's own handles."""
+    """The loop of a query's thread, through Spark's handles."""
 
     def __init__(self, execution: Any) -> None:
         self._execution = execution
@@ -135,11 +134,10 @@ class _Loop:
 
     @property
     def alive(self) -> bool:
-        """Whether the thread still runs."""
         return bool(self._thread.isAlive())
 
     def end(self) -> bool:
-        """Make the loop end after the running batch. ``False``: not possible now, try again."""
+        """End the loop after the running batch. ``False``: try again."""
         if not self._asks_within_a_batch:
             self._state.set(self._ended)
             return True

@@ -1,8 +1,7 @@
-"""How far behind the watermark rows matter for a query's state, from Spark's own logical plan.
+"""How far behind the watermark rows matter for state, from Spark's logical plan.
 
-A bound is used only where recorded event times cover every row that reaches the operator: the column that it compares
-is, in each branch of the plan below it, the very column of a watermark. Anything else has no bound here, and is
-recomputed from the first batch.
+A bound is used only if recorded event times cover all rows that reach the operator: in each branch, its compared column
+is a watermark's column. Anything else has no bound and is recomputed from the first batch.
 
 Source: ``TimeWindow``, ``SessionWindow``, ``StreamingJoinHelper``, ``StreamingSymmetricHashJoinHelper``, Spark 3.5-4.3.
 """
@@ -36,15 +35,14 @@ PROBES_MS = (1_700_000_000_000, 1_800_000_000_000)
 
 
 def windows_of(nodes: Sequence[Any]) -> set[int]:
-    """Lengths of all time windows of a plan, in milliseconds."""
     return {length for node in nodes if class_name(node) in ("Project", "Expand") for length in _windows_ms(node)}
 
 
 def window_retention_ms(nodes: Sequence[Any], aggregates: Sequence[Any], windows: set[int]) -> int | None:
-    """How far behind the watermark a row still matters to windowed aggregations; ``None``: unknown.
+    """How far behind the watermark rows matter to windowed aggregations; ``None``: unknown.
 
-    They keep a window until its end is behind the watermark, so rows as old as the window's length; in a chain each
-    adds its own.
+    A window is kept until its end is behind the watermark, so rows as old as its length count; in a chain lengths add
+    up.
     """
     watermarks = [node for node in nodes if class_name(node) == WATERMARK]
     if len(watermarks) != 1 or not windows or not _covers_all_sources(watermarks[0], nodes):
@@ -58,16 +56,16 @@ def window_retention_ms(nodes: Sequence[Any], aggregates: Sequence[Any], windows
 
 
 def window_starts_ms(nodes: Sequence[Any]) -> tuple[int, int] | None:
-    """How far apart windows start, and where the first one of the epoch does; ``None``: unknown, or not all alike."""
+    """The distance of window starts and the first start after the epoch; ``None``: unknown, or they differ."""
     trees = [tree for node in nodes if class_name(node) in ("Project", "Expand") for tree in _window_trees(node)]
     found = {starts for tree in trees for starts in _starts_ms(tree)}
     return found.pop() if len(found) == 1 else None
 
 
 def session_gap_ms(nodes: Sequence[Any], aggregates: Sequence[Any]) -> int | None:
-    """The gap that ends each session of a query's only stateful operator; ``None``: it has none, or it is not constant.
+    """The constant session gap of a query's only stateful operator, or ``None``.
 
-    Sessions have no fixed length, but rows that are further apart in time than the gap are never in one.
+    Sessions have no fixed length, but rows further apart than the gap are never in one.
     """
     if len(aggregates) != 1 or sum(class_name(node) == WATERMARK for node in nodes) != 1:
         return None
@@ -84,11 +82,10 @@ def session_gap_ms(nodes: Sequence[Any], aggregates: Sequence[Any]) -> int | Non
 
 
 def join_retention_ms(nodes: Sequence[Any], join: Any) -> int | None:
-    """How far behind the watermark a row still matters to a join of two streams; ``None``: unknown, or for ever.
+    """How far behind the watermark rows matter to a stream-stream join; ``None``: unknown, or for ever.
 
-    Spark keeps a row of one side until no row that is not late can match it. The rows that it has matched meanwhile
-    decide whether an outer join writes it without a match, or a semi join has written it; they can be older by what
-    the condition allows.
+    Spark keeps a row until no row that is not late can match it. Its matches, which the condition allows to be older,
+    decide an outer or semi join's result.
     """
     above = nodes[: next(index for index, node in enumerate(nodes) if node.equals(join))]
     if not all(class_name(node) in ABOVE_JOIN for node in above) or join.condition().isEmpty():
@@ -104,11 +101,11 @@ def join_retention_ms(nodes: Sequence[Any], join: Any) -> int | None:
 
 
 def evicts_by_time(join: Any) -> bool:
-    """Whether Spark removes rows of a side of a join when the watermark advances.
+    """Whether Spark removes join rows when the watermark advances.
 
-    It does if event time is a key of the join, or if the condition bounds the event time of a side by columns of the
-    other one (``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``). ``join`` is a node of the optimised
-    plan, whose condition has the filters above the join.
+    It does if event time is a join key, or if the condition bounds one side's event time by the other side's columns
+    (``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``). ``join`` is from the optimised plan, whose
+    condition includes the filters above.
     """
     if join.condition().isEmpty():
         return False
@@ -122,7 +119,7 @@ def evicts_by_time(join: Any) -> bool:
 
 
 def _has_key_of_event_time(join: Any) -> bool:
-    """Whether a key of the join is an event-time column itself: Spark has no watermark for a function of the column."""
+    """Only the column itself: Spark has no watermark for a function of it."""
     found = active_jvm().org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys.unapply(join)
     if found.isEmpty():
         return False
@@ -132,7 +129,7 @@ def _has_key_of_event_time(join: Any) -> bool:
 
 
 def _state_watermark_ms(join: Any, columns: Any, other: Any, watermark_ms: int) -> int | None:
-    """The time up to which Spark removes rows by these columns of a side; ``None``: the condition has no bound."""
+    """The time up to which Spark removes a side's rows; ``None``: no bound."""
     helper = active_jvm().org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
     watermark = active_jvm().scala.Option.apply(watermark_ms)
     kept = helper.getStateValueWatermark(columns, other.outputSet(), join.condition(), watermark)
@@ -140,7 +137,7 @@ def _state_watermark_ms(join: Any, columns: Any, other: Any, watermark_ms: int) 
 
 
 def _kept_behind_ms(join: Any, column: Any, side: Any, other: Any) -> int | None:
-    """How far behind the watermark a side keeps rows, as Spark computes it: linear, and from the watermarked column."""
+    """How far behind the watermark a side keeps rows, by Spark's computation: linear, from the watermarked column."""
     found = set()
     for watermark_ms in PROBES_MS:
         for columns in (side.outputSet(), column.references()):
@@ -150,13 +147,13 @@ def _kept_behind_ms(join: Any, column: Any, side: Any, other: Any) -> int | None
 
 
 def _event_time_of(side: Any) -> Any | None:
-    """The one event-time column of a side of a join, where it is the column of a watermark."""
+    """A side's only event-time column, if it is a watermark's."""
     columns = [column for column in elements(side.output()) if column.metadata().contains(DELAY)]
     return columns[0] if len(columns) == 1 and _is_event_time(side, columns[0]) else None
 
 
 def _joins_by_time(condition: Any) -> bool:
-    """Whether event time is a key of the join: Spark then evicts by the key, and not by the condition."""
+    """Spark then evicts by the key, not by the condition."""
     return any(
         class_name(one) in EQUALITIES
         and any(reference.metadata().contains(DELAY) for reference in elements(one.references().toSeq()))
@@ -181,7 +178,7 @@ def _constant_gap_ms(child: Any, session: Any) -> int | None:
 
 
 def _is_event_time(node: Any, column: Any) -> bool:
-    """Whether a column of a node's output is, in each branch below it, the column of a watermark."""
+    """Whether an output column is a watermark's column in each branch below."""
     name = class_name(node)
     if name == WATERMARK:
         return _same(node.eventTime(), column)
@@ -197,21 +194,21 @@ def _is_event_time(node: Any, column: Any) -> bool:
 
 
 def _hands_on(child: Any, projected: Any) -> bool:
-    """Whether an element of a projection is an event-time column of the child, perhaps under another name."""
+    """Whether a projection passes on an event-time column, perhaps renamed."""
     source = projected.child() if class_name(projected) == "Alias" else projected
     return class_name(source) == ATTRIBUTE and _is_event_time(child, source)
 
 
 def _covers_all_sources(watermark: Any, nodes: Sequence[Any]) -> bool:
-    """Whether every streaming source is below the watermark: rows of another one are not in its event times."""
+    """Rows of a source without this watermark are not in its event times."""
     below = sum(map(is_streaming_source, nodes_of(watermark)))
     return below == sum(map(is_streaming_source, nodes))
 
 
 def _grouped_by(aggregate: Any, marker: str) -> list[Any]:
-    """The grouping columns with a marker that are derived from the column of a watermark.
+    """Marked grouping columns derived from a watermark's column.
 
-    None of a rollup or a cube: of a grouping set without it the column is null, and Spark keeps these groups for ever.
+    Not in a rollup or cube: grouping sets without the column have null, and Spark keeps these groups for ever.
     """
     columns = [one for one in elements(aggregate.groupingExpressions()) if class_name(one) == ATTRIBUTE]
     if any(one.name() == GROUPING_SET for one in columns):
@@ -237,19 +234,19 @@ def _expressions(root: Any) -> Iterator[Any]:
 
 
 def _windows_ms(node: Any) -> set[int]:
-    """Lengths of the time windows a plan node makes: the literal its end adds to its start."""
+    """The window lengths that a node makes: the literal its end adds to its start."""
     return {length for tree in _window_trees(node) for length in _lengths_ms(tree)}
 
 
 def _window_trees(node: Any) -> Iterator[list[dict[str, Any]]]:
-    """The expressions of a node that may make windows, in Spark's JSON (a list in preorder)."""
+    """Possible windows in a node's expressions, in Spark's JSON (preorder list)."""
     for expression in elements(node.expressions()):
         if "window" in str(expression) or "precisetimestampconversion" in str(expression):
             yield json.loads(expression.toJSON())
 
 
 def _starts_ms(tree: list[dict[str, Any]]) -> Iterator[tuple[int, int] | None]:
-    """Of each ``(time - start) % slide`` the slide and the start."""
+    """Slide and start of each ``(time - start) % slide``."""
     for index, node in enumerate(tree):
         if node["class"] == EXPRESSIONS + "Remainder":
             slide, left = tree[_skip(tree, index + 1)], tree[index + 1]
@@ -259,7 +256,7 @@ def _starts_ms(tree: list[dict[str, Any]]) -> Iterator[tuple[int, int] | None]:
 
 
 def _lengths_ms(tree: list[dict[str, Any]]) -> Iterator[int]:
-    """From an expression in Spark's JSON: Literal "end", ... Add(start, Literal(length in us))."""
+    """From Spark's JSON: Literal "end", ... Add(start, Literal(length in us))."""
     for index, node in enumerate(tree):
         if node["class"] != EXPRESSIONS + "Literal" or node.get("value") != "end":
             continue
@@ -272,7 +269,7 @@ def _lengths_ms(tree: list[dict[str, Any]]) -> Iterator[int]:
 
 
 def _whole_ms(node: dict[str, Any]) -> int | None:
-    """A literal in microseconds as milliseconds; ``None`` for anything else."""
+    """A microsecond literal in milliseconds, or ``None``."""
     if node["class"] != EXPRESSIONS + "Literal" or not str(node.get("value")).removeprefix("-").isdecimal():
         return None
     micros = int(node["value"])
@@ -280,7 +277,6 @@ def _whole_ms(node: dict[str, Any]) -> int | None:
 
 
 def _skip(tree: list[dict[str, Any]], index: int) -> int:
-    """The index just after the subtree that starts at ``index``."""
     left = 1
     while left:
         left += tree[index]["num-children"] - 1

@@ -1,9 +1,8 @@
-"""Classifies a failed query: may a restart help, what failed, in one line why, and where in the user's code.
+"""Classifies a failed query: may a restart help, what failed, why, and where in the user's code.
 
-Spark reports most failures by an error condition (``getErrorClass`` in 3.5, ``getCondition`` since 4.0), which its
-messages carry in brackets; older checks are assertions with a fixed sentence. Both are matched in the messages of the
-whole chain of exceptions, because PySpark keeps only the messages of the JVM's causes. Sentences as Spark 3.5 to 4.3
-words them.
+Spark reports most failures by an error condition (``getErrorClass`` in 3.5, ``getCondition`` since 4.0), bracketed in
+messages; older checks are assertions with fixed sentences. Both are matched in all messages of the exception chain,
+because PySpark keeps only messages of JVM causes. Sentences are from Spark 3.5 to 4.3.
 """
 
 from __future__ import annotations
@@ -148,9 +147,9 @@ NOT_THE_USERS = (
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a query failed. ``place`` is ``file:line`` in the user's code, ``None`` where the error does not show it.
+    """``place`` is ``file:line`` in the user's code, if known.
 
-    ``traceback`` is that of the user's function as Python prints it, with the frames of the user's code only.
+    ``traceback`` is the user function's, with frames of the user's code only.
     """
 
     kind: FailureKind
@@ -161,7 +160,6 @@ class Failure:
 
 
 def classify(error: BaseException) -> Failure:
-    """The failure that this exception, with all its causes, reports."""
     messages = _messages(error)
     transient = is_transient(error)
     return Failure(
@@ -174,7 +172,7 @@ def classify(error: BaseException) -> Failure:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether a restart of the unchanged query may succeed: the error or any of its causes is transient."""
+    """Whether the unchanged query may succeed after a restart."""
     messages = _messages(error)
     # The sink's own code decides: its message quotes that of a database, which may contain any words.
     if ours := OURS_IN_BATCH.search(messages):
@@ -183,7 +181,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """The innermost cause in one line, or our own error with its code; secrets in it are masked."""
+    """The innermost cause in one line, or our own error with its code; secrets are masked."""
     if isinstance(error, SlackwaterError):
         return f"{error.code}: {error}"
     if ours := OURS_IN_BATCH.search(_messages(error)):
@@ -232,13 +230,12 @@ def _is_transient_code(code: str) -> bool:
 
 
 def _reports_transient(messages: str) -> bool:
-    """Whether the messages have an error of a network, or a passing one of the client of some kind of source."""
     patterns = (TRANSIENT, *(kind.transient_errors for kind in kinds() if kind.transient_errors is not None))
     return any(pattern.search(messages) for pattern in patterns)
 
 
 def _reported_code(messages: str) -> FailureCode | None:
-    """The first code with an error in the messages: one of Spark's own, or one that a kind of source adds."""
+    """The first code found in the messages."""
     for code, pattern in CODES:
         of_sources = [one for kind in kinds() for of_code, one in kind.failures if of_code == code]
         if any(one.search(messages) for one in (pattern, *of_sources)):
@@ -247,7 +244,7 @@ def _reported_code(messages: str) -> FailureCode | None:
 
 
 def _place(messages: str) -> str | None:
-    """The innermost line of the user's code in the last Python traceback, or where the failing expression was made."""
+    """The innermost line of user code in the last Python traceback, or of the failing expression."""
     # The frames are those of a sink's batch function, and not of the user's code.
     if OURS_IN_BATCH.search(messages):
         return None
@@ -257,7 +254,7 @@ def _place(messages: str) -> str | None:
 
 
 def _traceback(messages: str) -> str | None:
-    """The last Python traceback that passed through the user's code, without the frames of libraries."""
+    """The last Python traceback through user code, without library frames."""
     for trace in reversed(list(TRACEBACK.finditer(messages))):
         starts = [match.start() for match in FRAME.finditer(trace["frames"])]
         frames = [trace["frames"][start:end] for start, end in pairwise([*starts, len(trace["frames"])])]
@@ -275,7 +272,7 @@ def _innermost(error: str, message: str) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and all its causes, outermost first. PySpark keeps the JVM's causes in ``_cause``."""
+    """Outermost first. PySpark keeps JVM causes in ``_cause``."""
     seen: set[int] = set()
     pending: list[object] = [error]
     while pending:
@@ -290,7 +287,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _messages(error: BaseException) -> str:
-    """The messages and JVM stack traces of the error and all its causes, outermost first."""
+    """All messages and JVM stack traces, outermost first."""
     return "\n".join(
         f"{str(cause).partition(QUERY_DUMP)[0]}\n{getattr(cause, '_stackTrace', '') or ''}" for cause in _chain(error)
     )

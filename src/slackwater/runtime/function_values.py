@@ -1,7 +1,7 @@
-"""Finds the values that a Python function takes with it: what closures, defaults, modules, objects and classes have.
+"""Finds the values that a Python function takes with it: in closures, defaults, modules, objects and classes.
 
-Read from what Spark pickles, so that it is what a worker gets. Values that differ in each start are left out, secrets
-too: a new password changes no rows.
+Read from Spark's pickle, as a worker gets it. Values that differ in each start are excluded, as are secrets: a new
+password changes no rows.
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ _PLACE = "<folder of the project>"
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a function takes with it: the digest of each value by the name of its variable, and of each file of the
-    project that it reads.
+    """A function's values: digests by variable, and by project file read.
 
-    ``outside`` is what else it depends on, which cannot be compared. ``code`` is the digest of a class alone.
+    ``outside`` are dependencies that cannot be compared. ``code`` is a class's own digest.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -62,14 +61,14 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class FunctionValues:
-    """Digests of the values of functions. ``folder`` is the project's, whose place does not matter."""
+    """Digests of functions' values. The place of ``folder``, the project's, does not matter."""
 
     meanings: Meanings
     digest: Digest
     folder: Path
 
     def of(self, function: object) -> Taken:
-        """What a function, or a class, takes with it. Raises one of ``NOT_READ`` where a value cannot be read."""
+        """Raises one of ``NOT_READ``."""
         found: dict[str, list[list[Token]]] = {}
         walk = _Walk(self.meanings, str(self.folder))
         for name, tokens in walk.all_parts(function):
@@ -92,9 +91,9 @@ def _content(file: Path) -> str:
 
 @dataclass(slots=True)
 class _Walk:
-    """Goes through a function and all that it has. ``left``: how many values may still be written.
+    """Walks a function's values; at most ``left`` more are written.
 
-    ``called`` has the functions and classes that code names, each once: many functions may call one.
+    ``called`` are named functions and classes, each once.
     """
 
     meanings: Meanings
@@ -106,7 +105,7 @@ class _Walk:
     files: set[Path] = field(default_factory=set)
 
     def all_parts(self, function: object) -> Iterator[Part]:
-        """The values of a function, and of all that it calls."""
+        """Includes all called functions."""
         yield from self.parts("", function)
         done: set[object] = set()
         while len(done) < len(self.called):
@@ -116,7 +115,7 @@ class _Walk:
                     yield from self.parts(name, value, called=True)
 
     def parts(self, name: str, value: Any, *, called: bool = False) -> Iterator[Part]:
-        """The values that a value has. ``called``: it is a function or class whose code is compared elsewhere."""
+        """``called``: the code of this function or class is compared elsewhere."""
         if id(value) in self.around:
             if not called:
                 yield name, ["around"]
@@ -190,7 +189,7 @@ class _Walk:
         return [] if module is None else self.meanings.function_at(module, code.co_name, code.co_firstlineno)
 
     def _of_library(self, function: types.FunctionType) -> None:
-        """What a library's function has of the project's: a function that it calls, or an object."""
+        """Project functions or objects that a library function holds."""
         inner = getattr(function, "__wrapped__", None)
         values = [inner] if inner is not None else [value for _, value in _given(function)]
         for value in values:
@@ -274,7 +273,7 @@ class _Walk:
             yield f"{name}.elements".lstrip("."), _written(contents.elements, self)
 
     def _attributes(self, name: str, of: Named) -> Iterator[Part]:
-        """What a class and the classes it is derived from have, and what their methods have."""
+        """Of a class and its bases, with their methods."""
         live = _live(of) if of.body is None and self._is_of_project(of) else None
         if of.body is None and not isinstance(live, type):
             function = getattr(live, "__wrapped__", live)
@@ -297,7 +296,6 @@ class _Walk:
         self.called.setdefault(value.of.path if is_class else id(value), (name, value))
 
     def _token(self, of: Named) -> list[Token]:
-        """A class, or a function, by its code."""
         return [Definition(one) for one in self._scopes(of)] or [f"library {of.path}"]
 
     def _scopes(self, of: Named) -> list[Scope]:
@@ -315,7 +313,7 @@ class _Walk:
 
 
 class _DeepWriter(ValueWriter):
-    """Writes any value: objects by what they have, and what has no order in one that is the same in each start."""
+    """Writes any value: objects by content, unordered values sorted."""
 
     def __init__(self, walk: _Walk) -> None:
         super().__init__(walk.meanings.of_function, only_functions=False)
@@ -390,7 +388,7 @@ def _line(token: Token) -> str:
 
 
 def _given(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """The variables of functions around one that it has, and the defaults of its parameters."""
+    """Outer variables, and parameter defaults."""
     code = function.__code__
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:

@@ -1,10 +1,10 @@
-"""The watermark of each input of a query: recorded with every batch, and given back to Spark before the first one.
+"""Records the watermark of each input with every batch, and restores it before the first.
 
-Spark keeps them in memory only (``WatermarkTracker.operatorToWatermarkMap``); a checkpoint has their minimum or
-maximum. After a restart an input without new rows counts as one that never had any, and under the policy ``min`` rows
-that an uninterrupted run drops as late are counted. So the map is read whenever Spark is about to write ``commits/N``,
-which it does after it has updated the map, and recorded first; and a query that is started again gets the recorded map
-while its thread waits for the lock with which it plans its first batch. Both reach into private fields.
+Spark keeps them only in memory (``WatermarkTracker.operatorToWatermarkMap``); a checkpoint has their minimum or
+maximum. After a restart an input without new rows counts as never having had any, and under policy ``min`` rows are
+counted that an uninterrupted run drops as late. So the map is recorded whenever Spark is about to write ``commits/N``,
+after its update; and a restarted query gets the recorded map while its thread waits for the lock to plan its first
+batch. Both use private fields.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _FAILURES: tuple[type[Exception], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class InputWatermarks:
-    """The newest event time of each input less its delay, in milliseconds, after a batch; ``None``: no row yet.
+    """Each input's newest event time less its delay, in milliseconds, after a batch; ``None``: no row yet.
 
-    ``combined_ms`` is the watermark that Spark wrote with them. ``spark_version`` decides the order of the inputs.
+    ``combined_ms`` is Spark's written watermark. ``spark_version`` decides the inputs' order.
     """
 
     combined_ms: int
@@ -63,7 +63,6 @@ class InputWatermarks:
     spark_version: str
 
     def as_text(self) -> str:
-        """The form in which the ledger keeps them."""
         return json.dumps(
             {
                 "combined_ms": self.combined_ms,
@@ -75,7 +74,7 @@ class InputWatermarks:
 
     @classmethod
     def parse(cls, text: str) -> InputWatermarks:
-        """The recorded watermarks. Raises ValueError, LookupError or TypeError for what is none."""
+        """Raises ValueError, LookupError or TypeError."""
         value = json.loads(text)
         return cls(
             int(value["combined_ms"]),
@@ -86,7 +85,7 @@ class InputWatermarks:
 
 
 class InputWatermarkKeeper:
-    """Keeps the watermarks of the inputs of one query over its restarts. The caller holds the lease."""
+    """Keeps a query's input watermarks over restarts. The caller holds the lease."""
 
     def __init__(
         self,
@@ -105,7 +104,7 @@ class InputWatermarkKeeper:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Start the query within this block: its first batch is planned when the watermarks are restored."""
+        """Start the query in this block: its first batch is planned after the restore."""
         if len(self._delays) <= 1:
             yield
             return
@@ -118,7 +117,7 @@ class InputWatermarkKeeper:
             self._spark.streams.removeListener(listener)
 
     def _recorded(self) -> InputWatermarks | None:
-        """Those after the newest committed batch, if they are this query's; says where they are needed and missing."""
+        """After the newest committed batch, if the query's; says if they are needed but missing."""
         logs = read_logs(open_read_store(self._generation.location))
         batch, entry = logs.committed, logs.newest_offset
         # No batch is committed yet, or none since a reset: there is nothing to continue.
@@ -154,7 +153,7 @@ class InputWatermarkKeeper:
     def _started(self, life: QueryLife) -> None:
         """Called in the query's thread, before it reads its checkpoint.
 
-        A call back into the JVM would run in that same thread, which cannot wait for a lock of its own.
+        A call back into the JVM would run in that thread, which cannot wait for its own lock.
         """
         ready = threading.Event()
         threading.Thread(target=self._hold, args=(life.id, ready), name="slackwater-watermarks", daemon=True).start()
@@ -183,7 +182,7 @@ class InputWatermarkKeeper:
             ready.set()
 
     def _record(self, tracked: _Tracked, batch: int) -> None:
-        """Record the watermarks after a batch, just before it is committed. Never raises: the query continues."""
+        """Called just before the commit. Never raises: the query continues."""
         try:
             combined_ms, inputs_ms = tracked.values()
             text = InputWatermarks(combined_ms, inputs_ms, self._delays, str(self._spark.version)).as_text()
@@ -195,7 +194,7 @@ class InputWatermarkKeeper:
 
 
 class _Tracked:
-    """The ``WatermarkTracker`` of a query, whose map has the inputs by number (3.5) or by the id of a plan node."""
+    """A query's ``WatermarkTracker``, whose map has inputs by number (3.5) or plan node id."""
 
     def __init__(self, execution: Any) -> None:
         if class_name(execution) != "MicroBatchExecution":
@@ -203,14 +202,13 @@ class _Tracked:
         self._execution = execution
 
     def values(self) -> tuple[int, tuple[int | None, ...]]:
-        """The combined watermark, and those of the inputs in the order of the plan; Spark 3.5 has 0 for no row yet."""
+        """Combined watermark, and inputs in plan order; Spark 3.5 has 0 for no row yet."""
         found = self._map()
         return int(self._execution.watermarkTracker().currentWatermark()), tuple(
             _value(found.get(key)) or None for key in self._keys(found)
         )
 
     def restore(self, recorded: InputWatermarks | None) -> None:
-        """Put the recorded watermarks in place of none."""
         if recorded is None:
             return
         found = self._map()
@@ -228,7 +226,7 @@ class _Tracked:
         return java_field(tracker, "operatorToWatermarkMap").get(tracker)
 
     def _keys(self, found: Any, count: int = 0) -> Sequence[Any]:
-        """The keys of the map in the order of the plan. Raises ValueError for a map that is not as it is known."""
+        """In plan order. Raises ValueError for an unknown map."""
         nodes = [node for node in nodes_of(self._execution.logicalPlan()) if class_name(node) == WATERMARK]
         if not any(str(field.getName()) == "nodeId" for node in nodes for field in node.getClass().getDeclaredFields()):
             return range(count or found.size())
@@ -244,7 +242,7 @@ def _execution(spark: SparkSession, query_id: str) -> Any:
 
 
 def _waits_for(lock: Any, execution: Any) -> bool:
-    """Wait until the query's thread wants the lock, having read its checkpoint; ``False`` where it ended before."""
+    """Wait until the query's thread, having read its checkpoint, wants the lock; ``False`` if it ended before."""
     thread = execution.queryExecutionThread()
     while thread.isAlive():
         if lock.hasQueuedThread(thread):
@@ -254,7 +252,7 @@ def _waits_for(lock: Any, execution: Any) -> bool:
 
 
 def _before_commits(execution: Any, record: Callable[[int], None]) -> None:
-    """Call ``record`` with the number of each entry that the query is about to write into ``commits/``."""
+    """Call ``record`` with N when the query is about to write ``commits/N``."""
     commits = execution.commitLog()
     field = java_field(commits, "fileManager")
     inner = field.get(commits)
@@ -264,7 +262,7 @@ def _before_commits(execution: Any, record: Callable[[int], None]) -> None:
 
 def _recording_manager(inner: Any, interface: str, record: Callable[[int], None]) -> Any:
     class RecordingFileManager:
-        """Spark's ``CheckpointFileManager``, of which only one method does more than the wrapped one."""
+        """Spark's ``CheckpointFileManager``; all but one method pass through."""
 
         def createAtomic(self, path: Any, overwrite: bool) -> Any:
             name = str(path.getName())
@@ -278,8 +276,6 @@ def _recording_manager(inner: Any, interface: str, record: Callable[[int], None]
             return getattr(inner, name)
 
         class Java:
-            """How py4j declares the interface."""
-
             implements = (interface,)
 
     return RecordingFileManager()
@@ -294,7 +290,7 @@ def _interfaces(java_class: Any) -> Iterator[str]:
 
 
 def _value(found: Any) -> int | None:
-    """The value of a Scala ``Option``, of which there is one within the other since Spark 4."""
+    """Since Spark 4 one ``Option`` is within another."""
     while found is not None and not isinstance(found, int):
         found = found.get() if found.isDefined() else None
     return found

@@ -1,14 +1,14 @@
-"""Starts Spark's JVM with settings from a private file instead of its command line, which every user can read.
+"""Starts Spark's JVM with settings from a private file: every user can read a command line.
 
-``spark-submit`` reads the file before the JVM's Python gateway answers, so it is removed as soon as there is a gateway.
-``--properties-file`` replaces ``spark-defaults.conf`` (Spark 4 has ``--load-spark-defaults``, 3.5 has nothing like it),
-so the user's file is copied in first: of two lines for one key, Java's ``Properties`` takes the last. ``--jars`` counts
-before any file: where our settings have jars, the user's option is left out.
+``spark-submit`` reads the file before the Python gateway answers, so it is removed then. ``--properties-file`` replaces
+``spark-defaults.conf`` (Spark 4 has ``--load-spark-defaults``, 3.5 has nothing), so the user's file is copied in first:
+Java's ``Properties`` takes a key's last line. ``--jars`` overrides files: if our settings have jars, the user's option
+is dropped.
 
-Options of the JVM itself (``spark.driver.extraJavaOptions``) are its command line, and stay visible.
+JVM options (``spark.driver.extraJavaOptions``) are its command line, and stay visible.
 
-What the JVM writes to stderr is passed on line by line, masked and escaped as every text is. One line is left out:
-Spark 4 starts Java with ``--add-modules=jdk.incubator.vector``, of which Java then warns, and has no option not to.
+The JVM's stderr is passed on by line, masked and escaped. One line is dropped: Java's unavoidable warning about Spark
+4's ``--add-modules=jdk.incubator.vector``.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ _LETTERS = {"n": "\n", "r": "\r", "t": "\t", "f": "\f"}
 
 
 def launch(start_gateway: Callable[[], Any], settings: Mapping[str, str]) -> Any:
-    """The result of ``start_gateway``, which starts ``spark-submit`` with ``settings`` in force.
+    """The result of ``start_gateway``, which runs ``spark-submit`` with ``settings``.
 
-    Where ``spark-submit`` has started this process its JVM is used, and has its settings already.
+    If ``spark-submit`` started this process, its JVM, with its settings, is used.
     """
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         return start_gateway()
@@ -68,10 +68,10 @@ def launch(start_gateway: Callable[[], Any], settings: Mapping[str, str]) -> Any
 
 
 def launch_apart(start_gateway: Callable[..., Any], settings: Mapping[str, str]) -> tuple[Any, StopSignals]:
-    """As ``launch``, with the JVM in a session (``setsid``) of its own; with the signals that came meanwhile.
+    """``launch`` with the JVM in its own session (``setsid``); also returns the signals received meanwhile.
 
-    They are deferred until the JVM can be stopped. PySpark would delete the folder in which the JVM writes its address;
-    the JVM's main thread then fails, its other threads live on, and it never exits.
+    They are deferred until the JVM can be stopped. PySpark would delete the folder for the JVM's address; the JVM's
+    main thread then fails, its other threads live on, and it never exits.
     """
     with StopSignals() as signals, relayed_stderr() as stderr:
         options = {"start_new_session": True, "stderr": stderr}
@@ -79,7 +79,7 @@ def launch_apart(start_gateway: Callable[..., Any], settings: Mapping[str, str])
 
 
 def render(settings: Mapping[str, str]) -> str:
-    """Settings in the form that ``java.util.Properties`` reads from a UTF-8 file."""
+    """For ``java.util.Properties``, in UTF-8."""
     return "".join(f"{_escape(key, is_key=True)}={_escape(value)}\n" for key, value in settings.items())
 
 
@@ -93,7 +93,7 @@ def _escape(text: str, *, is_key: bool = False) -> str:
 
 
 def default_setting(key: str) -> str | None:
-    """A setting of the user's own arguments or file, which a value of ours replaces, as ``spark-submit`` reads them."""
+    """A user's setting that ours replaces, as ``spark-submit`` reads it."""
     arguments, users_file = _split(_users_arguments(), ())
     given = [option for option in _options(arguments) if option.key == key]
     # SparkSubmitArguments: --jars counts before --conf, and the file after both; of two options the last one.
@@ -105,13 +105,13 @@ def default_setting(key: str) -> str | None:
 
 
 def parse(text: str) -> dict[str, str]:
-    """What ``java.util.Properties`` reads from a file; of two lines for one key the last."""
+    """Reads like ``java.util.Properties``; the last line for a key counts."""
     matches = map(_PROPERTY.fullmatch, _whole_lines(iter(_LINE_ENDS.split(text))))
     return {_unescaped(match["key"]): _unescaped(match["value"]) for match in matches if match is not None}
 
 
 def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
-    """The lines that are no comments, each with those after it that continue it."""
+    """Lines without comments, continuations joined."""
     for first in lines:
         line = first.lstrip(_BLANKS)
         if not line or line[0] in "#!":
@@ -127,7 +127,7 @@ def _unescaped(text: str) -> str:
 
 
 def _users_arguments() -> list[str]:
-    """The user's own arguments of ``spark-submit``. Raises UsageError where a shell could not split them either."""
+    """For ``spark-submit``. Raises UsageError if no shell could split them."""
     arguments = os.environ.get(_ARGUMENTS, "pyspark-shell")
     try:
         return shlex.split(arguments)
@@ -143,7 +143,7 @@ def _users_arguments() -> list[str]:
 
 
 class _Option(NamedTuple):
-    """Words of a command line that belong together; ``name`` is empty for the application and its own arguments."""
+    """Words that belong together; ``name`` is empty for the application and its arguments."""
 
     words: Sequence[str]
     name: str = ""
@@ -151,17 +151,15 @@ class _Option(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The setting that it is, if it is one."""
         return self.value.partition("=")[0] if self.name in _CONF else _KEYS.get(self.name, "")
 
     @property
     def setting(self) -> str:
-        """The value of that setting."""
         return self.value.partition("=")[2] if self.name in _CONF else self.value
 
 
 def _options(arguments: Iterable[str]) -> Iterator[_Option]:
-    """The arguments as ``SparkSubmitOptionParser`` reads them: options up to the first word that is none."""
+    """As in ``SparkSubmitOptionParser``: options up to the first other word."""
     remaining = iter(arguments)
     for word in remaining:
         name, equals, value = word.partition("=")
@@ -175,9 +173,9 @@ def _options(arguments: Iterable[str]) -> Iterator[_Option]:
 
 
 def _split(arguments: list[str], replaced: Container[str]) -> tuple[list[str], Path | None]:
-    """The user's own arguments without a properties file, and that file: the last one counts.
+    """The user's arguments without the properties file, and the file (the last one counts).
 
-    Left out are ``--jars`` and ``--packages``, by any name, where they are ``replaced``: they count before a file.
+    Drops ``replaced`` ``--jars`` and ``--packages``, by any name: they override a file.
     """
     kept: list[str] = []
     file = ""
@@ -190,7 +188,7 @@ def _split(arguments: list[str], replaced: Container[str]) -> tuple[list[str], P
 
 
 def _defaults(users_file: Path | None) -> bytes:
-    """The lines that Spark would have read without our file: those of the user's own, or ``spark-defaults.conf``."""
+    """The lines that Spark would read without our file: the user's or ``spark-defaults.conf``."""
     file = users_file or _spark_defaults()
     if users_file is None and not file.is_file():
         return b""
@@ -199,7 +197,7 @@ def _defaults(users_file: Path | None) -> bytes:
 
 
 def _spark_defaults() -> Path:
-    """``spark-defaults.conf`` as Spark's own scripts find it."""
+    """As Spark's scripts find it."""
     find_home: Callable[[], str] = _find_spark_home
     configured = os.environ.get("SPARK_CONF_DIR")
     return (Path(configured) if configured else Path(find_home()) / "conf") / "spark-defaults.conf"
@@ -226,7 +224,7 @@ _PIECE = _LONGEST_LINE = 1 << 16
 
 @contextmanager
 def relayed_stderr() -> Iterator[int]:
-    """A file descriptor to start the JVM with as its stderr. It is closed here at the end; the JVM has its copy."""
+    """A stderr descriptor for the JVM; closed here at the end, as the JVM has a copy."""
     read_end, write_end = os.pipe()
     relay = threading.Thread(target=_relay, args=(read_end, STDERR), name="jvm-stderr", daemon=True)
     relay.start()
@@ -242,7 +240,7 @@ def relayed_stderr() -> Iterator[int]:
 
 
 def _relay(source: int, target: int) -> None:
-    """Copy until no process has the other end open, also where nothing can be written: the JVM must not block."""
+    """Copy until all writers have closed, even if nothing can be written: the JVM must not block."""
     kept = b""
     with os.fdopen(source, "rb", buffering=0) as stream:
         while piece := stream.read(_PIECE):
@@ -252,7 +250,7 @@ def _relay(source: int, target: int) -> None:
 
 
 def whole_lines(output: bytes) -> tuple[bytes, bytes]:
-    """The lines without the warning, and the beginning of another one: half a password cannot be recognised."""
+    """Complete lines without the warning, and the rest: half a password is unrecognisable."""
     end = output.rfind(b"\n") + 1
     if len(output) - end > _LONGEST_LINE:
         end = len(output)

@@ -1,4 +1,4 @@
-"""The code of modules that a program imports from outside of its project, archives included. Nothing is run."""
+"""Finds imported modules outside of the project, including archives. Runs nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NOT_READ = sys.stdlib_module_names | {"pyspark", "py4j", "slackwater"}
 
 
 def library_trees(trees: Iterable[ast.Module]) -> Iterator[ast.Module]:
-    """The syntax trees of the modules that these import, and that those import from their own packages.
+    """The trees of imported modules, and of their own packages' imports.
 
-    What cannot be found or parsed is left out: it fails when it is imported.
+    Missing and malformed modules are skipped: their import will fail.
     """
     queue = [name for tree in trees for name in _imported(tree, "", is_package=False)]
     roots = {name.split(".")[0] for name in queue} - _NOT_READ
@@ -37,7 +37,7 @@ def library_trees(trees: Iterable[ast.Module]) -> Iterator[ast.Module]:
 
 
 def spec_of(name: str) -> ModuleSpec | None:
-    """Where a module is. Unlike ``importlib.util.find_spec`` it does not import the packages that the module is in."""
+    """Unlike ``importlib.util.find_spec`` it imports no parent packages."""
     folders: list[str] | None = None
     spec: ModuleSpec | None = None
     parts = name.split(".")
@@ -55,7 +55,7 @@ def spec_of(name: str) -> ModuleSpec | None:
 
 
 def _tree(name: str) -> tuple[ast.Module, bool] | None:
-    """The tree of a module, and whether it is a package; ``None`` for what is no module with source."""
+    """The tree, and whether it is a package; ``None`` without source."""
     try:
         # An archive compiles a module to find it.
         spec = spec_of(name)
@@ -68,7 +68,7 @@ def _tree(name: str) -> tuple[ast.Module, bool] | None:
 
 
 def _imported(tree: ast.Module, module: str, *, is_package: bool) -> list[str]:
-    """The names that a module imports, of modules or what is in them, with the packages that these are in."""
+    """Imported modules or members, with their packages."""
     found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

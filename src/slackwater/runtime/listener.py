@@ -1,7 +1,7 @@
-"""The listener that writes every batch's progress to the ledger, off the batch's path.
+"""Writes every batch's progress to the ledger, off the batch's path.
 
-Spark calls it from its listener bus; it only puts the event into a queue, and a thread of its own writes. An error in
-either is logged and counted, never raised: what was missed is copied from the checkpoint at the next start.
+Spark's listener bus only queues the event; a thread writes. Errors are logged and counted, never raised: the next start
+copies missed data from the checkpoint.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Which stream and generation a query's progress belongs to, and the id of its run where Slackwater runs it."""
+    """A query's stream, generation and, if Slackwater runs it, run id."""
 
     stream: str
     generation: int
@@ -36,7 +36,7 @@ class Recorded:
 
 
 class ProgressRecorder:
-    """Takes progress events as JSON, records them as batches, and passes them on for display."""
+    """Records JSON progress events as batches, and displays them."""
 
     def __init__(self, ledger: Ledger, on_batch: Callable[[BatchRecord], None] | None = None) -> None:
         self._ledger = ledger
@@ -49,23 +49,21 @@ class ProgressRecorder:
         self._thread.start()
 
     def follow(self, query: str, recorded: Recorded) -> None:
-        """Record the progress of the query with this name or id from now on."""
+        """By the query's name or id."""
         self._queries[query] = recorded
 
     def name_as(self, query: str, stream: str) -> None:
-        """Record the progress of the query with this name as that of a stream that is followed."""
+        """Record this query's progress under a followed stream."""
         self._names[query] = stream
 
     def put(self, progress: str) -> None:
-        """Queue a progress event (JSON, as Spark writes it)."""
         self._events.put(progress)
 
     def afterwards(self, do: Callable[[], None]) -> None:
-        """Call ``do`` in the recorder's thread, once all earlier events are written."""
+        """Call ``do`` in the recorder's thread after all earlier events."""
         self._events.put(do)
 
     def close(self) -> None:
-        """Write what is left, then end."""
         self._events.put(None)
         # A database that does not answer must not keep the process: the next start copies what is missing.
         self._thread.join(timeout=10)
@@ -98,7 +96,7 @@ class ProgressRecorder:
 
 @dataclass(frozen=True, slots=True)
 class QueryLife:
-    """The query that was started or ended. ``id`` stays over restarts, ``run_id`` does not."""
+    """A started or ended query. ``id`` survives restarts, ``run_id`` does not."""
 
     id: str
     run_id: str
@@ -110,13 +108,13 @@ def make_listener(
     started: Callable[[QueryLife], None] | None = None,
     terminated: Callable[[str, str | None], None] | None = None,
 ) -> StreamingQueryListener:
-    """A ``StreamingQueryListener`` that passes on progress as JSON, and a start as a QueryLife.
+    """A listener that passes on progress as JSON, and starts as QueryLife.
 
-    An end is passed on as the run id and the error that it ended with.
+    An end is passed on as run id and error.
     """
 
     class LedgerListener(StreamingQueryListener):
-        """PySpark's type. Its methods are not called: ``_jlistener`` receives the JVM's events."""
+        """PySpark's type; not called, as ``_jlistener`` receives the JVM's events."""
 
         @property
         def _jlistener(self) -> Any:
@@ -126,31 +124,25 @@ def make_listener(
                 self._wrapper = jvm.PythonStreamingQueryListenerWrapper(_JvmListener(put, started, terminated))
             return self._wrapper
 
-        def onQueryStarted(self, event: Any) -> None:
-            """Not called."""
+        def onQueryStarted(self, event: Any) -> None: ...
 
-        def onQueryProgress(self, event: Any) -> None:
-            """Not called."""
+        def onQueryProgress(self, event: Any) -> None: ...
 
-        def onQueryIdle(self, event: Any) -> None:
-            """Not called."""
+        def onQueryIdle(self, event: Any) -> None: ...
 
-        def onQueryTerminated(self, event: Any) -> None:
-            """Not called."""
+        def onQueryTerminated(self, event: Any) -> None: ...
 
     return LedgerListener()
 
 
 def active_jvm() -> Any:
-    """The JVM of this process's Spark."""
     return SparkContext._jvm
 
 
 class _JvmListener:
-    """Takes the JVM's events as they are.
+    """Takes the JVM's events unchanged.
 
-    PySpark would first copy each event into Python objects, field by field over its socket: 80 ms of CPU for every
-    batch, where the JSON that we keep is one call.
+    PySpark would copy each event field by field over its socket: 80 ms of CPU per batch; the JSON is one call.
     """
 
     def __init__(
@@ -170,8 +162,7 @@ class _JvmListener:
     def onQueryProgress(self, event: Any) -> None:
         self._put(event.progress().json())
 
-    def onQueryIdle(self, event: Any) -> None:
-        """Nothing happened: nothing to record."""
+    def onQueryIdle(self, event: Any) -> None: ...
 
     def onQueryTerminated(self, event: Any) -> None:
         if self._terminated is not None:
@@ -179,13 +170,11 @@ class _JvmListener:
             self._terminated(event.runId().toString(), str(error.get()) if error.isDefined() else None)
 
     class Java:
-        """How py4j declares the interface."""
-
         implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
 
 
 def batch_of(progress: dict[str, Any], recorded: Recorded) -> BatchRecord:
-    """A ``StreamingQueryProgress`` in JSON as the ledger's record."""
+    """From a JSON ``StreamingQueryProgress``."""
     event_time = progress.get("eventTime", {})
     operators = progress.get("stateOperators", [])
     # -1 is from sinks that do not count their rows (``SinkProgress``).

@@ -1,4 +1,4 @@
-"""Loads a pipeline file or module, and finds in its source which connectors and environment variables it uses."""
+"""Loads a pipeline file or module, and finds its connectors and environment variables."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _HOW_TO_NAME = "give the path of a .py file, or the dotted name of a module that
 
 @dataclass(frozen=True, slots=True)
 class LoadedPipeline:
-    """A pipeline and where it came from. ``reference`` is what the ledger records: a path or a module name.
+    """``reference`` is a path or module name, as recorded.
 
-    ``runs_itself``: it is an application, which has created the session itself.
+    ``runs_itself``: an application with its own session.
     """
 
     pipeline: Pipeline
@@ -52,7 +52,7 @@ class LoadedPipeline:
     runs_itself: bool = False
 
     def selected(self, names: Sequence[str]) -> list[StreamDefinition]:
-        """The streams with these names, all where none is given. Raises NotFound (``stream-unknown``)."""
+        """All without names. Raises NotFound (``stream-unknown``)."""
         streams = self.pipeline.streams
         unknown = [name for name in names if name not in streams]
         if unknown:
@@ -66,10 +66,9 @@ class LoadedPipeline:
 
 
 def is_application(reference: str) -> bool:
-    """Whether a file or module starts its own queries: it, or what it imports, writes streams and has no Pipeline.
+    """Whether the code, or its imports, writes streams and has no Pipeline.
 
-    Only the code is read, of installed modules where that of the project and of its archives shows neither. Of a file
-    that cannot be parsed nothing is known.
+    Reads code only; installed modules only if the project and its archives show neither. False for malformed files.
     """
     file, _ = locate(reference)
     try:
@@ -87,7 +86,7 @@ _WRITES, _PIPELINE = "writeStream", "Pipeline"
 
 
 def _names(tree: ast.Module) -> set[str]:
-    """The attributes that a module uses, and what it imports of Slackwater. PySpark has a ``Pipeline``, too."""
+    """Used attributes, and imports of Slackwater. PySpark has a ``Pipeline``, too."""
     nodes = list(ast.walk(tree))
     imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "slackwater"]
     known = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
@@ -98,11 +97,10 @@ def _names(tree: ast.Module) -> set[str]:
 
 
 def load(reference: str, ledger: Ledger | None = None, given: GivenSession | None = None) -> LoadedPipeline:
-    """Load the one pipeline that a file or module defines. Queries of an application have the names of the ledger.
+    """Load the one pipeline in a file or module. An application's queries get the ledger's names.
 
-    ``given`` is what an application's own session is given. Raises PipelineError where there is no such file, it
-    cannot be imported, or it defines no pipeline or several; Refused where a query's checkpoint is not that of its
-    stream in the ledger.
+    ``given`` is for an application's own session. Raises PipelineError if the file is missing, cannot be imported, or
+    does not define exactly one pipeline; Refused if a query's checkpoint is not its stream's in the ledger.
     """
     refuse_other_program(locate(reference)[0])
     if is_application(reference):
@@ -116,7 +114,7 @@ def load(reference: str, ledger: Ledger | None = None, given: GivenSession | Non
 
 
 def full_reference(reference: str) -> str:
-    """The reference with the absolute path of a file. Raises PipelineError where there is none."""
+    """With an absolute path. Raises PipelineError without a file."""
     code, arguments = split_reference(reference)
     file, name = locate(reference)
     return reference_of(str(file) if name is None else code, arguments)
@@ -127,17 +125,16 @@ def _of_sinks(pipeline: Pipeline) -> set[str]:
 
 
 def digest(reference: str) -> str:
-    """SHA-256 of the file and the project's modules that it imports, from archives too. Runs none of them."""
+    """SHA-256 of the file and the project's modules that it imports, from archives too. Runs nothing."""
     file, _ = locate(reference)
     digests = {sha256(_read(one)).hexdigest() for one in (file, *imported_files(file))}
     return digests.pop() if len(digests) == 1 else sha256(" ".join(sorted(digests)).encode()).hexdigest()
 
 
 def environment_read(reference: str) -> tuple[str, ...]:
-    """Names of the environment variables that the pipeline file reads by ``os.environ`` or ``os.getenv``, sorted.
+    """Environment variables read by ``os.environ`` or ``os.getenv``, sorted.
 
-    Only names that are written as constants in the file itself are found, not those that its imports read. A file that
-    cannot be parsed reads none.
+    Only constant names in the file itself; empty for a malformed file.
     """
     file, _ = locate(reference)
     try:
@@ -148,7 +145,7 @@ def environment_read(reference: str) -> tuple[str, ...]:
 
 
 def locate(reference: str) -> tuple[Path, str | None]:
-    """The file of a pipeline or an application, and its name where it is a module. Raises PipelineError."""
+    """The file, and a module's name. Raises PipelineError."""
     reference, _ = split_reference(reference)
     path = Path(reference)
     if path.suffix == ".py" or exists(path):
@@ -226,7 +223,7 @@ _NEEDS_SESSION = "make columns, such as F.expr(...), inside the stream's functio
 
 
 def _is_without_session(error: BaseException) -> bool:
-    """Whether PySpark found no session: it asserts that there is one, without a message, or names its condition."""
+    """PySpark asserts that there is a session, without a message, or names its condition."""
     condition = getattr(error, "getCondition", getattr(error, "getErrorClass", lambda: None))
     if "SESSION" in str(condition() or "") or "SPARK_CONTEXT" in str(condition() or ""):
         return True
@@ -235,7 +232,7 @@ def _is_without_session(error: BaseException) -> bool:
 
 
 def _sink_of_import(error: ImportError, file: Path) -> SinkUnknown | None:
-    """The error for ``from slackwater.sinks import NAME``: Python replaces that of the module by its own."""
+    """For ``from slackwater.sinks import NAME``: Python replaces the module's own error."""
     name = re.search(r"cannot import name '(\w+)'", str(error))
     if error.name != sinks.__name__ or name is None:
         return None
@@ -261,7 +258,7 @@ def _read(file: Path) -> bytes:
 
 
 def _in_words(error: BaseException) -> str:
-    """Kind and message of any exception in one line; an exception of the user's may fail to have a message."""
+    """An exception in one line; getting a user exception's message may fail."""
     try:
         words = " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - __str__ of an exception can be the user's own code
@@ -281,7 +278,7 @@ def _missing_module(error: ModuleNotFoundError, file: Path) -> SlackwaterError:
 
 
 def place_in(file: Path, error: BaseException) -> str:
-    """The last line of the user's own file that an error went through, as ``file:line``."""
+    """The last line in the user's file, as ``file:line``."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return f"{file}:{error.lineno}" if error.lineno else str(file)
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
@@ -314,12 +311,12 @@ def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
 
 
 def _parsed(file: Path) -> ast.Module:
-    """The syntax tree; an empty one for a compiled module, which has no source."""
+    """Empty for a compiled module, which has no source."""
     return ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
 
 
 def _formats_used(file: Path) -> set[str]:
-    """Connectors of every ``.format("...")`` in the file: jars must be on the class path before the JVM starts."""
+    """Formats in ``.format("...")``: jars must be on the class path before the JVM starts."""
     calls = (node for node in ast.walk(_parsed(file)) if isinstance(node, ast.Call))
     names = {
         call.args[0].value

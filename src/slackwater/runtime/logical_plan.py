@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def java_field(value: Any, name: str) -> Any:
-    """The private field of a Scala object, made accessible. Raises LookupError."""
+    """A private Scala field, made accessible. Raises LookupError."""
     java_class = value.getClass()
     while java_class is not None:
         for field in java_class.getDeclaredFields():
@@ -28,37 +28,35 @@ WATERMARK = "EventTimeWatermark"
 
 
 def analysed_plan(frame: DataFrame) -> Any:
-    """The root node of the plan as the analyser left it."""
     return frame._jdf.queryExecution().analyzed()
 
 
 def nodes_of(plan: Any) -> Iterator[Any]:
-    """The node and all nodes below it, in preorder; leaves come in the order in which Spark numbers the sources."""
+    """In preorder; leaves are in the order in which Spark numbers the sources."""
     yield plan
     for child in elements(plan.children()):
         yield from nodes_of(child)
 
 
 def class_name(node: Any) -> str:
-    """The simple name of the node's class."""
     return str(node.getClass().getSimpleName())
 
 
 def is_streaming_source(node: Any) -> bool:
-    """Whether the node is a streaming source: ``StreamingRelation`` (V1) or ``StreamingRelationV2``."""
+    """``StreamingRelation`` (V1) or ``StreamingRelationV2``."""
     return class_name(node).startswith("StreamingRelation")
 
 
 def streaming_sources(plan: Any) -> list[Any]:
-    """The query's streaming sources, one for each line of an ``offsets/`` entry and in that order.
+    """The streaming sources, in the order of lines in ``offsets/``.
 
-    A DataFrame that the query reads twice is in the list twice, as it has two lines.
+    A DataFrame that is read twice is listed twice, as it has two lines.
     """
     return [node for node in nodes_of(plan) if is_streaming_source(node)]
 
 
 def source_logs(plan: Any) -> list[str]:
-    """The number of each source's own log: Spark creates one source for all equal ones, and numbers these."""
+    """Spark creates one source for equal ones, and numbers these."""
     distinct: list[Any] = []
     numbers = []
     for source in streaming_sources(plan):
@@ -68,13 +66,13 @@ def source_logs(plan: Any) -> list[str]:
 
 
 def delay_ms(watermark: Any) -> int:
-    """The delay of an EventTimeWatermark node. A month counts as 31 days, as in its ``getDelayMs``."""
+    """A month counts as 31 days, as in ``EventTimeWatermark.getDelayMs``."""
     period, duration = watermark.delay().extractAsPeriod(), watermark.delay().extractAsDuration()
     return int((period.toTotalMonths() * 31 + period.getDays()) * 86_400_000 + duration.toMillis())
 
 
 def source_options(relation: Any) -> dict[str, str]:
-    """The options of a streaming source, as the user spelled their names."""
+    """Names as the user spelled them."""
     if class_name(relation) == "StreamingRelation":
         options = scala_map(relation.dataSource().options())
     else:
@@ -84,5 +82,4 @@ def source_options(relation: Any) -> dict[str, str]:
 
 
 def elements(sequence: Any) -> Iterator[Any]:
-    """The elements of a Scala ``Seq``."""
     return (sequence.apply(index) for index in range(sequence.size()))

@@ -1,11 +1,10 @@
-"""The pending no-data batch before a query starts, planned where a running query would have run it next.
+"""Plans the pending no-data batch if a running query would have run it next.
 
-A running query follows a batch that advanced the watermark with the next batch that has data, and only where its
-sources have none with a batch without data. The late rows of the two differ: a batch with data still counts rows that
-the watermark of the batch before it lets through.
+After a batch that advanced the watermark, a running query prefers a batch with data; only without data it runs a batch
+without. Their late rows differ: a batch with data still counts rows under the previous watermark.
 
-Whether there is data, the sources answer: each is created as Spark creates it at a start, with a copy of its own log,
-and asked for its latest offset with its default read limit (``MicroBatchExecution.constructNextBatch``).
+The sources answer whether there is data: each is created as at a start, with a copy of its own log, and asked for its
+latest offset with its default read limit (``MicroBatchExecution.constructNextBatch``).
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """The newest batch, and the entry of the pending no-data batch that follows it."""
+    """The newest batch, and the entry of its pending no-data batch."""
 
     newest: OffsetEntry
     entry: OffsetEntry
@@ -55,12 +54,12 @@ class _Pending:
 
     @property
     def text(self) -> str:
-        """The entry of the newest batch, as it is recorded."""
+        """The newest batch's entry as recorded."""
         return render_offset_entry(self.newest).decode("utf-8", "surrogateescape")
 
 
 class NoDataBatch:
-    """The pending no-data batch of one generation. The caller holds the lease, and no query runs."""
+    """A generation's pending no-data batch. The caller holds the lease, and no query runs."""
 
     def __init__(self, generation: GenerationRecord, output_mode: str, built: BuiltStream, ledger: Ledger) -> None:
         self._generation = generation
@@ -70,10 +69,10 @@ class NoDataBatch:
         self._store = open_write_store(generation.location)
 
     def plan(self) -> tuple[bool, str]:
-        """Write its entry into ``offsets/`` if a running query would run it next; whether, and what to tell the user.
+        """Write the entry into ``offsets/`` if a running query would run it next; returns that, and a message.
 
-        Recorded facts decide, else the sources are asked. Where one has unread data that may have arrived before the
-        stream stopped, that is read first: a batch without data could drop rows of it as late.
+        Recorded facts decide, else the sources. Unread data that may have arrived before the stop is read first: a
+        batch without data could drop it as late.
         """
         pending = self._pending(read_logs(self._store))
         if pending is None:
@@ -101,9 +100,9 @@ class NoDataBatch:
         )
 
     def record_caught_up(self, trigger: Trigger) -> None:
-        """Record, for the next start, that the sources have nothing more now that the query was stopped.
+        """Record that the sources had nothing more at the stop.
 
-        A query that waits between batches may have found data at the end of its wait. Never raises.
+        A query waiting between batches may have found data at the end of its wait. Never raises.
         """
         if trigger.waits or not trigger.in_micro_batches:
             return
@@ -126,9 +125,9 @@ class NoDataBatch:
 
 
 def was_caught_up(ledger: Ledger, generation: GenerationRecord, batch: int, entry: str) -> bool:
-    """Whether the sources had nothing more when the query was stopped after a batch with this ``offsets`` entry.
+    """Whether the sources had nothing more at the stop after this batch.
 
-    A generation that an operation has built has the batch, and what was recorded of it, from the one before.
+    A generation built by an operation inherits the batch's records.
     """
     lines = ledger.lines(generation.stream, CAUGHT_UP, batch, batch, generation=generation.number)
     return lines.get(batch) == entry
@@ -140,9 +139,9 @@ SUPPORTS_LIMITS = "org.apache.spark.sql.connector.read.streaming.SupportsAdmissi
 
 
 def backlog_of(frame: DataFrame, checkpoint: ReadStore, entry: OffsetEntry) -> Backlog:
-    """Whether a source of the query has data after the offsets of ``entry``, the newest batch of ``checkpoint``.
+    """Whether sources have data after ``entry``, the newest batch of ``checkpoint``.
 
-    ``unknown``: a source cannot be asked, and no other has any.
+    ``unknown``: a source cannot be asked, and no other has data.
     """
     found: Backlog = "none"
     plan = analysed_plan(frame)
@@ -160,7 +159,7 @@ def backlog_of(frame: DataFrame, checkpoint: ReadStore, entry: OffsetEntry) -> B
 
 
 class _NotAsked(Exception):
-    """The source cannot be asked without taking rows from it."""
+    """Asking would take rows from the source."""
 
 
 def _has_unread(frame: DataFrame, relation: Any, checkpoint: ReadStore, source: str, read: str | None) -> bool:
@@ -172,7 +171,7 @@ def _has_unread(frame: DataFrame, relation: Any, checkpoint: ReadStore, source: 
 
 
 def _copy(store: ReadStore, path: str, into: Path) -> None:
-    """The source's own log, in which it records what it finds, and from which it knows what it has read."""
+    """The source records its findings in its log, and reads it to know what it has read."""
     for folder in store.folders(path):
         below = into / folder.path.removeprefix(path).lstrip("/")
         below.mkdir(parents=True, exist_ok=True)
@@ -182,7 +181,7 @@ def _copy(store: ReadStore, path: str, into: Path) -> None:
 
 
 def _latest(jvm: Any, relation: Any, log_path: str, read: str | None) -> str | None:
-    """The latest offset that the source would plan a batch up to, as JSON; ``None`` where it has none."""
+    """The offset up to which the source would plan a batch, as JSON; ``None`` without any."""
     if not kind_described(str(relation.sourceName())).may_be_asked:
         raise _NotAsked
     if class_name(relation) == "StreamingRelation":

@@ -1,7 +1,7 @@
-"""Secrets in the options that the user's code gives to PySpark's readers and writers, and in settings that it sets.
+"""Secrets in options of PySpark readers and writers, and in settings set by user code.
 
-The options of streaming sources and sinks are read where the query is. Those of a batch reader within a function, such
-as ``spark.read.option("password", ...)``, are seen by nobody else, and Spark's messages can repeat them.
+Options of streaming sources and sinks are read with the query. Options of a batch reader in a function, such as
+``spark.read.option("password", ...)``, are only seen here, and Spark's messages can repeat them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REMEMBERS = "_slackwater_remembers"
 
 
 def remember_options() -> None:
-    """Remember the secrets in these calls from now on: they are made until the process ends, also by batches."""
+    """For the rest of the process: batches make such calls, too."""
     for owner, names in _CALLS.items():
         for name in names:
             original = getattr(owner, name)

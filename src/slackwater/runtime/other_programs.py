@@ -1,6 +1,6 @@
-"""Programs that neither define a pipeline nor can start queries under Python: what they are, and what is possible.
+"""Explains programs that neither define a pipeline nor can start queries under Python.
 
-Only the code is read: such a program fails at its first line, or defines nothing.
+Only reads code: such a program fails at its first line, or defines nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OF_NOTEBOOKS = ("spark", "dbutils")
 
 
 def refuse_other_program(file: Path) -> None:
-    """Raises PipelineError (``program-kind``) for Spark Declarative Pipelines and for exported notebooks."""
+    """Raises PipelineError (``program-kind``) for Spark Declarative Pipelines and exported notebooks."""
     try:
         tree = ast.parse(read_source(file))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -62,7 +62,6 @@ def _refused(message: str, file: Path, expected: str, found: str, way: str) -> P
 
 
 def _imported(nodes: list[ast.AST]) -> set[str]:
-    """The modules that are imported, and what is imported from them."""
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
@@ -71,7 +70,7 @@ def _imported(nodes: list[ast.AST]) -> set[str]:
 
 
 def _free(nodes: list[ast.AST]) -> list[str]:
-    """The names of notebooks that are used and nowhere bound."""
+    """Notebook names that are used but never bound."""
     used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}

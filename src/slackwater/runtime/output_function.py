@@ -1,4 +1,4 @@
-"""Adds to a program the functions of the user's that write its rows: of a batch, of each row, or of a data source."""
+"""Adds the user's row-writing functions to a program: per batch, per row, or of a data source."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 @runtime_checkable
 class CallsFunction(Protocol):
-    """A sink that gives its rows to a function of the user's; ``None``: it has none."""
+    """A sink that may give its rows to a user's function."""
 
     @property
     def function(self) -> object | None:
@@ -35,15 +35,12 @@ class CallsFunction(Protocol):
 
 @runtime_checkable
 class Combines(Protocol):
-    """A sink that writes into several others."""
-
     @property
-    def members(self) -> Sequence[Sink]:
-        """The others."""
+    def members(self) -> Sequence[Sink]: ...
 
 
 def with_output_functions(program: Program, sink: Sink, reach: Reach, spark: SparkSession) -> Program:
-    """The program with the functions of the sink, or of the sinks in it, among those behind the last operator."""
+    """Adds functions of the sink and its members behind the last operator."""
     found: dict[str, list[tuple[str, Taken]]] = {}
     for place, (function, in_driver) in enumerate(_functions(sink, spark)):
         name = name_of(function)

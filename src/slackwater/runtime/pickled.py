@@ -1,6 +1,6 @@
-"""Reads what Spark pickles of a Python function, as a worker gets it, without running the code of any class in it.
+"""Reads Spark's pickle of a Python function, as a worker gets it, without running its classes' code.
 
-Functions are made again. All else that is not plain becomes an object that says what would make it, and from what.
+Functions are rebuilt. Everything else that is not plain becomes an object that says how it would be made.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOT_READ: tuple[type[Exception], ...] = (Exception,)
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A class or function: of a module, to be found there, or with a ``body`` of its own, which was pickled with it."""
+    """A class or function: importable from a module, or pickled with its ``body``."""
 
     module: str
     name: str
@@ -34,13 +34,12 @@ class Named:
 
     @property
     def path(self) -> str:
-        """Its dotted name."""
         return f"{self.module}.{self.name}"
 
 
 @dataclass(eq=False, slots=True)
 class Contents:
-    """What an object is made from: arguments, its state, and the elements that are put into it."""
+    """An object's arguments, state and elements."""
 
     arguments: tuple[Any, ...] = ()
     keywords: Mapping[str, Any] = field(default_factory=dict)
@@ -52,27 +51,23 @@ BROADCAST = Named("pyspark", "Broadcast")
 
 
 class Made:
-    """An object that is not made; ``of`` is its class, or the function that would return it."""
+    """An object that is not built; ``of`` is its class or factory."""
 
     of: Named
     contents: Contents
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
-        """Keep the arguments."""
         made = object.__new__(cls)
         made.contents = Contents(arguments, keywords)
         return made
 
     def __setstate__(self, state: Any) -> None:
-        """Keep the state."""
         self.contents.state = state
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Keep an entry of what is derived from a dictionary."""
         self.contents.elements.append((key, value))
 
     def append(self, value: Any) -> None:
-        """Keep an element of what is derived from a list."""
         self.contents.elements.append(value)
 
     add = append
@@ -94,12 +89,12 @@ class _Reader(pickle.Unpickler):
 
 
 def read_pickled(data: bytes, broadcast: Callable[[int], Any]) -> Any:
-    """The object in ``data``. ``broadcast`` finds the value of a broadcast variable. Raises one of ``NOT_READ``."""
+    """``broadcast`` finds broadcast variables. Raises one of ``NOT_READ``."""
     return _Reader(data, broadcast).load()
 
 
 def as_pickled(value: object) -> Any:
-    """An object of this process as ``read_pickled`` shows it. Raises one of ``NOT_READ``."""
+    """Raises one of ``NOT_READ``."""
     file = _Limited()
     dump: Callable[[object, io.BytesIO], None] = resolve_name(f"{CLOUDPICKLE}:dump")
     dump(value, file)
@@ -114,7 +109,6 @@ class _Limited(io.BytesIO):
 
 
 def broadcast_with(value: object) -> Made:
-    """A broadcast variable with this value."""
     return _named(BROADCAST)(value)
 
 

@@ -1,4 +1,4 @@
-"""What a user writes: a pipeline and its streams. Checked as it is written, long before Spark starts."""
+"""What a user writes: a pipeline and its streams, checked long before Spark starts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ StreamFunction = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class StreamDefinition:
-    """One stream of a pipeline, as its decorator describes it."""
+    """A stream as its decorator describes it."""
 
     pipeline: str
     name: str
@@ -43,7 +43,6 @@ class StreamDefinition:
 
     @property
     def full_name(self) -> str:
-        """``pipeline/stream``."""
         return f"{self.pipeline}/{self.name}"
 
 
@@ -64,7 +63,7 @@ class Pipeline:
 
     @property
     def streams(self) -> Mapping[str, StreamDefinition]:
-        """The streams by name, in the order they were defined."""
+        """In the order of definition."""
         return dict(self._streams)
 
     def stream(
@@ -109,7 +108,7 @@ class Pipeline:
 
     @property
     def audit_readers(self) -> Mapping[str, StreamFunction]:
-        """The audit readers by the names of their streams."""
+        """By stream name."""
         return dict(self._audit_readers)
 
     def audit_reader(self, stream: str) -> Callable[[StreamFunction], StreamFunction]:
@@ -176,7 +175,7 @@ def _check_function(definition: StreamDefinition) -> None:
 
 
 def _strings(value: object, refuse: Callable[[str], PipelineError]) -> tuple[str, ...]:
-    """One string or several. Raises what ``refuse`` makes of anything else."""
+    """Raises the exception that ``refuse`` makes for anything else."""
     items = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (None,)
     if not all(isinstance(item, str) and item.strip() and is_unicode(item) for item in items):
         raise refuse(repr(value))
@@ -219,7 +218,6 @@ def _checkpoint(value: object) -> str | None:
 
 
 def _settings(value: object) -> dict[str, str]:
-    """Settings of Spark by name, as strings; none where nothing is given."""
     if value is None:
         return {}
     items: list[tuple[Any, Any]] = list(value.items()) if isinstance(value, Mapping) else [(None, None)]
@@ -243,7 +241,7 @@ def _settings(value: object) -> dict[str, str]:
 
 
 def _is_sink(sink: object) -> bool:
-    """Whether an object fulfils the contract of sinks; a class does not, its instance would."""
+    """A sink class does not fulfil the sinks' contract; its instance does."""
     return not isinstance(sink, type) and all(hasattr(sink, name) for name in ("attach", "identity", "output_modes"))
 
 
@@ -310,7 +308,7 @@ def _check_apart(definition: StreamDefinition, other: StreamDefinition) -> None:
 
 
 class StreamContext:
-    """Passed to a stream's function as its second argument."""
+    """The second argument of a stream's function."""
 
     def __init__(self, pipeline: Pipeline, definition: StreamDefinition, home: Path | str) -> None:
         self.pipeline = pipeline.name
@@ -321,7 +319,7 @@ class StreamContext:
 
     @property
     def upstreams(self) -> frozenset[str]:
-        """The streams whose output was asked for: they run before this one where order matters."""
+        """Streams whose output was requested: they run before this one if order matters."""
         return frozenset(self._used)
 
     def output(self, stream: str) -> str:

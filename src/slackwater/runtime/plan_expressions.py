@@ -1,8 +1,8 @@
-"""Writes expressions of a query's analysed plan in a canonical form, in which two that mean the same are equal.
+"""Writes expressions of an analysed plan in a canonical form: equal if they mean the same.
 
-Columns are replaced by what they are computed from, casts of literals are applied, operands of commutative operators
-are sorted, and a window is written as the user wrote it. What only the session or Spark's version decides (expression
-ids, seeds, modes of evaluation) is left out.
+Columns are replaced by their computation, casts of literals are applied, commutative operands are sorted, and windows
+are written as by the user. Anything decided by session or Spark version (expression ids, seeds, evaluation modes) is
+dropped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LEFT_OUT = "left out"
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A part of the output of a stateful operator: its number, the role of the part (``key``), and which it is."""
+    """A part of a stateful operator's output: operator number, role (``key``), and index."""
 
     operator: int
     role: str
@@ -34,7 +34,7 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A canonical expression with what it depends on. ``type`` is Spark's name of its type, empty where unknown."""
+    """A canonical expression with its dependencies. ``type`` is Spark's type name, empty if unknown."""
 
     text: str
     name: str = ""
@@ -48,7 +48,6 @@ class Value:
     """What the two sides of an equation read."""
 
     def traced(self) -> Traced:
-        """The form in which a program has it."""
         return Traced(self.name, self.text, tuple(sorted(self.reads)), self.type)
 
 
@@ -105,7 +104,7 @@ ARGUMENT = re.compile(r"argument \d+")
 
 
 def canonical(expression: TreeNode, columns: Columns) -> Value:
-    """The canonical form of an expression over these columns, which are known by their ids."""
+    """``columns`` are by id."""
     expression, columns = _replaced(expression, columns)
     written = WRITERS.get(expression.name)
     if written is not None:
@@ -120,7 +119,7 @@ def canonical(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _own_functions(expression: TreeNode) -> Iterator[str]:
-    """The Python functions of an expression that its children do not have: of tables, and in a subquery."""
+    """Python functions of table functions and subqueries, which the children do not have."""
     if expression.name == "PythonUDTF":
         yield str(expression.fields.get("name", ""))
     plan = plan_in(expression)
@@ -129,7 +128,7 @@ def _own_functions(expression: TreeNode) -> Iterator[str]:
 
 
 def conjuncts(expression: TreeNode, columns: Columns) -> list[Value]:
-    """The operands of a condition's outermost AND."""
+    """Operands of the outermost AND."""
     expression, columns = _replaced(expression, columns)
     if expression.name != "And":
         return [canonical(expression, columns)]
@@ -137,7 +136,7 @@ def conjuncts(expression: TreeNode, columns: Columns) -> list[Value]:
 
 
 def _replaced(expression: TreeNode, columns: Columns) -> tuple[TreeNode, Columns]:
-    """What Spark will compute in place of an expression, and the columns with the parts that it computes once."""
+    """The expression that Spark will compute, and the columns with parts computed once."""
     while True:
         if "replacement" in expression.fields and expression.children:
             expression = expression.children[-1]
@@ -150,19 +149,19 @@ def _replaced(expression: TreeNode, columns: Columns) -> tuple[TreeNode, Columns
 
 
 def _common_id(expression: TreeNode) -> int:
-    """The id of a part of a ``With``, as no column has it."""
+    """A ``With`` part's id, distinct from column ids."""
     known = expression.fields.get("id")
     return -2 - int(known["id"] if isinstance(known, Mapping) else known or 0)
 
 
 def attribute_id(attribute: TreeNode) -> int:
-    """The id of an attribute or an alias; -1 for any other expression."""
+    """-1 for other expressions."""
     known = attribute.fields.get("exprId")
     return int(known["id"]) if isinstance(known, Mapping) and "id" in known else -1
 
 
 def type_name(value: Any) -> str:
-    """A data type of the JSON as one string: ``long``, ``struct<start:timestamp,end:timestamp>``."""
+    """The JSON type as a string: ``long``, ``struct<start:timestamp,end:timestamp>``."""
     if not isinstance(value, Mapping):
         return str(value)
     if value.get("type") == "struct":
@@ -175,7 +174,7 @@ def type_name(value: Any) -> str:
 
 
 def merged(text: str, parts: Iterable[Value], **others: Any) -> Value:
-    """A value that depends on all that its parts depend on."""
+    """A value that depends on everything its parts depend on."""
     values = list(parts)
     return Value(
         text,
@@ -259,7 +258,7 @@ def _and_or(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _flattened(expression: TreeNode, name: str) -> list[TreeNode]:
-    """The operands of operators of one kind below each other, without recursion: there may be thousands."""
+    """Operands of nested equal operators, without recursion: there may be thousands."""
     found: list[TreeNode] = []
     waiting = [expression]
     while waiting:
@@ -279,7 +278,7 @@ def _infix(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _operation(expression: TreeNode, columns: Columns) -> tuple[Value, str, Value]:
-    """The operands and the operator, in the order in which they are written."""
+    """In written order."""
     left, right = (canonical(child, columns) for child in expression.children)
     word = INFIX[expression.name]
     if _other_way_round(left, right):
@@ -308,7 +307,7 @@ def _not(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _plus_interval(expression: TreeNode, columns: Columns) -> Value:
-    """``TimeAdd`` of Spark 3.5 and 4.0, ``TimestampAddInterval`` since. Hours are the same in every time zone."""
+    """``TimeAdd`` in Spark 3.5 and 4.0, then ``TimestampAddInterval``. Hours are equal in every time zone."""
     time, interval = (canonical(child, columns) for child in expression.children)
     zone = "" if interval.type.startswith(CLOCK_INTERVALS) else f" in {expression.fields.get('timeZoneId')}"
     return merged(f"({time.text} + {interval.text}{zone})", (time, interval), type=time.type or "timestamp")
@@ -398,7 +397,7 @@ def _additions(expression: TreeNode) -> str:
 
 
 def _lambda(expression: TreeNode, columns: Columns) -> Value:
-    """A function of the user's with its arguments numbered, those of functions around it first."""
+    """A user's lambda with numbered arguments, outer functions first."""
     body, *arguments = expression.children
     around = sum(ARGUMENT.fullmatch(value.text) is not None for value in columns.values())
     named = {
@@ -410,7 +409,7 @@ def _lambda(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _parameters(expression: TreeNode) -> list[str]:
-    """The parts of an expression besides its children. An integer may be the index of a child; it is then left out."""
+    """An expression's parts besides its children. Integers that may index a child are dropped."""
     found: list[str] = []
     for key, value in sorted(expression.fields.items()):
         if key in NOISE or value is None or value is False or value in ([], {}):

@@ -1,4 +1,4 @@
-"""Reads the Python functions of a plan's expressions, as Spark pickled them, from the driver's JVM."""
+"""Reads the Python functions of a plan, as Spark pickled them, from the driver's JVM."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Nodes = Sequence[tuple[TreeNode, Any]]
 def expressions_of(
     nodes: Nodes, is_wanted: Callable[[TreeNode], bool], *, of_subqueries: bool = False
 ) -> Iterator[tuple[TreeNode, Any]]:
-    """The wanted expressions of a plan as they are in its JSON and in the JVM, by as few calls as there can be.
+    """Wanted expressions in JSON and JVM form, with as few calls as possible.
 
-    Raises ValueError where the expressions of both differ.
+    Raises ValueError if the two differ.
     """
     reading = _Expressions(is_wanted, of_subqueries)
     for tree, node in nodes:
@@ -37,7 +37,7 @@ def expressions_of(
 
 
 class _Expressions:
-    """Finds wanted expressions. ``_on_the_way`` has what leads to one, ``_plans`` the plans of subqueries."""
+    """``_on_the_way`` leads to wanted expressions, ``_plans`` are subqueries."""
 
     def __init__(self, is_wanted: Callable[[TreeNode], bool], of_subqueries: bool) -> None:
         self._is_wanted = is_wanted
@@ -81,9 +81,9 @@ class _Expressions:
 
 
 def taken_by_functions(nodes: Nodes, jvm: Any, taken: Callable[[object], Taken]) -> dict[str, Taken]:
-    """What each function takes with it by its name; nothing of a function that cannot be read.
+    """Each function's values by name; empty if unreadable.
 
-    Functions that share a name, as lambdas do, share the digests: of what each is called with, and its own.
+    Functions with equal names, such as lambdas, share digests of arguments and of values.
     """
     found: dict[str, list[tuple[str, Taken]]] = {}
     unread = set()
@@ -106,7 +106,7 @@ def taken_by_functions(nodes: Nodes, jvm: Any, taken: Callable[[object], Taken])
 
 
 def data_source(format_name: str, spark: SparkSession) -> Any:
-    """The class of a data source in Python, as it was pickled; ``None`` where the session has none of this name.
+    """A Python data source's pickled class; ``None`` if unknown to the session.
 
     Raises one of ``NOT_READ``.
     """
@@ -120,7 +120,7 @@ def data_source(format_name: str, spark: SparkSession) -> Any:
 
 
 def _processor(function: object) -> Made | None:
-    """The processor of states that a method of PySpark's own calls."""
+    """The state processor that PySpark's own method calls."""
     of = getattr(function, "__self__", None)
     state = of.contents.state if isinstance(of, Made) else None
     processor = state.get("_stateful_processor") if isinstance(state, dict) else None
@@ -128,14 +128,14 @@ def _processor(function: object) -> Made | None:
 
 
 def name_of(function: Any) -> str:
-    """The name by which a function or a class, as it was pickled or in this process, is compared."""
+    """The name by which a function or class is compared, pickled or not."""
     of = getattr(function, "of", None)
     name = of.name if isinstance(of, Named) else getattr(function, "__name__", type(function).__name__)
     return str(name).rpartition(".")[2]
 
 
 def together(calls: Sequence[tuple[str, Taken]]) -> Taken:
-    """What functions of one name take, each with what tells it from the others."""
+    """Merges functions of one name; the strings tell them apart."""
     digests: dict[str, set[tuple[str, str]]] = {}
     for call, taken in calls:
         for name, digest in taken.values.items():
@@ -153,7 +153,7 @@ def _one_digest(digests: Sequence[tuple[str, str]]) -> str:
 
 
 def _command(function: Any, jvm: Any) -> object:
-    """The function itself, without the type it returns. Raises one of ``NOT_READ``."""
+    """The function without its return type. Raises one of ``NOT_READ``."""
 
     def broadcast(number: int) -> object:
         every = function.broadcastVars()

@@ -1,8 +1,8 @@
-"""Rows on their way through a plan, and the stateful operators that they pass: what each keeps, and what it returns.
+"""Follows rows through a plan to its stateful operators: their state and output.
 
-A filter above an aggregation or a join counts as one below it where Spark's optimiser pushes it through
-(``PushPredicateThroughNonJoin``, ``PushPredicateThroughJoin``), because the state then lacks the rows. A column that
-nobody reads does not count, as Spark prunes it.
+A filter above an aggregation or join counts as below if Spark's optimiser pushes it down
+(``PushPredicateThroughNonJoin``, ``PushPredicateThroughJoin``): the state then lacks the rows. Unread columns do not
+count, as Spark prunes them.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Side = Literal["", "left", "right"]
 
 @dataclass
 class Branch:
-    """Rows on their way through the plan. ``operator`` is the one they come from, ``-1`` for a source.
+    """Rows from one source (``operator`` ``-1``) or operator.
 
-    ``functions`` are the classes in Python that read the source.
+    ``functions`` are Python classes that read the source.
     """
 
     base: str
@@ -50,13 +50,12 @@ class Branch:
     functions: frozenset[str] = frozenset()
 
     def with_columns(self, columns: dict[int, Value], *steps: Value) -> Branch:
-        """The rows with other columns, or with further steps applied."""
         return replace(self, columns=columns, steps=(*self.steps, *steps), filters=dict(self.filters))
 
 
 @dataclass
 class Operator:
-    """A stateful operator while the nodes above it are still unknown: these decide what it has to keep."""
+    """A stateful operator; the nodes above decide what it keeps."""
 
     number: int
     order: int
@@ -77,7 +76,7 @@ class Operator:
 
 
 class Reading:
-    """The stateful operators of a plan that have been reached, and what is read of their output."""
+    """Stateful operators reached so far, and what is read of their output."""
 
     def __init__(self, *, limits: bool) -> None:
         self.limits = limits
@@ -86,7 +85,7 @@ class Reading:
         self.used: set[Ref] = set()
 
     def add(self, order: int, kind: OperatorKind, inputs: list[tuple[Side, Branch]]) -> Operator:
-        """A new stateful operator; ``order`` is its place in the plan."""
+        """``order`` is the place in the plan."""
         self.operators.append(Operator(len(self.operators), order, kind, inputs))
         return self.operators[-1]
 
@@ -106,7 +105,7 @@ class Reading:
             self.keep(branch.filters, conjunct)
 
     def filter_join(self, operator: Operator, branch: Branch, conjunct: Value, roles: set[str]) -> None:
-        """A filter above a join goes to the side that it reads, or becomes part of an inner join's condition."""
+        """Goes to the side that it reads, or into an inner join's condition."""
         if len(roles) == 1 and (side := next(iter(roles))) in PUSHED_SIDES.get(operator.join_type, ()):
             for name, below in operator.inputs:
                 if name == side:
@@ -117,19 +116,18 @@ class Reading:
             self.keep(branch.filters, conjunct)
 
     def keep(self, filters: dict[str, Value], conjunct: Value) -> None:
-        """Add a filter, and keep what it reads."""
         if conjunct.text != "true":
             filters[conjunct.text] = conjunct
             self.use([conjunct])
 
     def lowered(self, operator: Operator, value: Value) -> Value:
-        """The expression with the columns below the operator that it reads."""
+        """In columns below the operator."""
         mine = {ref for ref in value.refs if ref.operator == operator.number}
         below = [operator.parts[ref.role, ref.part].refs for ref in mine if (ref.role, ref.part) in operator.parts]
         return replace(value, refs=(value.refs - mine).union(*below))
 
     def use(self, values: Iterable[Value]) -> None:
-        """Mark what is read of the operators below, and what these need for it."""
+        """Mark what is read of the operators below, and their own needs."""
         waiting = [ref for value in values for ref in value.refs]
         while waiting:
             ref = waiting.pop()
@@ -140,13 +138,12 @@ class Reading:
 
 
 def above(operator: Operator, columns: dict[int, Value]) -> Branch:
-    """The output of an operator."""
     watermarks = dict.fromkeys(watermark for _, branch in operator.inputs for watermark in branch.watermarks)
     return Branch(f"operator {operator.number}", columns, True, operator.number, watermarks=tuple(watermarks))
 
 
 def as_parts(operator: Operator, role: str, columns: Mapping[int, Value]) -> dict[int, Value]:
-    """The columns as parts of the operator's output, so that it is known which of them are read."""
+    """The columns as parts of the operator's output, to track which are read."""
     found: dict[int, Value] = {}
     for number, value in columns.items():
         operator.parts[role, str(number)] = value
@@ -155,7 +152,7 @@ def as_parts(operator: Operator, role: str, columns: Mapping[int, Value]) -> dic
 
 
 def combined(branches: list[Branch]) -> dict[int, Value]:
-    """The columns of several branches as one: where they differ, with the expression of each branch."""
+    """Merges branches: different columns become each branch's expression."""
     found: dict[int, Value] = {}
     for number, first in branches[0].columns.items():
         values = [branch.columns.get(number, first) for branch in branches]
@@ -191,7 +188,7 @@ LEFT_ONLY = ("left semi", "left anti")
 
 
 def stateful(reading: Reading, node: TreeNode, order: int, below: list[Branch]) -> Branch | None:
-    """The output of a stateful operator with one child; ``None`` where the node keeps no state."""
+    """``None`` if the node keeps no state."""
     columns = combined(below)
     inputs: list[tuple[Side, Branch]] = [("", branch) for branch in below]
     if node.name in ("Aggregate", "Distinct"):
@@ -212,7 +209,7 @@ def stateful(reading: Reading, node: TreeNode, order: int, below: list[Branch]) 
 
 
 def _aggregate(reading: Reading, node: TreeNode, operator: Operator, columns: dict[int, Value]) -> Branch:
-    """Its keys, its aggregates in the order of Spark's buffers, and its output."""
+    """Keys, aggregates in the order of Spark's buffers, and output."""
     # Spark runs it as an aggregation by all columns (``ReplaceDistinctWithAggregate``).
     if node.name == "Distinct":
         operator.keys = list(columns.values())
@@ -237,7 +234,7 @@ def _aggregate(reading: Reading, node: TreeNode, operator: Operator, columns: di
 
 
 def _function_state(reading: Reading, node: TreeNode, operator: Operator, columns: dict[int, Value]) -> Branch:
-    """A function of the user that keeps state by itself: ``applyInPandasWithState``, ``transformWithState``."""
+    """A user function with state: ``applyInPandasWithState``, ``transformWithState``."""
     operator.keys = [canonical(key, columns) for key in node.expressions("groupingAttributes")]
     if count := int(node.fields.get("groupingAttributesLen") or 0):
         # PySpark's transformWithState: the first columns of the projection below it.
@@ -263,7 +260,7 @@ def _function_state(reading: Reading, node: TreeNode, operator: Operator, column
 
 
 def join_of_streams(reading: Reading, node: TreeNode, order: int, left: list[Branch], right: list[Branch]) -> Branch:
-    """Its condition is split as Spark splits it: what one side can decide alone is a filter of this side."""
+    """Splits the condition as Spark does: conjuncts on one side are that side's filters."""
     operator = reading.add(order, "join", [("left", one) for one in left])
     operator.inputs += [("right", one) for one in right]
     word = operator.join_type = join_word(node)
@@ -282,13 +279,12 @@ def join_of_streams(reading: Reading, node: TreeNode, order: int, left: list[Bra
 
 
 def join_word(node: TreeNode) -> str:
-    """The type of a join in words."""
     name = object_name(node.fields.get("joinType"))
     return JOIN_WORDS.get(name, name)
 
 
 def outputs(expressions: Iterable[TreeNode], columns: Mapping[int, Value]) -> Iterator[tuple[int, Value]]:
-    """The named expressions of a projection by their ids."""
+    """Named expressions by id."""
     for expression in expressions:
         value = canonical(expression, columns)
         yield (
@@ -298,7 +294,7 @@ def outputs(expressions: Iterable[TreeNode], columns: Mapping[int, Value]) -> It
 
 
 def _fields(schema: object) -> tuple[str, ...]:
-    """The fields of a struct in JSON, as ``name type``."""
+    """JSON struct fields as ``name type``."""
     if not isinstance(schema, Mapping):
         return ()
     return tuple(f"{one['name']} {type_name(one['type'])}" for one in schema.get("fields") or ())

@@ -1,7 +1,6 @@
-"""From the tree of an analysed plan to the shapes of a program: what reaches each stateful operator, and the output.
+"""Turns an analysed plan into a program's shapes: the input of each stateful operator, and the output.
 
-The rows of a node are followed as branches: the rows of one source, or of the operator below, with the filters and
-steps that they passed.
+Rows are followed as branches from one source or operator, with filters and steps.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ UNCHANGED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What the JSON does not show of a leaf: how an expression of it is written, and whether it is a stream.
+    """A leaf's facts missing in JSON: its expression, and whether it streams.
 
-    ``functions`` are the classes in Python that read it.
+    ``functions`` are Python classes that read it.
     """
 
     base: str
@@ -49,7 +48,7 @@ class Leaf:
 
 
 class Shapes:
-    """Reads one plan. ``leaves`` and ``delays_ms`` are those of its leaves and watermarks, in preorder."""
+    """Reads one plan. ``leaves`` and ``delays_ms`` (watermarks) are in preorder."""
 
     def __init__(self, leaves: Mapping[int, Leaf], delays_ms: Mapping[int, int], *, limits: bool) -> None:
         self.leaves = leaves
@@ -60,7 +59,7 @@ class Shapes:
         self.reached = 0
 
     def read(self, root: TreeNode) -> tuple[tuple[OperatorShape, ...], tuple[InputShape, ...]]:
-        """The operators in preorder, and what follows the last of them."""
+        """Operators in preorder, and the part after the last."""
         self.places = {id(node): place for place, node in enumerate(root.walk())}
         branches = self.branches(root)
         for branch in branches:
@@ -72,7 +71,6 @@ class Shapes:
     # -------------------------------------------------------------------------------------------------------- nodes
 
     def branches(self, node: TreeNode) -> list[Branch]:
-        """The branches of the rows that the node returns."""
         self.reached += 1
         order = self.reached
         if node.name == "CTERelationRef" and node.fields.get("cteId") in self.definitions:
@@ -102,23 +100,21 @@ class Shapes:
         return [passed(node, branch) for branch in below]
 
     def filter(self, node: TreeNode, branch: Branch) -> Branch:
-        """Fewer rows."""
         for conjunct in conjuncts(node.expressions("condition")[0], branch.columns):
             self.reading.filter(branch, conjunct)
         return branch
 
     def leaf(self, node: TreeNode) -> Branch:
-        """A source, or a relation that is read as a batch."""
+        """A source or batch relation."""
         known = self.leaves.get(self.places[id(node)], Leaf(f"relation {node.name}", "", streaming=False))
         columns = dict(_columns(node.expressions("output"), known.prefix))
         return Branch(known.base, columns, known.streaming, functions=frozenset(known.functions))
 
     def project(self, node: TreeNode, branch: Branch) -> Branch:
-        """Other columns of the same rows."""
         return branch.with_columns(dict(outputs(node.expressions("projectList"), branch.columns)))
 
     def expand(self, node: TreeNode, branch: Branch) -> Branch:
-        """Several rows for each, one for each projection: the sliding windows of a row, for example."""
+        """One row per projection, such as a row's sliding windows."""
         projections = [
             [canonical(parse_tree(tree), branch.columns) for tree in trees] for trees in node.fields["projections"]
         ]
@@ -135,13 +131,12 @@ class Shapes:
         return branch.with_columns(columns, *steps)
 
     def watermark(self, node: TreeNode, branch: Branch) -> Branch:
-        """The rows with an event time."""
         column = canonical(node.expressions("eventTime")[0], branch.columns)
         delay = self.delays_ms.get(self.places[id(node)], 0)
         return replace(branch, watermarks=(*branch.watermarks, Watermark(column.text, delay)))
 
     def generate(self, node: TreeNode, branch: Branch) -> Branch:
-        """Several rows for each: ``explode``. Filters of other columns may be above or below it."""
+        """``explode``: filters on other columns may be above or below."""
         value = canonical(node.expressions("generator")[0], branch.columns)
         step = replace(value, text=f"{'outer ' if node.fields.get('outer') else ''}{value.text}")
         columns = dict(branch.columns)
@@ -151,7 +146,7 @@ class Shapes:
         return branch.with_columns(columns, step)
 
     def opaque(self, node: TreeNode, branch: Branch) -> Branch:
-        """Any other node: the filters below it stay below it, and its columns are its own."""
+        """Any other node: filters stay below, columns are its own."""
         inner = [canonical(one, branch.columns) for key in sorted(node.fields) for one in _inner(node, key)]
         self.reading.use([*inner, *branch.filters.values()])
         step = merged(f"{node.name}({', '.join(one.text for one in inner)})", inner)
@@ -165,7 +160,7 @@ class Shapes:
         return replace(branch.with_columns(columns, *where, step), filters={}, operator=-1)
 
     def join(self, node: TreeNode, order: int) -> list[Branch]:
-        """A join of two streams is an operator; one with a batch relation is a step of the stream's rows."""
+        """A stream-stream join is an operator; a join with a batch relation is a step."""
         left, right = (self.branches(child) for child in node.children)
         streams = [any(branch.streaming for branch in side) for side in (left, right)]
         if streams == [True, True]:
@@ -174,7 +169,6 @@ class Shapes:
         return [self.join_with_batch(node, branch, other, stream_is_left=streams[0]) for branch in rows]
 
     def join_with_batch(self, node: TreeNode, branch: Branch, other: Branch, *, stream_is_left: bool) -> Branch:
-        """The rows of a stream with the columns of a batch relation."""
         left, right = (branch, other) if stream_is_left else (other, branch)
         columns = {**left.columns, **right.columns}
         condition = [value for one in node.expressions("condition") for value in conjuncts(one, columns)]
@@ -185,7 +179,7 @@ class Shapes:
         return branch.with_columns(visible, step)
 
     def union(self, node: TreeNode) -> list[Branch]:
-        """The rows of all children below the column ids of the first."""
+        """All children's rows, with the first child's column ids."""
         children = [self.branches(child) for child in node.children]
         ids = list(children[0][0].columns)
         found: list[Branch] = []
@@ -196,15 +190,15 @@ class Shapes:
         return found
 
     def with_tables(self, node: TreeNode) -> list[Branch]:
-        """The rows of the query below a ``WITH``; its tables are read where the query refers to them."""
+        """A ``WITH`` query; its tables are read at references."""
         *tables, query = node.children
         self.definitions |= {table.fields["id"]: table for table in tables}
         return self.branches(query)
 
     def reference(self, node: TreeNode) -> list[Branch]:
-        """The rows of a table of ``WITH``, read once more as Spark does, below the column ids of this reference.
+        """A ``WITH`` table, read again as Spark does, with this reference's column ids.
 
-        Raises ValueError where its columns cannot be assigned.
+        Raises ValueError if columns cannot be assigned.
         """
         branches = self.branches(self.definitions[node.fields["cteId"]].children[0])
         ids = [attribute_id(one) for one in node.expressions("output")]
@@ -213,7 +207,7 @@ class Shapes:
     # ------------------------------------------------------------------------------------------------------- shapes
 
     def operator_shape(self, operator: Operator) -> OperatorShape:
-        """The operator, once it is known what is read of it."""
+        """Call it after all reads are known."""
         aggregates = [
             value
             for text, value in operator.aggregates.items()
@@ -242,7 +236,7 @@ class Shapes:
         )
 
     def operator_input(self, operator: Operator, side: Side, branch: Branch) -> InputShape:
-        """What reaches an operator: of a join with the columns of the rows that it keeps."""
+        """For a join, with the columns of its kept rows."""
         columns: Iterable[Value] = operator.given
         if side:
             columns = [
@@ -253,7 +247,6 @@ class Shapes:
         return replace(self.input_shape(branch, columns), side=side)
 
     def input_shape(self, branch: Branch, columns: Iterable[Value]) -> InputShape:
-        """The shape of a branch whose columns are read."""
         without = {
             text
             for operator in self.reading.operators
@@ -276,7 +269,7 @@ class Shapes:
 def _columns(
     attributes: Iterable[TreeNode], prefix: str, functions: frozenset[str] = frozenset()
 ) -> Iterator[tuple[int, Value]]:
-    """Columns that are computed from nothing that the plan shows."""
+    """Columns without a computation in the plan."""
     for one in attributes:
         name, type_ = str(one.fields["name"]), type_name(one.fields["dataType"])
         text = prefix + name
@@ -284,7 +277,7 @@ def _columns(
 
 
 def _renumbered(columns: Mapping[int, Value], ids: list[int]) -> dict[int, Value]:
-    """The columns by other ids, which are the same for the first reference to a table."""
+    """Ids are equal for the first reference to a table."""
     if columns.keys() >= set(ids):
         return {number: columns[number] for number in ids}
     if len(columns) != len(ids):

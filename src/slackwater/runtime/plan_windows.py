@@ -1,4 +1,4 @@
-"""Recognises time windows, which Spark's analyser has replaced by arithmetic: ``TimeWindowing``, ``SessionWindowing``.
+"""Recognises time windows, which Spark's analyser replaces by arithmetic: ``TimeWindowing``, ``SessionWindowing``.
 
 Sources: ``ResolveTimeWindows.scala``, Spark 3.5-4.3.
 """
@@ -20,7 +20,7 @@ Expand = Callable[[TreeNode], str]
 
 
 def time_window(struct: TreeNode, text_of: Expand) -> Window | None:
-    """The tumbling or sliding window of a struct ``start, end``; ``None`` for any other struct."""
+    """The tumbling or sliding window of a ``start, end`` struct, or ``None``."""
     end = _end(struct)
     if end is None or len(struct.children) != PARTS:
         return None
@@ -44,7 +44,7 @@ def time_window(struct: TreeNode, text_of: Expand) -> Window | None:
 
 
 def session_window(struct: TreeNode, text_of: Expand) -> Window | None:
-    """The session window of a struct ``start, end``, whose end is the event time plus the gap."""
+    """The session window of a ``start, end`` struct: event time plus gap."""
     end = _end(struct)
     if (
         end is None
@@ -61,7 +61,7 @@ def session_window(struct: TreeNode, text_of: Expand) -> Window | None:
 
 
 def implied(window: Window) -> Iterator[str]:
-    """The conditions that Spark adds to the rows of a window."""
+    """Conditions that Spark adds to a window's rows."""
     yield f"({window.time} IS NOT NULL)"
     for left, word, mirrored, right in (
         (window.time, ">=", "<=", f"{window.text}.start"),
@@ -73,7 +73,7 @@ def implied(window: Window) -> Iterator[str]:
 
 
 def _end(struct: TreeNode) -> TreeNode | None:
-    """What the end of the window is converted from, in microseconds."""
+    """The microsecond expression of the window's end."""
     if struct.name != "CreateNamedStruct" or len(struct.children) != PARTS:
         return None
     names = [str(child.fields.get("value")) for child in struct.children[::2]]

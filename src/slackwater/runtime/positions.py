@@ -1,7 +1,7 @@
-"""Where each source of a query is at a target, as a new checkpoint needs it to continue from exactly there.
+"""The position of each source at a target, for a new checkpoint.
 
-Sources are asked as the query itself asks them: brokers through the session's JVM, files through Spark's own listing.
-Nothing is started, and nothing is written that outlives the call.
+Asks as the query does: brokers through the session's JVM, files by Spark's listing. Starts nothing and writes nothing
+lasting.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 
 
 def served_positions(frame: DataFrame) -> Mapping[str, Served]:
-    """The positions that the sources of a query serve now, by the number of the source in the query.
+    """By source number.
 
-    Sources without such positions are left out. Raises EnvironmentMissing where a source does not answer.
+    Omits sources without such positions. Raises EnvironmentMissing if a source does not answer.
     """
     found = {}
     for source in spark_sources(frame):
@@ -55,9 +55,9 @@ def served_positions(frame: DataFrame) -> Mapping[str, Served]:
 
 
 def rows_served(frame: DataFrame, span: SourceRange, was: Mapping[str, str]) -> int | None:
-    """How many rows a source of a query has now of a range, by a batch read of its own; ``None`` where none is known.
+    """The rows of a range that a source still has, by its own batch read; ``None`` if there is none.
 
-    ``was`` are the options with which the range was read. Raises EnvironmentMissing where the source does not answer.
+    ``was`` are the original read's options. Raises EnvironmentMissing if the source does not answer.
     """
     for source in spark_sources(frame):
         kind = kind_described(source.description)
@@ -72,7 +72,7 @@ def rows_served(frame: DataFrame, span: SourceRange, was: Mapping[str, str]) -> 
 
 
 def compact_interval(spark: SparkSession) -> int:
-    """The session's compaction setting for the logs of file sources."""
+    """For logs of file sources."""
     return int(spark.conf.get(COMPACT_INTERVAL, str(DEFAULT_INTERVAL)) or DEFAULT_INTERVAL)
 
 
@@ -86,21 +86,19 @@ def resolve(
     only_source: str | None = None,
     offsets: Mapping[str, str] | None = None,
 ) -> Mapping[str, Position]:
-    """The position of each source of a streaming DataFrame at a target, by the source's number in the offset log.
+    """The position of each source at a target, by its number in the offset log.
 
-    ``current`` are the offsets of the newest committed batch by source, empty where no batch has run. They may be those
-    of more or fewer sources where all sources begin again. ``logs`` are the recorded entries of
-    ``sources/<source>/`` by source. ``offsets`` is the content of the file of a ``FromFile``, as ``parse_offsets``
-    returns it. With ``only_source`` the other sources stay where they are; they are in the result too, as a checkpoint
-    has a line for each.
+    ``current`` are offsets of the newest committed batch, empty without one; sources may differ if all begin again.
+    ``logs`` are recorded entries of ``sources/<source>/``. ``offsets`` is a ``FromFile``'s content from
+    ``parse_offsets``. With ``only_source`` other sources stay but are in the result, as a checkpoint has a line for
+    each.
 
-    A base's ``log`` is the whole of ``sources/<source>/``: the entries of the source's own log that were recorded
-    before do not belong to it, and entry numbers may mean other files than before.
+    A base's ``log`` is all of ``sources/<source>/``: earlier entries are not part of it, and entry numbers may mean
+    other files.
 
-    Raises UsageError (``target``) for a source that the query does not have, and for offsets of another kind of
-    source; Refused ``target-out-of-range`` for what the source does not have, with what it has, and
-    ``target-unsupported`` where the position is unknown, with what is possible instead; EnvironmentMissing where a
-    broker or a store does not answer.
+    Raises UsageError (``target``) for an unknown source or another kind's offsets; Refused ``target-out-of-range`` or
+    ``target-unsupported`` (unknown position), with what is possible; EnvironmentMissing if a broker or store does not
+    answer.
     """
     wanted = _at_source(target, now_ms)
     if only_source is None and isinstance(wanted, Earliest):
@@ -128,12 +126,12 @@ def resolve(
 def _if_same_sources(
     frame: DataFrame, current: Mapping[str, str | None], logs: Mapping[str, SourceEntries]
 ) -> tuple[Mapping[str, str | None], Mapping[str, SourceEntries]]:
-    """The recorded offsets and entries; none where the query has another number of sources than were recorded."""
+    """The recorded state; empty if the number of sources differs."""
     return (current, logs) if len(streaming_sources(analysed_plan(frame))) == len(current) else ({}, {})
 
 
 def _at_source(target: PositionTarget, now_ms: int) -> SourceTarget:
-    """The target without reference to the present. Raises Refused for a time in the future."""
+    """The target in absolute terms. Raises Refused for a future time."""
     if isinstance(target, ByDuration):
         return AtTime(max(now_ms - target.back_ms, 0))
     if isinstance(target, AtTime) and target.time_ms > now_ms:
@@ -182,7 +180,7 @@ def _sources(
 
 
 def _refuse_repeated(sources: list[SparkSource]) -> None:
-    """Spark numbers the logs of sources without the repeated ones: their numbers are not those of the offsets."""
+    """Spark numbers source logs without repeated sources, unlike offsets."""
     for source in sources:
         first = next(earlier for earlier in sources if earlier.relation.equals(source.relation))
         if first is not source:
@@ -194,7 +192,7 @@ def _refuse_repeated(sources: list[SparkSource]) -> None:
 
 
 def spark_sources(frame: DataFrame) -> list[SparkSource]:
-    """The sources of a query in the order of ``offsets/``, each with what its kind needs to ask for more."""
+    """In the order of ``offsets/``, with their kinds' needs."""
     jvm: Any = frame.sparkSession.sparkContext._jvm
     return [
         SparkSource(str(number), str(one.sourceName()), jvm, one, source_options(one), SPARK_ERRORS)

@@ -1,4 +1,4 @@
-"""Reads what the Python functions of a query get from their process: its time zone, its variables, its libraries."""
+"""Reads what Python functions get from their process: time zone, variables, libraries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DIGEST_LENGTH = 16
 
 
 def with_environment(program: Program, reach: Reach, spark: SparkSession) -> Program:
-    """The program with the environment of its functions: of those whose values its state keeps, and of all others."""
+    """Adds the environment of functions whose values are in state, and of all others."""
     kept = {name for operator in program.operators for name in operator.functions}
     behind = {name for rows in program.rows for name in rows.functions} - kept
     given = spark.sparkContext.environment
@@ -49,7 +49,7 @@ def with_environment(program: Program, reach: Reach, spark: SparkSession) -> Pro
 
 
 def with_output_environment(program: Program, used: Uses, given: Mapping[str, str]) -> Program:
-    """The program with what functions that write its rows use; ``given`` is empty for those that the driver runs."""
+    """For functions that write rows; ``given`` is empty if the driver runs them."""
     environment = environment_of(used.variables, given, os.environ)
     return replace(
         program,
@@ -59,9 +59,9 @@ def with_output_environment(program: Program, used: Uses, given: Mapping[str, st
 
 
 def environment_of(read: Iterable[str], given: Mapping[str, str], process: Mapping[str, str]) -> dict[str, str]:
-    """What functions get that ``read`` these variables. ``given`` are those of ``spark.executorEnv``.
+    """The variables that functions get if they ``read`` these names. ``given`` are ``spark.executorEnv``.
 
-    Of a value only a digest, of a secret nothing: a new password changes no rows.
+    Values are digests; secrets are omitted: a new password changes no rows.
     """
     effective = {**process, **given}
     named = [name for name in read if _counts(name)]
@@ -75,9 +75,9 @@ def environment_of(read: Iterable[str], given: Mapping[str, str], process: Mappi
 def present_environment(
     kept: Program, settings: Mapping[str, str], process: Mapping[str, str], recorded: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """The environment that the functions of a recorded program would get in a replay; without any none was recorded.
+    """A recorded program's environment in a replay; empty if none was recorded.
 
-    ``recorded`` are the settings of the run, in which a replay finds the variables that it sets.
+    ``recorded`` are the run's settings, with the variables that a replay sets.
     """
     if not kept.environment:
         return {}
@@ -88,9 +88,9 @@ def present_environment(
 
 
 def environment_settings(program: Program | None, spark: SparkSession) -> dict[str, str]:
-    """The variables that the functions of the kept state get, as settings, which a replay sets; empty: not set.
+    """The variables of functions in the kept state, as settings for a replay; empty: not set.
 
-    Without secrets, and without variables that are empty, and have to stay so.
+    Without secrets, and without variables that are, and must stay, empty.
     """
     if program is None or not program.environment:
         return {}
@@ -107,7 +107,7 @@ def environment_settings(program: Program | None, spark: SparkSession) -> dict[s
 
 
 def changed_environment(spark: SparkSession, before: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
-    """The old and the present value of each variable that differs, by the setting of executors that sets it."""
+    """Old and present value of each changed variable, by executor setting."""
     given = spark.sparkContext.environment
     kept, present = _variables(before), {**os.environ, **given}
     added = {name: "" for name in given if kept and name not in kept and _is_replaced(name)}
@@ -121,9 +121,9 @@ def changed_environment(spark: SparkSession, before: Mapping[str, str]) -> dict[
 
 
 def replace_environment(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """Set the variables that a run has recorded, in this process and for executors; all stay if it has none.
+    """Set a run's variables for this process and executors; without any, all stay.
 
-    Raises Refused (``variable-set``) for a variable that the run did not have: workers get it from their parents.
+    Raises Refused (``variable-set``) for a variable that the run lacked: workers inherit it.
     """
     given, process, executors = spark.sparkContext.environment, _process(settings), _executors(settings)
     for name in [name for name in given if process and _is_replaced(name)]:
@@ -146,26 +146,25 @@ def replace_environment(spark: SparkSession, settings: Mapping[str, str]) -> Non
 
 
 def of_workers(spark: SparkSession, settings: Mapping[str, str]) -> dict[str, str]:
-    """The variables to give to workers under these settings of a run: Spark's have those of its start."""
+    """Workers' variables under a run's settings: Spark's have those of its start."""
     process = {name: os.environ[name] for name in _process(settings) if name in os.environ}
     return {**process, **spark.sparkContext.environment}
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The variables of this process, and of its executors."""
+    """Variables of this process and its executors."""
 
     process: Mapping[str, str] = field(repr=False)
     given: Mapping[str, str] = field(repr=False)
 
 
 def environment_before(spark: SparkSession) -> Environment:
-    """What ``replace_environment`` changes, for ``restore_environment``."""
+    """For ``restore_environment``."""
     return Environment(dict(os.environ), dict(spark.sparkContext.environment))
 
 
 def restore_environment(spark: SparkSession, before: Environment) -> None:
-    """Set the variables as they were."""
     for name in os.environ.keys() - before.process.keys():
         del os.environ[name]
     os.environ.update(before.process)

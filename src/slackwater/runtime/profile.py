@@ -1,7 +1,7 @@
-"""Reads a query's profile from Spark's own logical plan, through the driver's JVM handle.
+"""Reads a query's profile from Spark's logical plan, through the driver's JVM handle.
 
-Its digest is of the part of the plan that decides which rows, with which event times, reach the watermarks: recorded
-event times of a batch are evidence of what it holds only for the code that read them.
+Its digest covers the part that decides which rows and event times reach the watermarks: recorded event times are
+evidence only for the code that read them.
 
 Source: ``EventTimeWatermark``, ``TimeWindow`` and the plans in ``UnsupportedOperationChecker``, Spark 3.5-4.3.
 """
@@ -87,7 +87,7 @@ _FIXED_BATCH = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 
 
 def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "append") -> QueryProfile:
-    """The profile of the query that ``frame`` describes. ``code`` is as for ``rows_digest``."""
+    """``code`` is as for ``rows_digest``."""
     plan = analysed_plan(frame)
     nodes = list(nodes_of(plan))
     operators = tuple(name for node in nodes if (name := _stateful_name(node)))
@@ -127,7 +127,7 @@ def _stateful_name(node: Any) -> str | None:
 
 
 def _retention_ms(nodes: list[Any], operators: tuple[str, ...], windows: set[int]) -> int | None:
-    """How far behind the watermark a row still matters, 0 without state; ``None``: unknown, or no constant."""
+    """How far behind the watermark rows matter, 0 without state; ``None``: unknown, or not constant."""
     stateful = [node for node in nodes if _stateful_name(node)]
     if not operators:
         return 0
@@ -155,13 +155,12 @@ KNOWN_LEAVES = frozenset({"Range", "OneRowRelation"})
 
 
 def rows_digest(frame: DataFrame, code: str | None) -> str | None:
-    """SHA-256 of the optimised plan at and below each watermark: sources with their options, filters, projections.
+    """SHA-256 of the optimised plan at and below each watermark: sources with options, filters, projections.
 
-    Spark applies filters before a watermark that the query has after it, also after an aggregation: so it is Spark's
-    optimiser that decides which are part of it. The same for unchanged code in any process and session. What Python
-    functions below a watermark do is in ``code``, the digest of all that the stream's function reaches (``None``:
-    unknown). ``None`` where the plan does not show everything: without a watermark, and below one with a Java function,
-    a random expression, the current time, or a table read as a batch.
+    Spark applies later filters before a watermark, even through an aggregation, so its optimiser decides the digest's
+    extent. Stable for unchanged code over processes and sessions. ``code`` is the digest of all that the stream's
+    function reaches (``None``: unknown), for Python functions. ``None`` if the plan is incomplete: no watermark, or
+    below it a Java function, a random expression, the current time, or a batch table.
     """
     spark = frame.sparkSession
     analysed = analysed_plan(frame)
@@ -187,12 +186,12 @@ def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
 
 
 def _optimised(spark: SparkSession, analysed: Any) -> Any:
-    """The plan with every filter where Spark applies it."""
+    """With every filter where Spark applies it."""
     return spark._jsparkSession.sessionState().optimizer().execute(analysed)
 
 
 def _keeping_columns(spark: SparkSession) -> dict[str, str]:
-    """The setting with which all columns are read: which of them a query uses later does not matter here."""
+    """A setting to read all columns: later use does not matter here."""
     excluded = spark.conf.get(EXCLUDED_RULES, None)
     return {EXCLUDED_RULES: ",".join([*filter(None, [excluded]), *COLUMN_RULES])}
 
@@ -233,7 +232,7 @@ def _node_shows_everything(node: Any) -> bool:
 
 
 def _is_python(node: Any) -> bool:
-    """Whether the node runs a Python function, of which the plan shows only the name."""
+    """The plan shows only a Python function's name."""
     expressions = (one for expression in elements(node.expressions()) for one in _classes(expression))
     return any(PYTHON.search(one) for one in (class_name(node), *expressions))
 
@@ -243,7 +242,7 @@ def _classes(expression: Any) -> list[str]:
 
 
 def _describe(node: Any) -> dict[str, Any]:
-    """The node with everything that decides its rows. ``literals`` are apart from the expressions, which lose ids."""
+    """Everything that decides the node's rows. ``literals`` are separate, as expressions lose ids."""
     name = class_name(node)
     if is_streaming_source(node):
         return {"node": name, "source": _source(node)}
@@ -272,7 +271,7 @@ def _source(relation: Any) -> dict[str, Any]:
 
 
 def _normalised(described: list[list[dict[str, Any]]]) -> str:
-    """The description without what differs between sessions: expression ids become numbers in order of appearance."""
+    """Without session differences: expression ids are numbered by appearance."""
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -285,12 +284,11 @@ def _normalised(described: list[list[dict[str, Any]]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _BelowState:
-    """What the state of a query is made of that a replay may compute otherwise, in the order of the plan.
+    """Parts of state that a replay may compute differently, in plan order.
 
-    ``random``: names of functions with another value each time. ``by_order``: names of aggregates whose result depends
-    on the order of rows. ``reads_tables``: batch relations are read, in each batch as they are then.
-    ``asks_for_batches`` is as in ``QueryProfile``. Spark's current time is none of it: a batch has the time that its
-    entry in ``offsets/`` records, and a replay runs it with this entry (``MicroBatchExecution``,
+    ``random``: functions with changing values. ``by_order``: aggregates that depend on row order. ``reads_tables``:
+    batch relations, as they are in each batch. ``asks_for_batches`` is as in ``QueryProfile``. Spark's current time is
+    excluded: a batch has its ``offsets/`` entry's time, also in a replay (``MicroBatchExecution``,
     ``CurrentBatchTimestamp``).
     """
 
@@ -301,10 +299,7 @@ class _BelowState:
 
 
 def _below_state(frame: DataFrame, output_mode: str) -> _BelowState:
-    """What of a query's state a replay may compute otherwise.
-
-    Read from the optimised plan, which has only columns that are used, and filters where Spark applies them.
-    """
+    """From the optimised plan: only used columns, filters where Spark applies them."""
     analysed = analysed_plan(frame)
     if not any(keeps_state(node) for node in nodes_of(analysed)):
         return _BelowState()
@@ -341,7 +336,6 @@ def _asks_for_batches(node: Any, output_mode: str) -> bool:
 
 
 def _with_subqueries(plan: Any) -> Iterator[Any]:
-    """As ``nodes_of``, with the plans of subqueries."""
     for node in nodes_of(plan):
         yield node
         for subquery in elements(node.subqueries()):
@@ -349,7 +343,6 @@ def _with_subqueries(plan: Any) -> Iterator[Any]:
 
 
 def _by_order(node: Any) -> Iterator[str]:
-    """The aggregates of a stateful node whose result depends on the order of rows."""
     if class_name(node) == "Aggregate":
         for expression in _in_state(node):
             for part in json.loads(expression.toJSON()):
@@ -365,7 +358,7 @@ def _reads_table(node: Any) -> bool:
 
 
 def _below(node: Any, *, reaches: bool) -> Iterator[str]:
-    """The random functions at and below a node; ``reaches``: what it returns reaches state."""
+    """``reaches``: the node's output reaches state."""
     reaches = reaches or keeps_state(node)
     if reaches:
         if class_name(node) == "Sample":
@@ -377,7 +370,7 @@ def _below(node: Any, *, reaches: bool) -> Iterator[str]:
 
 
 def _in_state(node: Any) -> Iterator[Any]:
-    """The expressions of a node whose values may reach state. An aggregation's others are computed of its result."""
+    """Expressions that may reach state. An aggregation's others are computed from its result."""
     if class_name(node) != "Aggregate":
         yield from elements(node.expressions())
         return

@@ -1,4 +1,4 @@
-"""Reads the program of a query from Spark's analysed plan, most of it by one call of the driver's JVM."""
+"""Reads a query's program from Spark's analysed plan, mostly by one JVM call."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _LEFT_OUT = re.compile(rf'"{_MAP_FIELD}":null|"value":"{re.escape(_BYTES_ADDRESS
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """What is read of a query through the JVM: its plan as JSON, and what that leaves out, by places in preorder."""
+    """A plan as JSON, and what the JSON lacks, by preorder place."""
 
     plan: str
     leaves: Mapping[int, Leaf]
@@ -67,10 +67,8 @@ class PlanFacts:
 
 
 def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -> Program:
-    """The program of the query that ``frame`` describes.
-
-    ``reach`` is what the stream's function reaches; without it no function can be compared. Raises ValueError or
-    LookupError for a plan that cannot be read.
+    """``reach`` is of the stream's function; without it functions are incomparable. Raises ValueError or LookupError
+    for an unreadable plan.
     """
     facts, nodes = _read(frame)
     read_by = _data_sources(facts, nodes, frame, reach) if reach is not None else {}
@@ -109,7 +107,7 @@ def _taken(nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[str, Taken]:
 
 
 def _data_sources(facts: PlanFacts, nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[int, tuple[Leaf, Taken]]:
-    """The streams that a class in Python reads, by their places, with what the class takes with it."""
+    """Python data source streams by place, with their classes' values."""
     found = {}
     for place, leaf in facts.leaves.items():
         tree, node = nodes[place]
@@ -126,7 +124,7 @@ def _data_sources(facts: PlanFacts, nodes: Nodes, frame: DataFrame, reach: Reach
 
 
 def give_variables(frame: DataFrame, variables: Mapping[str, str]) -> None:
-    """Give a query's functions exactly these variables: they have those that the session had at their first use."""
+    """Functions otherwise keep the session's variables of their first use."""
     with _room_for_deep_plans():
         calls = expressions_of(_read(frame)[1], lambda one: one.name in PYTHON_FUNCTIONS, of_subqueries=True)
         for _, expression in calls:
@@ -137,7 +135,6 @@ def give_variables(frame: DataFrame, variables: Mapping[str, str]) -> None:
 
 
 def plan_facts(frame: DataFrame) -> PlanFacts:
-    """Read the analysed plan of a query."""
     return _read(frame)[0]
 
 
@@ -153,7 +150,7 @@ def _read(frame: DataFrame) -> tuple[PlanFacts, Nodes]:
 
 
 def _pairs(tree: TreeNode, node: Any) -> Iterator[tuple[TreeNode, Any]]:
-    """The nodes of a plan as they are in its JSON and in the JVM, in preorder, by as few calls as there can be."""
+    """Nodes in JSON and JVM form, in preorder, with few calls."""
     yield tree, node
     children: Any = node.children() if tree.children else None
     for place, child in enumerate(tree.children):
@@ -161,15 +158,15 @@ def _pairs(tree: TreeNode, node: Any) -> Iterator[tuple[TreeNode, Any]]:
 
 
 def shapes_of(facts: PlanFacts, output_mode: str) -> tuple[tuple[OperatorShape, ...], tuple[InputShape, ...]]:
-    """The stateful operators of a plan in preorder, and what follows the last of them."""
+    """Stateful operators in preorder, and the part after the last."""
     with _room_for_deep_plans():
         return Shapes(facts.leaves, facts.delays_ms, limits=output_mode == "append").read(parse_plan(facts.plan))
 
 
 def _with_processors(operator: OperatorShape, digests: dict[str, str]) -> OperatorShape:
-    """A transformWithState with the classes that may be its processor: its plan names only PySpark's own function.
+    """Adds possible processor classes: the plan of transformWithState names only PySpark's own function.
 
-    ``init`` of a class, which declares the state, has a digest of its own.
+    A class's ``init``, which declares state, has its own digest.
     """
     if operator.kind != "transform-with-state":
         return operator
@@ -217,7 +214,7 @@ def _leaves(nodes: Mapping[int, tuple[TreeNode, Any]]) -> tuple[dict[int, Leaf],
 
 
 def _static_name(name: str, node: Any) -> str:
-    """A batch relation by what it reads, as far as its node shows that."""
+    """A batch relation by what it reads, if its node shows that."""
     if name == "LogicalRelation":
         relation = node.relation()
         if class_name(relation) == "HadoopFsRelation":
@@ -258,11 +255,10 @@ def _columns(schema: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _with_left_out(plan: str, nodes: Nodes) -> str:
-    """The plan with what its JSON leaves out of its expressions: the options of ``from_json``, the bytes of literals.
+    """The plan with what its JSON lacks: options of ``from_json``, bytes of literals.
 
-    Spark's ``TreeNode.parseToJson`` writes null for any map, and the address of an array of bytes. ``nodes`` are those
-    of the plan's JSON and of the JVM, in preorder.
-    Raises ValueError where the expressions of both differ.
+    Spark's ``TreeNode.parseToJson`` writes null for maps, and the address of a byte array. ``nodes`` are in preorder.
+    Raises ValueError if JSON and JVM expressions differ.
     """
     if not _LEFT_OUT.search(plan):
         return plan
@@ -284,7 +280,7 @@ def _lacks_bytes(tree: TreeNode) -> bool:
 
 
 def _options(options: Mapping[str, str]) -> str:
-    """The options by their names, which Spark compares without case."""
+    """Sorted by name; Spark ignores case."""
     return ", ".join(f"{name.lower()} {mask_setting(name, value)}" for name, value in sorted(options.items()))
 
 

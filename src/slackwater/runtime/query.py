@@ -1,4 +1,4 @@
-"""From a stream's definition to a running query: calls the user's function, checks what it returns, starts it."""
+"""Starts a stream's query: calls the user's function, checks its result, starts it."""
 
 from __future__ import annotations
 
@@ -64,17 +64,16 @@ _WHOLE_TRACEBACK = "repeat the command with --debug for the traceback"
 
 @runtime_checkable
 class KnowsReach(Protocol):
-    """A stream's function that is not all of its code."""
+    """A function that is only part of its stream's code."""
 
-    def reach(self) -> Reach:
-        """What the code reaches."""
+    def reach(self) -> Reach: ...
 
 
 @dataclass(frozen=True)
 class BuiltStream:
-    """A stream's definition with the DataFrame its function returned, and the streams whose output it reads.
+    """A definition with its DataFrame, and the upstreams it reads.
 
-    ``written`` starts the query of an application as the application wrote it.
+    ``written`` starts an application's query as written.
     """
 
     definition: StreamDefinition
@@ -84,7 +83,7 @@ class BuiltStream:
 
     @cached_property
     def reach(self) -> Reach | None:
-        """What the stream's function reaches, read once; ``None`` where that cannot be found, which stops no query."""
+        """Read once; ``None`` if not found, which stops no query."""
         try:
             function: object = self.definition.function
             return function.reach() if isinstance(function, KnowsReach) else reach_of(self.definition.function)
@@ -94,7 +93,7 @@ class BuiltStream:
 
     @cached_property
     def profile(self) -> QueryProfile | None:
-        """What the query's plan shows, read once; ``None`` where it cannot be read, which stops no query."""
+        """Read once; ``None`` if unreadable, which stops no query."""
         unreadable: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, *SPARK_ERRORS)
         try:
             code = self.reach.code if self.reach is not None else None
@@ -105,7 +104,7 @@ class BuiltStream:
 
     @cached_property
     def program(self) -> Program | None:
-        """What the query means, read once; ``None`` where its plan or code cannot be read, which stops no query."""
+        """Read once; ``None`` if plan or code is unreadable, which stops no query."""
         unreadable: tuple[type[Exception], ...] = (*_UNREADABLE_CODE, *SPARK_ERRORS)
         if self.reach is None:
             return None
@@ -119,13 +118,13 @@ class BuiltStream:
 
     @property
     def paths_read(self) -> list[str]:
-        """The paths of its file sources, as the user gave them."""
+        """The file sources' paths as given by the user."""
         options = (source.options for source in self.sources)
         return [absolute(value) for each in options for name, value in each.items() if name.lower() == "path"]
 
     @cached_property
     def sources(self) -> list[SparkSource]:
-        """The sources in the order of ``offsets/``; none where the plan cannot be read, which stops no query."""
+        """In the order of ``offsets/``; empty for an unreadable plan, which stops no query."""
         try:
             return spark_sources(self.frame)
         except SPARK_ERRORS as error:
@@ -135,9 +134,9 @@ class BuiltStream:
 
 @dataclass(frozen=True, slots=True)
 class QueryStart:
-    """How a query is started: its trigger, and the run that its sink writes for.
+    """Trigger, and run for the sink.
 
-    ``completes_batch``: only the planned batch is run, without output, because the sink has it already.
+    ``completes_batch``: only run the planned batch without output, because the sink has it.
     """
 
     trigger: Trigger
@@ -146,7 +145,7 @@ class QueryStart:
 
 
 def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinition, home: Path | str) -> BuiltStream:
-    """Call the stream's function. Raises PipelineError where it fails or returns no streaming DataFrame."""
+    """Raises PipelineError if the stream's function fails or returns no streaming DataFrame."""
     context = StreamContext(loaded.pipeline, definition, home)
     _pickle_by_value(loaded)
     try:
@@ -173,19 +172,19 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
 
 
 def build_again(loaded: LoadedPipeline, home: Path | str, built: BuiltStream) -> BuiltStream:
-    """Call the function of a stream again, in the session in which it was built. Raises as ``build``."""
+    """Rebuild in the original session. Raises as ``build``."""
     return build(built.frame.sparkSession, loaded, built.definition, home)
 
 
 def create_output(built: BuiltStream) -> None:
-    """Create the output where its sink needs that, so that streams that read it can be built after this one."""
+    """Some outputs must exist before streams that read them are built."""
     sink = built.definition.sink
     if isinstance(sink, Creates):
         sink.create_output(built.frame, built.definition.partition_by)
 
 
 def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuery:
-    """Start the query. Raises PipelineError where Spark refuses the query as it is written."""
+    """Raises PipelineError if Spark refuses the query."""
     if how.completes_batch:
         return start_without_output(built, checkpoint)
     definition = built.definition
@@ -204,9 +203,9 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
 
 
 def start_without_output(built: BuiltStream, checkpoint: str, *, interval: str | None = None) -> StreamingQuery:
-    """Run the planned batch of ``checkpoint`` with a no-op sink: a replay, or a batch that the sink has already.
+    """Run the planned batch with a no-op sink: a replay, or a batch that the sink already has.
 
-    ``interval``: of the trigger, whose first batch is the planned one; ``None`` ends the query after it.
+    ``interval`` is the trigger's, the planned batch comes first; ``None`` ends the query after it.
     """
     definition = built.definition
     writer = (
@@ -220,7 +219,6 @@ def start_without_output(built: BuiltStream, checkpoint: str, *, interval: str |
 
 
 def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
-    """The writer with the trigger set."""
     if trigger.kind == "available-now":
         return writer.trigger(availableNow=True)
     if trigger.kind == "once":
@@ -233,7 +231,7 @@ def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter
 
 
 def _in_real_time(writer: Any, batch_duration: str) -> DataStreamWriter:
-    """PySpark 4.1 has no argument for the trigger, which its JVM has."""
+    """PySpark 4.1 has no argument for the trigger, but its JVM has it."""
     jvm: Any = SparkSession.active()._jvm
     writer._jwrite = writer._jwrite.trigger(jvm.org.apache.spark.sql.streaming.Trigger.RealTime(batch_duration))
     found: DataStreamWriter = writer
@@ -241,7 +239,7 @@ def _in_real_time(writer: Any, batch_duration: str) -> DataStreamWriter:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message that is not empty: Spark's messages are pages long."""
+    """The first non-empty line: Spark's messages are pages long."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith(JAVA_HEADING):
         return lines[1].removeprefix(": ")
@@ -283,7 +281,7 @@ def _check_frame(definition: StreamDefinition, frame: object) -> None:
 
 
 def check_query(definition: StreamDefinition, frame: DataFrame) -> None:
-    """Raises PipelineError for a query that is unsupported, before anything is created for it."""
+    """Raises PipelineError for an unsupported query, before anything is created."""
     try:
         check_supported(frame, definition.output_mode, definition.trigger.kind)
     except NotSupported as error:
@@ -302,18 +300,17 @@ def _not_supported(definition: StreamDefinition, item: Unsupported, where: str |
 
 
 def _place(definition: StreamDefinition) -> str | None:
-    """The first line of the stream's function, as ``file:line``."""
+    """The stream function's ``file:line``."""
     code = getattr(inspect.unwrap(definition.function), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else None
 
 
 def _hint(message: str) -> str | None:
-    """The next step after the most common mistakes."""
     return next((hint for name, hint in HINTS.items() if name in message), None)
 
 
 def _pickle_by_value(loaded: LoadedPipeline) -> None:
-    """Pickle the file's functions by value: Python workers cannot import a module that only the driver loaded."""
+    """Python workers cannot import a module that only the driver loaded."""
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
     # An application is ``__main__``, whose functions cloudpickle always pickles by value.
     if not loaded.runs_itself:

@@ -1,4 +1,4 @@
-"""One run of a stream's query, as the ledger counts runs: started, recorded while it is active, and ended."""
+"""One run of a stream's query, as counted by the ledger."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ End = Literal["finished", "stopped", "interrupted", "failed", "not-started"]
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """What all streams of an application share.
+    """Shared by an application's streams.
 
-    ``restarts_most`` limits the restarts without a committed batch in between; ``code`` is the SHA-256 of the pipeline
-    file; ``accepted`` has, by stream, the changes that the user has accepted at this start.
+    ``restarts_most`` limits restarts without a committed batch; ``code`` is the pipeline file's SHA-256; ``accepted``
+    are user-accepted changes by stream.
     """
 
     home: Home
@@ -60,7 +60,7 @@ class RunServices:
 
 
 class QueryRun:
-    """A query that was started, with its run in the ledger and the watcher of its checkpoint."""
+    """A started query with its recorded run and its checkpoint's watcher."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class QueryRun:
         how: QueryStart,
         copier: LogCopier,
     ) -> None:
-        """Record the run, then start the query. Raises what the start raises; the run has ended as failed then."""
+        """Record the run, then start the query. A failed start ends the run as failed and is raised."""
         self._ledger = services.ledger
         self._home = services.home
         self._generation = generation
@@ -113,7 +113,7 @@ class QueryRun:
         self._record_profile(built)
 
     def record_stores(self) -> None:
-        """Record the generation's state stores as soon as its first batch has created them."""
+        """As soon as the first batch has created state stores."""
         if self._profile is None or time.monotonic() < self._stores_due_at:
             return
         self._stores_due_at = time.monotonic() + STORES_EVERY_S
@@ -130,7 +130,7 @@ class QueryRun:
             log.warning("the state stores were not recorded", stream=self._generation.stream, error=str(error))
 
     def record_end(self) -> None:
-        """Record where a query that ends by itself will end, as soon as its sources have fixed that."""
+        """As soon as a self-ending query's sources have fixed it."""
         if self._end is None or self._end.recorded:
             return
         unrecorded: tuple[type[Exception], ...] = (SlackwaterError, ValueError, TypeError, *SPARK_ERRORS)
@@ -142,7 +142,6 @@ class QueryRun:
             log.warning("the end of the run was not recorded", stream=self._generation.stream, error=str(error))
 
     def stop_requested(self) -> bool:
-        """Whether ``slackwater stop`` asked this run to end."""
         try:
             requested = self._ledger.stop_requested(self._run.id)
         except SlackwaterError as error:
@@ -170,7 +169,7 @@ class QueryRun:
             log.warning("a run's end was not recorded", stream=self._generation.stream, end=end, error=str(error))
 
     def _record_profile(self, built: BuiltStream) -> None:
-        """Record what the plan shows; the query is active already and continues where this fails."""
+        """The query is active; errors do not stop it."""
         name, number = self._generation.stream, self._generation.number
         self._profile = built.profile
         if self._profile is None:

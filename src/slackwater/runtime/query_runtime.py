@@ -1,4 +1,4 @@
-"""Pipeline files and Spark, as planning and applying need them."""
+"""Pipeline files and Spark, for planning and applying."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SparkRuntime:
-    """Starts Spark with these settings and this master; ``say`` shows the user a message."""
+    """``say`` shows the user a message."""
 
     say: Callable[[str], None]
     spark: Mapping[str, str] = field(default_factory=dict)
     master: str | None = None
 
     def digest(self, reference: str) -> str:
-        """SHA-256 of the pipeline file and the project's modules that it imports. Runs none of them."""
+        """SHA-256 of the file and the project's modules that it imports. Runs nothing."""
         return digest(reference)
 
     def environment_read(self, reference: str) -> tuple[str, ...]:
-        """Names of the environment variables that the pipeline file reads, sorted."""
+        """Sorted."""
         return environment_read(reference)
 
     def environment_changes(self, workspace: Workspace, stream: str, kept: Program, /) -> tuple[str, ...]:
-        """What the Python functions of a program would get in a replay that is not as it was, in words."""
+        """Environment differences of a program's Python functions in a replay, in words."""
         recorded = settings_of_state(workspace.ledger, stream) or {}
         present = present_environment(kept, {**workspace.settings.spark, **self.spark}, os.environ, recorded)
         return tuple(change.text for change in environment_changes(kept, replace(kept, environment=present)))
 
     def require_spark(self) -> None:
-        """Raises EnvironmentMissing where Spark or Java is missing. Starts nothing."""
+        """Raises EnvironmentMissing without Spark or Java. Starts nothing."""
         require_spark()
 
     def open_replayer(
@@ -56,7 +56,7 @@ class SparkRuntime:
         *,
         brief: bool = True,
     ) -> SparkReplayer:
-        """A replayer that starts Spark when it is first used. Raises PipelineError where the file cannot be loaded."""
+        """Starts Spark on first use. Raises PipelineError if the file cannot be loaded."""
         from slackwater.runtime.replay import SparkReplayer  # noqa: PLC0415 - heavy; most plans need no Spark
 
         loaded = load(reference, workspace.ledger, given_to(workspace.settings, self.master, self.spark))

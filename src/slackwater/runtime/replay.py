@@ -1,4 +1,4 @@
-"""Spark's part of an operation: recorded batches again with a no-op sink, or a run of its own with another output."""
+"""Spark's part of an operation: replays recorded batches with a no-op sink, or runs into a different output."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ LOADED_BYTES_MAX = 1 << 30
 
 
 class SparkReplayer:
-    """Starts Spark when it is first needed; a context manager that stops it."""
+    """Starts Spark when needed; a context manager that stops it."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class SparkReplayer:
         on_jvm: Callable[[int], None],
         recorded: Mapping[str, str] | None = None,
     ) -> None:
-        """``recorded`` are the settings of the newest run, some of which hold where the session does not set them."""
+        """``recorded`` are the newest run's settings, partly used as defaults."""
         self._loaded = loaded
         self._stream = stream
         self._session = replace(session, settings={**session.settings, **QUIET})
@@ -103,7 +103,6 @@ class SparkReplayer:
         self.close()
 
     def close(self) -> None:
-        """Stop the session, if one was started."""
         if self._spark is not None:
             spark, query = self._spark, self._query
             self._spark = self._built = self._query = None
@@ -116,29 +115,28 @@ class SparkReplayer:
 
     @property
     def sink_written(self) -> Mapping[str, str] | None:
-        """The output of the writer that the program has which starts the query; ``None`` for a pipeline file."""
+        """The output of the program that starts the query; ``None`` for a pipeline file."""
         return self._definition().sink.identity() if self._loaded.runs_itself else None
 
     def writes_to(self, sink: Mapping[str, str]) -> bool:
-        """Whether the code is the program that starts the query, and its writer has this output."""
+        """Whether the code starts the query itself, into this output."""
         written = self.sink_written
         return written is not None and is_same_sink(sink, written)
 
     @property
     def output_mode(self) -> str:
-        """The output mode of the present query."""
         return self._definition().output_mode
 
     def code(self) -> Code:
-        """The pipeline file that was loaded, and which rows its query reads."""
+        """The loaded file, and its query's rows digest."""
         return Code(digest(self._loaded.reference), self.profile().rows_digest, self._open().version)
 
     def served_positions(self) -> Mapping[str, Served]:
-        """The positions that sources serve now, by the source's place in the query."""
+        """By source number."""
         return served_positions(self.frame())
 
     def rows_served(self, span: SourceRange, was: Mapping[str, str]) -> int | None:
-        """How many rows a source has now of a range, whatever the code. Raises as ``positions.rows_served``."""
+        """The rows that a source still has of a range. Raises as ``positions.rows_served``."""
         return rows_served(self.frame(), span, was)
 
     def positions(
@@ -151,13 +149,13 @@ class SparkReplayer:
         only_source: str | None = None,
         offsets: Mapping[str, str] | None = None,
     ) -> Mapping[str, Position]:
-        """The position of each source at a target. Raises as ``positions.resolve``."""
+        """Raises as ``positions.resolve``."""
         return resolve(
             self.frame(), target, current, logs=logs, now_ms=now_ms, only_source=only_source, offsets=offsets
         )
 
     def profile(self) -> QueryProfile:
-        """What the query's plan shows, under the present session's settings."""
+        """Under the present session's settings."""
         if self._profile is None:
             built = self._build(self._open())
             code = built.reach.code if built.reach is not None else None
@@ -165,15 +163,13 @@ class SparkReplayer:
         return self._profile
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
-        """The query's program as the ledger keeps it, analysed under these settings."""
+        """The program for the ledger, analysed under these settings."""
         return program_json(self._build(self._open(), settings).program)
 
     def frame(self) -> DataFrame:
-        """The streaming DataFrame of the query."""
         return self._build(self._open()).frame
 
     def compact_interval(self) -> int:
-        """The session's compaction setting for file source logs."""
         return compact_interval(self._open())
 
     def run_pending(
@@ -185,10 +181,10 @@ class SparkReplayer:
         more: bool = False,
         again: bool = False,
     ) -> Replayed:
-        """Run the one planned batch under these SQL settings. Raises StreamFailed where it fails.
+        """Run the one planned batch. Raises StreamFailed.
 
-        ``more``: the next call is for the batch after it, with the same settings, and the query is kept for it.
-        ``again``: a query that has run the batch is not kept for it, as its state is that after the batch.
+        ``more``: the query is kept for the next batch, with the same settings. ``again``: a query that has run the
+        batch is not reused, as its state is later.
         """
         if again:
             self._end_query()
@@ -232,7 +228,7 @@ class SparkReplayer:
             raise failed from error
 
     def _end_query(self) -> None:
-        """End the query that waits for another batch, and unload its state."""
+        """End a waiting query, and unload its state."""
         query, spark = self._query, self._spark
         self._query = None
         if query is None or spark is None:
@@ -244,9 +240,9 @@ class SparkReplayer:
             self._unload_state(spark, sum(int(one["memoryUsedBytes"]) for one in progress["stateOperators"]))
 
     def _unload_state(self, spark: SparkSession, loaded_bytes: int) -> None:
-        """Spark's maintenance alone unloads the state of a query that has ended.
+        """Only Spark's maintenance unloads an ended query's state.
 
-        Where executors have it, only their end unloads it at once.
+        On executors only their end does it at once.
         """
         if bool(spark.sparkContext._jsc.isLocal()):
             jvm: Any = spark.sparkContext._jvm
@@ -257,9 +253,9 @@ class SparkReplayer:
             self.close()
 
     def run_staged(self, run: OperationRun) -> None:
-        """Run the query into the staged output until it has caught up.
+        """Run into the staged output until caught up.
 
-        Raises StreamFailed where it fails, Refused where no output can be staged.
+        Raises StreamFailed, or Refused if nothing can be staged.
         """
         spark = self._open()
         # State is replayed no more: its maintenance may run as in any other run.
@@ -284,14 +280,14 @@ class SparkReplayer:
             )
 
     def run_backfill(self, run: OperationRun) -> None:
-        """Run the planned batch, and no other, into the stream's output. Raises StreamFailed where it fails."""
+        """Run only the planned batch, into the stream's output. Raises StreamFailed."""
         failure = self._run(run, "once", log_of=open_output(run.stream.sink))
         if failure is not None:
             undo = command("undo", run.operation, "--yes")
             raise _backfill_failed(run, failure, f"go back, correct the pipeline, then plan again: {undo}")
 
     def run_into_directory(self, run: OperationRun, output: BackfillDirectory) -> None:
-        """Run the planned batch, and no other, into a backfill directory. Raises StreamFailed where it fails."""
+        """Run only the planned batch, into a backfill directory. Raises StreamFailed."""
         # The ledger has the log of the stream's own output.
         failure = self._run(run, "once", sink=directory_sink(self._build(self._open()).definition.sink, output))
         if failure is not None:
@@ -305,7 +301,7 @@ class SparkReplayer:
         sink: Sink | None = None,
         log_of: Output | None = None,
     ) -> Failure | None:
-        """Run the query until it ends, into ``sink`` if given; the ledger gets the log of the output ``log_of``."""
+        """Run to the end, into ``sink`` if given; ``log_of``'s log goes to the ledger."""
         spark = self._open()
         built = self._build(spark)
         if sink is not None:
@@ -339,7 +335,7 @@ class SparkReplayer:
             raise
 
     def _build(self, spark: SparkSession, settings: Mapping[str, str] | None = None) -> BuiltStream:
-        """The query, analysed under these settings; ``None`` means those of the present session."""
+        """``None``: the present session's settings."""
         wanted = self._present_settings if settings is None else settings
         if self._built is None or self._built_under != wanted:
             if self._environment is not None:
@@ -423,7 +419,7 @@ def _watch(
 
 
 def _check_same_output(sink: Sink, stream: StreamRecord) -> None:
-    """A program started from elsewhere would fill the staged output of another directory."""
+    """A program started from elsewhere would fill a different directory's staged output."""
     if stream.is_watched and not is_same_sink(stream.sink, sink.identity()):
         raise Refused(
             "swap-unsupported",

@@ -1,11 +1,10 @@
-"""One query that replays planned batches one after another, in place of a query for each batch.
+"""One query that replays planned batches one after another.
 
-A query of its own costs each batch a start, an end, and all its state, which is loaded again. The query is therefore
-started with an interval that never ends, and its thread waits for the next trigger where Spark waits: in
-``waitTillTime`` of the trigger's clock, which is replaced by one of ours. There the next batch is read from the
-checkpoint by Spark's own ``populateStartOffsets``, as at a start: its id, its range, its watermark and its settings.
-Sources are not asked for new data. The clock is a private field, and what Spark does between two batches is known for
-the versions in ``KNOWN``. Any other Spark, and one in which this fails, runs a query for each batch.
+A query per batch costs a start, an end, and loading all state. So the query gets an endless interval, and its thread
+waits in ``waitTillTime`` of the trigger's clock, which is replaced by ours. There Spark's own ``populateStartOffsets``
+reads the next batch from the checkpoint as at a start: id, range, watermark and settings. Sources are not asked for new
+data. The clock is a private field, and Spark's steps between batches are known for versions in ``KNOWN``. Other Sparks,
+or a failure here, use a query per batch.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class ReplayQuery:
     """A query with a no-op sink that runs the planned batch."""
 
     def __init__(self, built: BuiltStream, checkpoint: str, *, more: bool) -> None:
-        """Start it. ``more``: other batches follow, for which it waits if this Spark lets it."""
+        """``more``: wait for further batches, if this Spark allows it."""
         self._of = (built, checkpoint)
         kept = more and KNOWN.match(str(built.frame.sparkSession.version)) is not None
         self.query: StreamingQuery = start_without_output(built, checkpoint, interval=NEVER if kept else None)
@@ -55,18 +54,17 @@ class ReplayQuery:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for its next batch."""
         return self._clock is not None and self._clock.waiting.is_set()
 
     def run_next(self, built: BuiltStream, checkpoint: str) -> bool:
-        """Run the batch that is planned now; ``False`` where the query does not wait for one of this checkpoint."""
+        """``False`` if the query does not wait for a batch of this checkpoint."""
         if self._clock is None or not self.waits or self._of[0] is not built or self._of[1] != checkpoint:
             return False
         self._first = False
         return self._clock.resume()
 
     def wait(self) -> None:
-        """Wait until the batch has ended. Raises StreamingQueryException where it failed."""
+        """Raises StreamingQueryException."""
         if self._ends_itself:
             self.query.awaitTermination()
             return
@@ -83,7 +81,7 @@ class ReplayQuery:
                     return
 
     def end(self) -> None:
-        """End it where it waits, and have the JVM release it. A batch that still runs ends with the session."""
+        """End it where it waits, and have the JVM release it. A running batch ends with the session."""
         try:
             if self.waits:
                 self._stop()
@@ -108,7 +106,7 @@ class ReplayQuery:
 
 
 class _TriggerClock:
-    """Spark's ``Clock`` of one query's trigger. Its methods are called in the query's thread."""
+    """Spark's ``Clock`` of a trigger; called in the query's thread."""
 
     def __init__(self, execution: Any) -> None:
         self.waiting = threading.Event()
@@ -120,7 +118,7 @@ class _TriggerClock:
         self._answer = False
 
     def resume(self) -> bool:
-        """Have the query's thread read the planned batch and run it; ``False`` where there is none: it still waits."""
+        """Run the planned batch; ``False`` without one: the query still waits."""
         self._answered.clear()
         self._called.set()
         self._answered.wait()
@@ -128,12 +126,12 @@ class _TriggerClock:
         return self._answer
 
     def end(self) -> None:
-        """Let the thread return as soon as the query is stopped."""
+        """Return once the query is stopped."""
         self._ending = True
         self._called.set()
 
     def release(self) -> None:
-        """Have the JVM release the query: it may keep this object, and what this object has, for long."""
+        """Have the JVM release the query: it may keep this object, with its references, for long."""
         _release(self._execution, self._session)
 
     def getTimeMillis(self) -> int:
@@ -143,7 +141,7 @@ class _TriggerClock:
         return time.time_ns()
 
     def waitTillTime(self, _target_ms: int) -> int:
-        """Return when there is a batch to run. If there were none, Spark would plan a batch of its own."""
+        """Returns when there is a batch to run: otherwise Spark would plan one."""
         planned = False
         self.waiting.set()
         while not planned:
@@ -177,13 +175,11 @@ class _TriggerClock:
         return planned
 
     class Java:
-        """How py4j declares the interface."""
-
         implements = ("org.apache.spark.util.Clock",)
 
 
 def _replace_clock(query: StreamingQuery) -> _TriggerClock | None:
-    """The clock that the query's trigger waits for from now on; ``None`` where this Spark does not let it be replaced.
+    """``None`` if this Spark does not allow it.
 
     The trigger is created before the first batch, which takes far longer than this.
     """
@@ -209,7 +205,7 @@ def _replace_clock(query: StreamingQuery) -> _TriggerClock | None:
 
 
 def _release(*objects: Any) -> None:
-    """Python finds the cycle of a Java object and its methods late, and the JVM keeps all that it has until then."""
+    """Python finds cycles of Java objects and methods late, and the JVM keeps their objects until then."""
     gateway: Any = SparkContext._gateway
     for one in objects:
         gateway.detach(one)

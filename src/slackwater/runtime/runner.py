@@ -1,7 +1,7 @@
-"""Runs the streams of a pipeline in one Spark application until they end, are stopped, or their time is up.
+"""Runs a pipeline's streams in one Spark application until they end, are stopped, or time is up.
 
-``--until-caught-up`` runs each stage after those whose output it reads; otherwise all run side by side. One failed
-stream, or one that is refused before it starts, does not stop the others.
+``--until-caught-up`` runs each stage after its upstreams; otherwise all run concurrently. A failed or refused stream
+does not stop the others.
 """
 
 from __future__ import annotations
@@ -51,26 +51,22 @@ log = structlog.get_logger(__name__)
 
 
 class RunDisplay(Protocol):
-    """Shows a run to its user."""
-
-    def say(self, text: str) -> None:
-        """Show a message."""
+    def say(self, text: str) -> None: ...
 
     def state(self, stream: str, state: str) -> None:
-        """Show that a stream is now running, draining, finished, ..."""
+        """A stream's state: running, draining, finished, ..."""
 
-    def batch(self, batch: BatchRecord) -> None:
-        """Show a finished batch."""
+    def batch(self, batch: BatchRecord) -> None: ...
 
     def restarted(self, stream: str) -> None:
-        """Show that a stream's query failed and will be restarted."""
+        """A query failed and will be restarted."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What to run and for how long. ``streams`` empty: all of the pipeline. ``seconds`` ``None``: no limit.
+    """``streams`` empty: all. ``seconds`` ``None``: no limit.
 
-    ``accepted`` are codes of changes with which the kept state is used all the same.
+    ``accepted`` are codes of changes despite which the state is kept.
     """
 
     loaded: LoadedPipeline
@@ -83,9 +79,9 @@ class RunRequest:
 
 
 def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) -> tuple[StreamOutcome, ...]:
-    """Run until the end. Raises PipelineError, Refused or EnvironmentMissing before any stream has started.
+    """Raises PipelineError, Refused or EnvironmentMissing before any stream has started.
 
-    Raises LeaseHeld, too, where a lease was lost meanwhile; the streams have been stopped then.
+    Raises LeaseHeld after a lost lease; the streams are stopped then.
     """
     definitions = request.loaded.selected(request.streams)
     not_started = NotStarted(len(definitions), display.say, ledger)
@@ -112,9 +108,9 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
 def _registered(
     request: RunRequest, definitions: Sequence[StreamDefinition], home: Home, ledger: Ledger, not_started: NotStarted
 ) -> list[tuple[StreamDefinition, StreamRecord]]:
-    """Record the streams and check them, before Spark starts: most refusals need no Spark.
+    """Record and check streams before Spark starts: most refusals need no Spark.
 
-    Only whoever holds a stream's lease may change what is known of it.
+    Only a lease's holder may change the stream's record.
     """
     found: list[tuple[StreamDefinition, StreamRecord]] = []
     for definition in definitions:
@@ -163,7 +159,7 @@ def _built(
 
 
 def _check_trigger(definition: StreamDefinition) -> None:
-    """Raises PipelineError for a trigger that the sink, or this Spark, does not have."""
+    """Raises PipelineError if the sink or this Spark lacks the trigger."""
     if definition.trigger.kind == "real-time":
         _check_real_time(definition)
     # Spark tries to run such a query in micro-batches and then fails with "Unknown type of trigger".
@@ -194,8 +190,6 @@ def _check_real_time(definition: StreamDefinition) -> None:
 
 
 class Application:
-    """One Spark application with its streams."""
-
     def __init__(
         self,
         request: RunRequest,
@@ -229,7 +223,7 @@ class Application:
         leases: LeaseKeeper,
         not_started: NotStarted,
     ) -> dict[str, StreamOutcome]:
-        """Run the streams to their end; the outcomes by name, with those of the streams that were not started."""
+        """Run to the end; outcomes by name, including streams that were not started."""
         streams = {record.name: (record, stream) for record, stream in built}
         in_stages = self._request.until_caught_up
         stages_left = stages([stream for _, stream in built]) if in_stages else [list(streams)]
@@ -341,7 +335,7 @@ def _outcome(run: StreamRun | StreamOutcome) -> StreamOutcome:
 
 
 def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
-    """Names by stage: each stream comes after all streams whose output it reads. Raises PipelineError for a cycle."""
+    """Names by stage, each after its upstreams. Raises PipelineError for a cycle."""
     left = {stream.definition.name: set(stream.upstreams) for stream in built}
     for upstreams in left.values():
         # A stream that is not part of this run does not end in it, so that nothing can wait for its end.
@@ -367,9 +361,9 @@ OF_THE_HOME = "ledger-"
 
 
 class NotStarted:
-    """The outcomes of the streams that do not start. The only stream of a run raises its error instead.
+    """Outcomes of streams that do not start. A run's only stream raises its error instead.
 
-    The ``ledger`` has a record of each.
+    The ``ledger`` records each.
     """
 
     def __init__(self, selected: int, say: Callable[[str], None], ledger: Ledger | None = None) -> None:
@@ -381,7 +375,7 @@ class NotStarted:
         self._first: Exception | None = None
 
     def refuse(self, stream: Named, error: Exception) -> None:
-        """Report that this stream does not start, release its lease, and keep its outcome."""
+        """Report the stream, release its lease, and keep its outcome."""
         ours = error if isinstance(error, SlackwaterError) else None
         if self._selected == 1 or (ours and ours.code.startswith(OF_THE_HOME)):
             raise error
@@ -396,7 +390,7 @@ class NotStarted:
 
     @contextmanager
     def guard(self, stream: Named) -> Iterator[None]:
-        """Refuse the stream where the block raises an error; the block's stream is then left out."""
+        """Refuse the stream if the block raises."""
         expected: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:
             yield
@@ -406,6 +400,6 @@ class NotStarted:
             self.refuse(stream, error)
 
     def require_one(self) -> None:
-        """Raise the first error where no stream is left to start."""
+        """Raise the first error if no stream is left."""
         if self._first is not None and len(self.outcomes) == self._selected:
             raise self._first

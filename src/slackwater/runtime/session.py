@@ -1,8 +1,8 @@
-"""Starts and ends the one Spark session of a run: settings, Python, Java, jars, and no listener beyond this machine.
+"""Starts and ends a run's only Spark session: settings, Python, Java, jars, no listener beyond this machine.
 
-The JVM gets a session (``setsid``) of its own. A signal to the whole process group, as ``timeout`` and a terminal send
-it, would otherwise reach the JVM as well and abort the batch that a drain lets finish. The JVM still ends with the
-driver: PySpark's gateway reads a pipe that closes when the driver exits, for whatever reason.
+The JVM gets its own session (``setsid``): a signal to the process group, as by ``timeout`` or a terminal, would abort
+the batch that a drain lets finish. The JVM still ends with the driver: PySpark's gateway reads a pipe that closes when
+the driver exits.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ _ARCHIVE = "slackwater-project.zip"
 def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkSession:
     """A new session.
 
-    Raises EnvironmentMissing if PySpark, Java or a connector jar is not available, UsageError for a master or a setting
-    that Spark does not accept, and StreamFailed if Spark does not start with them.
+    Raises EnvironmentMissing without PySpark, Java or a connector jar, UsageError for a master or setting that Spark
+    rejects, and StreamFailed if Spark does not start.
     """
     require_spark()
     if options.existing:
@@ -98,10 +98,10 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
 
 
 def _choose_python(master: str, settings: Mapping[str, str]) -> None:
-    """Set which Python the workers run.
+    """Set the workers' Python.
 
-    One of another version is refused at the first row (PYTHON_VERSION_MISMATCH), and may lack packages. On the machines
-    of a cluster the driver's path is a default.
+    A different version is refused at the first row (PYTHON_VERSION_MISMATCH), and may lack packages. On a cluster the
+    driver's path is a default.
     """
     given = settings.get(WORKER_PYTHON) or os.environ.get("PYSPARK_PYTHON")
     os.environ["PYSPARK_PYTHON"] = sys.executable if master.startswith("local") or not given else given
@@ -109,7 +109,7 @@ def _choose_python(master: str, settings: Mapping[str, str]) -> None:
 
 
 def _existing(settings: Mapping[str, str]) -> SparkSession:
-    """The session that the application has created; what cannot be changed in it stays as the application set it."""
+    """The application's session; unchangeable settings stay."""
     spark = SparkSession.builder.getOrCreate()
     remember_options()
     KNOWN_SECRETS.remember_all(dict(spark.sparkContext.getConf().getAll()))
@@ -126,7 +126,7 @@ _LISTS = frozenset({"spark.sql.extensions"})
 
 
 def _joined(*layers: Mapping[str, str]) -> dict[str, str]:
-    """All settings; a later layer overrides, and adds to a list."""
+    """A later layer overrides, or adds to a list."""
     settings: dict[str, str] = {}
     for layer in layers:
         for key, value in layer.items():
@@ -136,12 +136,11 @@ def _joined(*layers: Mapping[str, str]) -> dict[str, str]:
 
 
 def driver_jvm_pid(spark: SparkSession) -> int:
-    """The process id of the session's driver JVM."""
     return int(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # type: ignore[union-attr] # py4j: a JVM is there once a session is
 
 
 def _submitted(key: str) -> str | None:
-    """A setting of ``spark-submit``, when it is what started this Python: its JVM has it as a system property."""
+    """A setting of the ``spark-submit`` that started this Python: a system property of its JVM."""
     if SUBMITTED not in os.environ:
         return None
     if SparkContext._gateway is None:
@@ -180,37 +179,37 @@ def _warn_of_visible_secrets(settings: Mapping[str, str], say: Callable[[str], N
 
 
 def jars_with(settings: Mapping[str, str], names: Sequence[str], say: Callable[[str], None]) -> str | None:
-    """``spark.jars`` with the jars of these connectors; ``None`` where there is none to add.
+    """``spark.jars`` with these connectors' jars; ``None`` if none is needed.
 
-    It is one value, which replaces that of the user's file or command line: it repeats those jars.
+    It replaces the user's value, so it repeats those jars.
     """
     jars = _jars(names, settings, say)
     return ",".join([*filter(None, [_given(JARS, settings)]), *jars]) if jars else None
 
 
 def _jars(names: Sequence[str], settings: Mapping[str, str], say: Callable[[str], None]) -> list[str]:
-    """The connector jars that the user's own ``spark.jars`` or ``spark.jars.packages`` does not bring already."""
+    """Connector jars missing in the user's ``spark.jars`` or ``spark.jars.packages``."""
     brought = [one for key in (JARS, PACKAGES) for one in (_given(key, settings) or "").split(",")] if names else []
     wanted = [name for name in names if not _brings(brought, name)]
     return [str(path) for path in connectors.resolve(wanted, spark_version(), say)] if wanted else []
 
 
 def _given(key: str, settings: Mapping[str, str]) -> str | None:
-    """What the user has set: here, else for ``spark-submit``, else in the file that has Spark's defaults."""
+    """The user's value: here, for ``spark-submit``, or in Spark's defaults file."""
     if key in settings:
         return settings[key]
     return _submitted(key) if SUBMITTED in os.environ else default_setting(key)
 
 
 def _brings(brought: Iterable[str], connector: str) -> bool:
-    """Whether one of these coordinates or files is the connector's artifact; a version follows its name."""
+    """Whether a coordinate or file is the connector's artifact; a version follows its name."""
     name = re.escape(registry.connectors().get(connector, connector))
     artifact = re.compile(rf"(?:[^:/]+:|(?:.*/)?){name}(?:[_-]\d[^:/]*)?(?::[^/]*|\.jar)")
     return any(artifact.fullmatch(one.strip()) for one in brought)
 
 
 def end_session(spark: SparkSession) -> None:
-    """Stop the session and wait until its JVM has exited, so that nothing of this run is left. Never raises."""
+    """Stop the session and wait for its JVM's exit. Never raises."""
     gateway = spark.sparkContext._gateway
     try:
         spark.stop()
@@ -255,13 +254,12 @@ def _conf(application: str, master: str, settings: Mapping[str, str]) -> SparkCo
 
 
 def _reason(error: Exception) -> str:
-    """The message of the error, without the JVM's stack trace."""
+    """Without the JVM's stack trace."""
     thrown = getattr(error, "java_exception", None)
     return str(thrown.getMessage()) if thrown is not None else str(error)
 
 
 def _launched(conf: SparkConf) -> Any:
-    """A gateway with a new JVM behind it."""
     _hush_py4j()
     gateway, signals = launch_apart(launch_gateway, dict(conf.getAll()))
     if signals.count:
@@ -271,9 +269,9 @@ def _launched(conf: SparkConf) -> Any:
 
 
 def _hush_py4j() -> None:
-    """Drop what py4j logs, with tracebacks, after its JVM has exited: the run reports that in one sentence.
+    """Drop py4j's logged tracebacks after its JVM exits: the run reports it in one sentence.
 
-    Most of it comes from py4j's own loggers, some from the root logger (``JavaGateway``'s client, after a failed call).
+    Most are from py4j's loggers, some from the root logger (``JavaGateway``'s client, after a failed call).
     """
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
@@ -284,7 +282,7 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _end_gateway(gateway: Any) -> None:
-    """End the JVM behind a gateway, unless ``spark-submit`` started it, and let PySpark start another one later."""
+    """End the JVM, unless ``spark-submit`` started it, and let PySpark start a new one later."""
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     if process is None or process.stdin is None:
         return
@@ -319,7 +317,7 @@ _LAUNCH_SETTINGS = {
 
 
 def check_master(master: str) -> None:
-    """Raises UsageError for a master that no Spark accepts."""
+    """Raises UsageError for an invalid master."""
     if _MASTER.fullmatch(master) is None:
         raise UsageError(
             "master",
@@ -331,7 +329,7 @@ def check_master(master: str) -> None:
 
 
 def check_launch_settings(settings: Mapping[str, str]) -> None:
-    """Raises UsageError for a setting with which no JVM would start, or only one that this machine cannot hold."""
+    """Raises UsageError for a setting with which no JVM would start here."""
     for key, (form, expected) in _LAUNCH_SETTINGS.items():
         value = settings.get(key)
         if value is not None and re.fullmatch(form, value.strip(), re.IGNORECASE) is None:
@@ -340,7 +338,7 @@ def check_launch_settings(settings: Mapping[str, str]) -> None:
 
 
 def _check_driver_memory(value: str | None) -> None:
-    """The JVM of the driver runs on this machine. One with a larger heap would hang or be killed, not fail."""
+    """The driver's JVM is local: with too large a heap it would hang or be killed, not fail."""
     if value is None:
         return
     match = re.fullmatch(r"(\d+)([kmgt]?)", value.strip().lower())
@@ -351,10 +349,10 @@ def _check_driver_memory(value: str | None) -> None:
 
 
 def check_sql_settings(gateway: Any, settings: Mapping[str, str]) -> None:
-    """Raises UsageError for a ``spark.sql.*`` setting that Spark cannot parse.
+    """Raises UsageError for an invalid ``spark.sql.*`` setting.
 
-    Spark would fail at the first use of the session, and again at every later read of its settings. PySpark reads them
-    while it reports an error, so that it would never return.
+    Spark would fail at the first use, and at every later read of its settings. PySpark reads them while reporting an
+    error, so it would never return.
     """
     conf = gateway.jvm.org.apache.spark.sql.internal.SQLConf()
     for key, value in settings.items():
@@ -380,10 +378,10 @@ def _refused(key: str, value: str, reason: str, expected: str | None = None) -> 
 
 
 def send_modules(spark: SparkSession, files: Iterable[Path]) -> None:
-    """Have every Python worker of the session import these modules from an archive that the driver serves.
+    """Have all Python workers import these modules from an archive that the driver serves.
 
-    The workers of a cluster have no disk in common with the driver. A module in an archive is left out: ``--py-files``
-    has sent that whole, and a part of its package would hide the rest.
+    A cluster's workers do not share the driver's disk. Archived modules are skipped: ``--py-files`` has sent the
+    archive, and part of a package would hide the rest.
     """
     named = {module_path(file): file for file in files if not in_archive(file)}
     if not named:
@@ -399,7 +397,7 @@ def send_modules(spark: SparkSession, files: Iterable[Path]) -> None:
 
 
 def module_path(file: Path) -> str:
-    """The path of a module in an archive: relative to the innermost folder of ``sys.path`` that it is in."""
+    """A module's path in an archive: relative to its innermost ``sys.path`` folder."""
     folders = [Path(entry or ".").absolute() for entry in sys.path]
     around = [folder for folder in folders if file.is_relative_to(folder)]
     inner = max(around, key=lambda folder: len(folder.parts), default=file.parent)

@@ -1,4 +1,4 @@
-"""How a session is to be created, and whether it can be: all that is known of Spark before it is imported."""
+"""Session options and their checks, without importing Spark."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ WORKER_PATH = "spark.executorEnv.PYTHONPATH"
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """How to create the session. ``settings`` are Spark's own and override every default here.
+    """``settings`` are Spark's own and override defaults here.
 
-    ``existing``: the application has created one, which is used as it is, with ``settings`` added.
-    ``file`` is the pipeline file; the workers of a cluster are sent the modules that it imports. ``brief``: it analyses
-    queries, or runs a few batches, and ends. ``words`` are the options of the command line that ask for this session.
+    ``existing``: use the application's session, with ``settings`` added. ``file`` is the pipeline file; cluster workers
+    get the modules that it imports. ``brief``: the session only analyses queries, or runs a few batches. ``words`` are
+    the command line options for this session.
     """
 
     application: str
@@ -45,10 +45,10 @@ class SessionOptions:
 
 @dataclass(frozen=True, slots=True)
 class GivenSession:
-    """What the settings and the command line give to the session that an application makes itself.
+    """Given to an application's own session by settings and command line.
 
-    ``settings`` are those that it does not set itself; the jars of ``connectors`` come to those that it has.
-    ``words`` as in ``SessionOptions``.
+    ``settings`` apply unless the application sets them; jars of ``connectors`` are added. ``words`` as in
+    ``SessionOptions``.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ def session_options(
     *,
     brief: bool = False,
 ) -> SessionOptions:
-    """The session that this pipeline runs in. Python workers can import the modules in the folder of its file."""
+    """Python workers can import modules in the pipeline file's folder."""
     chosen = {**settings.spark, **(spark or {})}
     words = session_words(master, spark or {})
     if loaded.runs_itself:
@@ -83,12 +83,12 @@ def session_options(
 
 
 def _of_stores(loaded: LoadedPipeline, settings: Settings) -> frozenset[str]:
-    """The connectors of the stores that have the home, checkpoints and outputs."""
+    """Connectors for the stores of home, checkpoints and outputs."""
     return connectors_of([str(settings.home), *_given_to_spark(loaded, settings)])
 
 
 def _given_to_spark(loaded: LoadedPipeline, settings: Settings) -> list[str]:
-    """The locations of checkpoints and outputs; the home where a stream has its checkpoint there."""
+    """Checkpoints and outputs; the home if a checkpoint is in it."""
     streams = loaded.pipeline.streams.values()
     named = [stream.checkpoint or str(settings.home) for stream in streams]
     named += [path for stream in streams if (path := stream.sink.identity().get("path")) is not None]
@@ -96,7 +96,7 @@ def _given_to_spark(loaded: LoadedPipeline, settings: Settings) -> list[str]:
 
 
 def _check_default_store(spark: Mapping[str, str], named: Iterable[str]) -> None:
-    """Raises UsageError (``default-file-system``) for a path without a scheme that Spark would look for elsewhere."""
+    """Raises UsageError (``default-file-system``) if Spark would look elsewhere for a path without a scheme."""
     default = spark.get(_DEFAULT_STORE) or hadoop_settings().get("fs.defaultFS", "")
     local = next((one for one in named if not is_uri(one)), None)
     if default and local_path_of(default) is None and local is not None:
@@ -112,7 +112,7 @@ def _check_default_store(spark: Mapping[str, str], named: Iterable[str]) -> None
 
 
 def require_spark() -> None:
-    """Raises EnvironmentMissing unless PySpark and Java are installed."""
+    """Raises EnvironmentMissing without PySpark or Java."""
     try:
         metadata.version("pyspark")
     except metadata.PackageNotFoundError as error:
@@ -121,12 +121,11 @@ def require_spark() -> None:
 
 
 def spark_version() -> str:
-    """The version of the installed PySpark, without importing it."""
+    """Does not import PySpark."""
     return metadata.version("pyspark")
 
 
 def given_to(settings: Settings, master: str | None, spark: Mapping[str, str] | None = None) -> GivenSession:
-    """What an application is given."""
     chosen = master or settings.master
     of_session = {**settings.spark, **(spark or {}), **({"spark.master": chosen} if chosen else {})}
     return GivenSession(of_session, settings.connectors, session_words(master, spark or {}))

@@ -1,10 +1,10 @@
-"""The settings that decide what a query computes: read from the session for the ledger, and set for a replay.
+"""Settings that decide what a query computes: recorded from the session, and set for a replay.
 
-Time zone and ANSI mode, for example, become part of the plan when the user's function builds its DataFrame; and the
-function may read settings of its own (``spark.app.least``), which Spark does not know.
+Time zone and ANSI mode, for example, become part of the plan when the user's function builds its DataFrame; the
+function may also read its own settings (``spark.app.least``).
 
-A query may differ from the one that made the state only by such settings. A rebuild does not help then: it replays each
-batch under the settings of its run, so that the state is the old one again.
+If a query differs from the state's only by such settings, a rebuild does not help: it replays each batch under its
+run's settings.
 """
 
 from __future__ import annotations
@@ -77,9 +77,9 @@ HOW_IT_RUNS = (
 
 
 def effective_settings(spark: SparkSession) -> dict[str, str]:
-    """The session's ``spark.sql.*`` settings that differ from Spark's defaults, and those that Spark does not know.
+    """The ``spark.sql.*`` settings that differ from defaults, and settings unknown to Spark.
 
-    Without secrets, sorted by name. The session's time zone and ANSI mode are always among them.
+    Without secrets, sorted by name. Always includes time zone and ANSI mode.
     """
     conf = _conf(spark)
     found = {key: str(conf.getConfString(key)) for key in ALWAYS}
@@ -96,16 +96,15 @@ def effective_settings(spark: SparkSession) -> dict[str, str]:
 
 
 def values_of(spark: SparkSession, names: Iterable[str]) -> dict[str, str]:
-    """The values that the session has of these settings, defaults too, without those that this Spark does not know."""
+    """Includes defaults; omits settings that this Spark does not know."""
     conf = _conf(spark)
     return {name: str(conf.getConfString(name)) for name in names if conf.isModifiable(name)}
 
 
 def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """Set exactly these of the settings that a session can change; the others return to Spark's defaults.
+    """Set exactly these changeable settings; others return to Spark's defaults.
 
-    Unchanged: static settings, secrets, what Slackwater itself sets, and how data is stored. Raises as
-    ``replace_environment``.
+    Unchanged: static settings, secrets, Slackwater's own, and data storage. Raises as ``replace_environment``.
     """
     replace_environment(spark, settings)
     present = _set_explicitly(spark)
@@ -119,7 +118,7 @@ def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SetExplicitly:
-    """What a session and its application set, secrets too; of the application what ``replace_settings`` may change."""
+    """Explicit settings of session and application, including secrets; the application's only if replaceable."""
 
     session: Mapping[str, str] = field(repr=False)
     application: Mapping[str, str | None] = field(repr=False)
@@ -127,13 +126,13 @@ class SetExplicitly:
 
 
 def settings_before(spark: SparkSession, settings: Mapping[str, str]) -> SetExplicitly:
-    """What is set before ``replace_settings`` with these settings, for ``restore_settings``."""
+    """For ``restore_settings``."""
     session = scala_map(_conf(spark).getAllConfs())
     return SetExplicitly(session, _of_application(spark, {*session, *settings}), environment_before(spark))
 
 
 def restore_settings(spark: SparkSession, before: SetExplicitly) -> None:
-    """Set exactly what was set: effective settings have no secrets, and have defaults that nobody set."""
+    """Set exactly the earlier explicit settings: effective settings lack secrets, and include defaults."""
     restore_environment(spark, before.environment)
     present = scala_map(_conf(spark).getAllConfs())
     for key in present.keys() - before.session.keys():
@@ -150,9 +149,9 @@ def restore_settings(spark: SparkSession, before: SetExplicitly) -> None:
 
 
 def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str, str]:
-    """The effective settings of a session that follows a run with the ``recorded`` ones.
+    """Effective settings of a session after a run with ``recorded`` ones.
 
-    Where the session does not set them, the user's own hold, and those that decide what a time and an overflow are.
+    Unset settings take the recorded user's own, and those that define times and overflows.
     """
     others = (PREFIX, *VARIABLES)
     kept = {key: value for key, value in recorded.items() if key in ALWAYS or not key.startswith(others)}
@@ -161,7 +160,7 @@ def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str
 
 
 def changed_settings(spark: SparkSession, before: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
-    """The old and the present value of each setting that a replay under those of ``before`` would change."""
+    """Old and present values of settings that a replay under ``before`` would change."""
     present = effective_settings(spark)
     names = [name for name in sorted({*before, *present}) if before.get(name) != present.get(name)]
     replaceable = _replaceable(spark, names, _set_explicitly(spark))
@@ -183,7 +182,7 @@ def _unset(spark: SparkSession, key: str) -> None:
 
 
 def _replaceable(spark: SparkSession, keys: Iterable[str], present: Mapping[str, str]) -> list[str]:
-    """The keys that may get another value. A ``present`` value with a secret is recorded nowhere else: it stays."""
+    """Changeable keys. A ``present`` secret value is recorded nowhere else, so it stays."""
     sql_conf = _sql_conf_class(spark)
     return [
         key
@@ -206,7 +205,7 @@ def _conf(spark: SparkSession) -> Any:
 
 
 def _application_conf(spark: SparkSession) -> Any:
-    """The SparkConf that all sessions share, from which a new session takes its settings."""
+    """The SparkConf from which new sessions take their settings."""
     return spark.sparkContext._jsc.sc().conf()
 
 
@@ -221,7 +220,7 @@ def _set_explicitly(spark: SparkSession) -> dict[str, str]:
 
 
 def _is_own(spark: SparkSession, key: str) -> bool:
-    """Whether a setting is the user's own: only their code reads it."""
+    """Only the user's code reads it."""
     if key.startswith(HOW_IT_RUNS):
         return False
     jvm: Any = spark.sparkContext._jvm
@@ -235,10 +234,10 @@ BuildAgain = Callable[["BuiltStream"], "BuiltStream"]
 def only_settings(
     built: BuiltStream, kept: Program, recorded: Mapping[str, str] | None, build_again: BuildAgain | None
 ) -> tuple[OtherSetting, ...]:
-    """The settings under whose old values the query may continue; none where that is not so.
+    """The settings under whose old values the query may continue; empty if that is not enough.
 
-    ``recorded`` are those of the run that made the state, ``None``: not recorded. The query is built under them, and
-    the session has its own again afterwards. Of a query that cannot be built again the code has to be the same.
+    ``recorded`` are of the run that made the state, ``None``: not recorded. The query is built under them, then the
+    session is restored. A query that cannot be rebuilt needs unchanged code.
     """
     now = built.program
     if build_again is None and (now is None or kept.code is None or kept.code != now.code):

@@ -1,4 +1,4 @@
-"""Runs one stream in a Spark application: starts its query, restarts it after transient failures, drains it."""
+"""Runs one stream: starts its query, restarts it after transient failures, drains it."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _BATCHES_WITHOUT_DATA = 2
 
 @dataclass(frozen=True, slots=True)
 class StreamOutcome:
-    """How a stream's part in an application ended. ``reason`` is why it failed or was not started.
+    """``reason``: why it failed or did not start.
 
-    ``error`` is what refused it, or failed, before its query was started.
+    ``error``: raised before its query started.
     """
 
     stream: str
@@ -55,7 +55,7 @@ class StreamOutcome:
 
 
 class StreamRun:
-    """One stream with the runs of its query, one at a time. The owner calls ``poll`` until ``outcome`` is set."""
+    """A stream's query runs, one at a time. Call ``poll`` until ``outcome`` is set."""
 
     def __init__(
         self, services: RunServices, stream: StreamRecord, built: BuiltStream, trigger: Trigger, epoch: int
@@ -81,7 +81,7 @@ class StreamRun:
 
     @property
     def state(self) -> str:
-        """The state of the stream in one word: running, draining, waiting (for a restart), or how it ended."""
+        """One word: running, draining, waiting (for a restart), or how it ended."""
         if self.outcome is not None:
             return self.outcome.end
         if self._active is None:
@@ -90,23 +90,22 @@ class StreamRun:
 
     @property
     def restarts(self) -> int:
-        """How often the query was restarted, or is about to be, after failures in this run."""
+        """Restarts after failures in this run, including a pending one."""
         return self._restarts.total
 
     @property
     def query(self) -> StreamingQuery | None:
-        """The active query."""
         return self._active.query if self._active is not None else None
 
     @property
     def starts_again(self) -> bool:
-        """Whether the active query only runs the pending batch, after which the stream is started again."""
+        """Whether the query only runs the pending batch before the next start."""
         return self._once_more and self.outcome is None
 
     def start(self) -> None:
-        """Check the stream and start its query. Raises SlackwaterError for a permanent failure.
+        """Check and start. Raises SlackwaterError for a permanent failure.
 
-        After a transient failure ``poll`` tries again later.
+        After a transient failure ``poll`` retries.
         """
         self._once_more = False
         if self._stop_is_pending():
@@ -140,9 +139,9 @@ class StreamRun:
             self._wait_for_restart(failure)
 
     def poll(self, *, drain: bool = False) -> None:
-        """Advance the stream: notice that its query ended, finish a drain, restart when due. Never raises.
+        """Notice the query's end, finish a drain, restart when due. Never raises.
 
-        ``drain`` asks the stream to end after the running batch.
+        ``drain``: end after the running batch.
         """
         if self.outcome is not None:
             return
@@ -157,7 +156,7 @@ class StreamRun:
             self._conclude("failed", _lost_spark(error))
 
     def interrupt(self, reason: str | None = None) -> None:
-        """Stop the query within its batch; that batch will run again at the next start."""
+        """Stop within the batch, which the next start runs again."""
         if self.outcome is not None:
             return
         try:
@@ -169,11 +168,10 @@ class StreamRun:
         self._conclude("interrupted", reason=reason)
 
     def stop_requested(self) -> bool:
-        """Whether ``slackwater stop`` asked the active run to end."""
         return self._active is not None and self._active.stop_requested()
 
     def _warn(self, warnings: Sequence[str]) -> None:
-        """Show each warning once, however often the query is restarted."""
+        """Show each warning once over all restarts."""
         for warning in warnings:
             if warning not in self._warned:
                 self._services.say(f"{self.stream.full_name}: {warning}")
@@ -193,7 +191,7 @@ class StreamRun:
         )
 
     def _completes(self, batch: int | None) -> bool:
-        """Whether the next query only completes this batch, after which ``start`` is called again."""
+        """Whether the next query only completes this batch; ``start`` is called again afterwards."""
         # In real-time mode Spark writes ``offsets/N`` when batch N has ended: there is no planned batch to complete.
         if batch is None or not self._trigger.in_micro_batches:
             return False
@@ -231,7 +229,7 @@ class StreamRun:
             self._handle_end(self._active)
 
     def _has_read_all(self, run: QueryRun) -> bool:
-        """Whether a query that is to end once it is caught up is, though Spark plans more batches for its timers."""
+        """Whether a query that ends when caught up is, though Spark plans more batches for timers."""
         if self._trigger.kind != "available-now" or self._once_more:
             return False
         if self._has_timers is None:
@@ -272,7 +270,7 @@ class StreamRun:
         return self._restarts.left
 
     def _has_progressed(self) -> bool:
-        """Whether a batch was committed since the last start: such a stream is not stuck."""
+        """A stream that committed a batch since the last start is not stuck."""
         try:
             committed = read_logs(open_read_store(self._generation.location)).committed
         except OSError:
@@ -292,7 +290,7 @@ class StreamRun:
             self._conclude("stopped")
 
     def _stop_is_pending(self) -> bool:
-        """Whether a stop was requested of the last run here, which had ended before that was noticed."""
+        """Whether a requested stop missed its run, which had ended."""
         try:
             last = self._services.ledger.last_run(self.stream.full_name)
         except SlackwaterError:
@@ -301,7 +299,7 @@ class StreamRun:
         return last is not None and last.id > self._run_before and last.stop_requested_ms is not None
 
     def _conclude(self, end: End, failure: Failure | None = None, *, reason: str | None = None) -> None:
-        """End the active run, if there is one, and set the outcome."""
+        """End the active run, if any, and set the outcome."""
         run, self._active, self._drain = self._active, None, None
         if run is not None:
             run.end(end, failure, reason)
@@ -338,20 +336,17 @@ class Restarts:
 
     @property
     def left(self) -> bool:
-        """Whether another restart is allowed."""
         return self._in_a_row < self._most
 
     @property
     def due(self) -> bool:
-        """Whether the wait before the next start is over."""
         return time.monotonic() >= self._due_at
 
     def progressed(self) -> None:
-        """A batch was committed since the last start."""
         self._in_a_row = 0
 
     def plan_next(self) -> str:
-        """Count a restart and start its wait, which doubles each time. Returns both for a message."""
+        """Count a restart and start its doubling wait; returns both for a message."""
         wait_s = min(FIRST_WAIT_S * 2 ** min(self._in_a_row, _DOUBLINGS), LONGEST_WAIT_S)
         self.total += 1
         self._in_a_row += 1
@@ -360,13 +355,13 @@ class Restarts:
 
 
 def _has_processing_time_timers(frame: DataFrame) -> bool:
-    """Whether a stateful operator of the query has timers on processing time.
+    """Whether a stateful operator has processing-time timers.
 
-    Spark plans one batch after another for them, also without data. ``available-now`` ends a query where no batch has
-    to be planned (``MicroBatchExecution.constructNextBatch``); with a timeout or a time-to-live on processing time
-    there is always one, as ``shouldRunAnotherBatch`` is true after each batch (``FlatMapGroupsWithStateExec``,
-    ``TransformWithStateExec``). Such a query is caught up once its sources are at the positions that they fixed when it
-    started: from then on each batch starts and ends there.
+    Spark plans batches for them even without data. ``available-now`` ends a query when no batch is planned
+    (``MicroBatchExecution.constructNextBatch``); a timeout or time-to-live on processing time always plans one, as
+    ``shouldRunAnotherBatch`` is true after each batch (``FlatMapGroupsWithStateExec``, ``TransformWithStateExec``).
+    Such a query is caught up when its sources are at the positions fixed at its start: later batches start and end
+    there.
     """
     return any(_has_timers(node) for node in nodes_of(analysed_plan(frame)))
 
@@ -379,7 +374,7 @@ def _has_timers(node: Any) -> bool:
 
 
 def has_read_all(query: StreamingQuery, planned_before: int) -> bool:
-    """Whether the newest batches of a query, all planned by this run, have read nothing though they could have."""
+    """Whether the newest batches of this run read nothing though they could have."""
     newest = query.recentProgress[-_BATCHES_WITHOUT_DATA:]
     batches = {progress["batchId"] for progress in newest}
     # Spark 3.5 leaves out what is empty.

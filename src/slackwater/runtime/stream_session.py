@@ -1,8 +1,7 @@
-"""The session that a stream's query is built in: the application's, or one of its own where the stream has settings.
+"""The session for a stream's query: the application's, or its own if the stream has settings.
 
-Sessions of one application share its context, jars and catalog. Settings, temporary views and registered functions are
-of each session alone, and Spark clones the session of a query when the query starts: streams side by side do not see
-each other's settings.
+An application's sessions share context, jars and catalog. Settings, temporary views and registered functions are per
+session, and Spark clones a query's session at its start: concurrent streams do not see each other's settings.
 """
 
 from __future__ import annotations
@@ -34,10 +33,9 @@ _CLASSES = (
 
 
 def session_of(spark: SparkSession, definition: StreamDefinition) -> SparkSession:
-    """The session for the stream's query, active in this thread: code that the query is built by asks for that one.
+    """The session, active in this thread: code that builds the query asks for it.
 
-    ``spark`` is the session of the application, which stays as it is. Raises PipelineError for a setting that a
-    session cannot have, or with a value that Spark rejects.
+    The application's ``spark`` stays unchanged. Raises PipelineError for a setting that a session or Spark rejects.
     """
     session = spark.newSession() if definition.settings else spark
     for name, value in definition.settings.items():
@@ -51,7 +49,7 @@ def session_of(spark: SparkSession, definition: StreamDefinition) -> SparkSessio
 
 
 def require_classes(session: SparkSession, definition: StreamDefinition) -> None:
-    """Raises PipelineError for a class that a setting names and that cannot be loaded: Spark asks for it later."""
+    """Raises PipelineError for a setting with an unloadable class: Spark asks for it later."""
     jvm: Any = session.sparkContext._jvm
     for name in _CLASSES:
         value = session.conf.get(name, None)
@@ -63,12 +61,12 @@ def require_classes(session: SparkSession, definition: StreamDefinition) -> None
 
 
 def distinct(sessions: Iterable[SparkSession]) -> list[SparkSession]:
-    """The sessions, each once: a listener is added to the streams of one session only."""
+    """Each once: a listener belongs to one session's streams."""
     return list({str(one._jsparkSession.sessionUUID()): one for one in sessions}.values())
 
 
 def overridden(definition: StreamDefinition, newest: OffsetEntry | None) -> tuple[str, ...]:
-    """A sentence for each setting of the stream that has no effect, because its checkpoint pins another value."""
+    """Sentences for stream settings without effect, because the checkpoint pins different values."""
     if newest is None or newest.metadata is None:
         return ()
     used: Mapping[str, str] = {**ABSENT, **settings_of(newest)}
@@ -86,7 +84,7 @@ def overridden(definition: StreamDefinition, newest: OffsetEntry | None) -> tupl
 
 @contextmanager
 def active(session: SparkSession) -> Iterator[None]:
-    """Make a session the active one of this thread for a while: Spark's optimiser has the settings of that one."""
+    """Make a session active in this thread: Spark's optimiser uses its settings."""
     sessions = _sessions(session)
     known, before = SparkSession._activeSession, sessions.getActiveSession()
     _activate(session)
@@ -107,7 +105,6 @@ def _activate(session: SparkSession) -> None:
 
 
 def _sessions(session: SparkSession) -> Any:
-    """The class of the JVM that knows which session is active."""
     sql: Any = session.sparkContext._jvm
     sql = sql.org.apache.spark.sql
     # Spark 4.0 has moved the class of this session to the package ``classic``; the class of the old name is abstract.

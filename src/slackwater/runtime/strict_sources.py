@@ -1,13 +1,12 @@
-"""Sources of a replay fail where rows no longer exist, however the user's code sets them.
+"""Makes a replay's sources fail on lost rows, whatever the user's options.
 
-With ``failOnDataLoss=false`` Spark leaves such rows out with a warning. Where the code has changed, the rows of a
-replayed batch cannot be compared with those that are recorded, and state would be incomplete without an error. Spark
-reads the options of a source of version 2 from the plan when the query starts: there they are replaced, and put back.
+With ``failOnDataLoss=false`` Spark omits such rows with a warning. After a code change a replayed batch's rows cannot
+be compared with the record, and state would be silently incomplete. Spark reads options of version 2 sources from the
+plan at the start: they are replaced there, and restored.
 
-Before the first start of a new checkpoint, files are refused that were read before and would now be left out silently.
-Only the first batch after an operation keeps its recorded range. The query plans again the files that later batches had
-read, by a new listing of its sources: a file source leaves out files that are too old by its options, and says so
-nowhere.
+Before a new checkpoint's first start, previously read files are refused that would be silently omitted. Only the first
+batch after an operation keeps its recorded range. Later batches' files are planned again by a new listing, which
+silently skips files that are too old.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ _NOT_FOUND: tuple[type[Exception], ...] = (LookupError, *SPARK_ERRORS)
 
 @contextmanager
 def strict_sources(frame: DataFrame, stream: str) -> Iterator[None]:
-    """While a query of ``frame`` starts, its sources have the options with which they fail on rows that were lost.
+    """While ``frame``'s query starts, its sources fail on lost rows.
 
-    Raises Refused where the options of a source cannot be replaced.
+    Raises Refused if a source's options cannot be replaced.
     """
     with ExitStack() as replaced:
         for source in spark_sources(frame):
@@ -56,7 +55,7 @@ def strict_sources(frame: DataFrame, stream: str) -> Iterator[None]:
 
 
 def _lenient(source: SparkSource) -> dict[str, str]:
-    """The options, as the user spelled them, with which the source leaves lost rows out; the values that they need."""
+    """User-spelled options with which the source omits lost rows; with the needed values."""
     strict = kind_described(source.description).strict_options
     return {
         name: strict[name.lower()]
@@ -86,7 +85,7 @@ def _replaced(frame: DataFrame, source: SparkSource, wanted: Mapping[str, str], 
 
 
 def _option_maps(frame: DataFrame, relation: Any) -> tuple[Any, Any]:
-    """The Java maps that have the options. Raises LookupError for a source of version 1."""
+    """Raises LookupError for a version 1 source."""
     if class_name(relation) != "StreamingRelationV2" or _is_read_as_version_1(frame, relation):
         raise LookupError("a source of version 1")
     options = relation.extraOptions()
@@ -113,10 +112,10 @@ def _not_replaced(source: SparkSource, wanted: Mapping[str, str], stream: str) -
 
 
 def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, frame: DataFrame) -> None:
-    """Raises Refused (``source-files-too-old``) where a source would leave out what an older generation has read.
+    """Raises Refused (``source-files-too-old``) if a source would omit files that an older generation read.
 
-    ``planned`` is the newest batch in the checkpoint, whose logs the ledger has. Once the generation has planned a
-    batch of its own there is nothing to check.
+    ``planned`` is the checkpoint's newest batch, whose logs are in the ledger. Not checked once the generation has its
+    own batch.
     """
     based_at = -1 if generation.based_at is None else generation.based_at
     older = [one.number for one in ledger.generations(generation.stream) if one.number < generation.number]
@@ -135,7 +134,7 @@ def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, f
 
 
 def _listed(ledger: Ledger, stream: str, kind: Source, log: str, generation: int) -> list[SourceFile]:
-    """All files that the own log of a source lists in a generation and in what that inherited."""
+    """Includes files from inherited generations."""
     lines = ledger.lines(stream, SOURCES + log, generation=generation).values()
     return [file for line in lines for file in kind.listed(encoded(line))]
 

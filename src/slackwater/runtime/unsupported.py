@@ -1,10 +1,9 @@
-"""What the programming guide calls unsupported: found before a query is started, with why and what to do instead.
+"""Finds queries that the programming guide calls unsupported, before a start, with reason and alternative.
 
-Spark's own check of the plan is asked first, so that nothing has been created when it refuses; the guide's items that
-Spark lets through are found here.
+Spark's own plan check comes first, so nothing is created when it refuses; items that Spark lets through are found here.
 
 Source: Structured Streaming programming guide, "Unsupported operations", "Support matrix for joins" and "Limitation of
-global watermark"; ``UnsupportedOperationChecker``, messages as Spark 3.5, 4.1 and 4.3 word them.
+global watermark"; ``UnsupportedOperationChecker``, messages of Spark 3.5, 4.1 and 4.3.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ REFUSED = "query-refused"
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """An operation, why it is not supported on a stream, and what to do instead."""
+    """An operation, why streams do not support it, and an alternative."""
 
     what: str
     reason: str
@@ -194,14 +193,13 @@ STATEFUL = frozenset(
 
 
 def unsupported_by(message: str) -> Unsupported | None:
-    """The item of the guide that this message of Spark is about."""
     return next((item for words, item in UNSUPPORTED.items() if words in message), None)
 
 
 def check_supported(frame: DataFrame, output_mode: str, trigger: TriggerKind) -> None:
-    """Raises Spark's AnalysisException, or NotSupported, for a query that the guide calls unsupported.
+    """Raises Spark's AnalysisException, or NotSupported, for an unsupported query.
 
-    Raises IllegalArgumentException for one that real-time mode does not take.
+    Raises IllegalArgumentException for real-time mode.
     """
     if frame.sparkSession.conf.get(CHECK, "true") != "true":
         return
@@ -212,7 +210,7 @@ def check_supported(frame: DataFrame, output_mode: str, trigger: TriggerKind) ->
 
 
 def late_in_chain(frame: DataFrame, output_mode: str) -> bool:
-    """Whether an operator of the query returns rows that another drops as late, which Spark was asked to allow."""
+    """Whether an operator's rows may be dropped as late by a later one, which Spark was told to allow."""
     conf = frame.sparkSession.conf
     before = conf.get(CORRECTNESS, None)
     conf.set(CORRECTNESS, "true")
@@ -239,7 +237,7 @@ def _ask_spark(frame: DataFrame, output_mode: str, trigger: TriggerKind) -> None
 
 
 def _let_through(plan: Any, output_mode: str) -> Unsupported | None:
-    """An item of the guide that Spark does not refuse: state behind state where the first may not be followed."""
+    """Chained state where the first operator may not be followed."""
     for node in nodes_of(plan):
         if not keeps_state(node):
             continue
@@ -253,7 +251,6 @@ def _let_through(plan: Any, output_mode: str) -> Unsupported | None:
 
 
 def keeps_state(node: Any) -> bool:
-    """Whether a node of a plan keeps state from batch to batch."""
     name = class_name(node)
     if not node.isStreaming():
         return False

@@ -1,4 +1,4 @@
-"""Finds in Python code the names of the environment variables that it reads."""
+"""Finds the environment variables that Python code reads."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ READING_METHODS = ("get", "pop", "setdefault", "__getitem__", "__contains__")
 
 
 def variables_read(tree: ast.AST, imports: ast.AST | None = None) -> tuple[str, ...]:
-    """Names read by ``os.environ`` or ``os.getenv``, also where these were imported under another name, sorted.
+    """Names in ``os.environ`` or ``os.getenv``, also under aliases, sorted.
 
-    ``imports`` is the module that ``tree`` is a part of.
+    ``imports`` is ``tree``'s module.
     """
     found = _Reads(_aliases(imports or tree))
     found.visit(tree)
@@ -24,7 +24,7 @@ def _aliases(tree: ast.AST) -> _Aliases:
 
 
 class _Aliases(ast.NodeVisitor):
-    """What the file calls the module ``os``, its ``environ`` and its ``getenv``."""
+    """Aliases of ``os``, ``environ`` and ``getenv``."""
 
     def __init__(self, tree: ast.AST) -> None:
         self.modules: set[str] = set()
@@ -61,7 +61,7 @@ class _Aliases(ast.NodeVisitor):
 
 
 class _Reads(ast.NodeVisitor):
-    """Collects the names that are constants; a name that is computed is not known without running the file."""
+    """Only constant names; computed ones are unknown without running the file."""
 
     def __init__(self, aliases: _Aliases) -> None:
         self.names: set[str] = set()

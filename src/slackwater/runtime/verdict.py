@@ -1,7 +1,7 @@
-"""Compares a stream's query with the program that made its kept state, before anything is started or written.
+"""Compares a query with the program that made its kept state, before anything is started or written.
 
-State means what the code meant that made it. A change that gives the state another meaning is refused; some can be
-accepted by the user, and become part of the state with the first batch that is committed after that.
+State means what its code meant. A change that alters the meaning is refused; the user can accept some, which join the
+state with the next committed batch.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True)
 class StartGate:
-    """Lets the streams of a run start that the state fits, or whose changes the user ``accepted``.
+    """Starts only streams that fit their state, or whose changes are ``accepted``.
 
-    ``found`` are the codes of all changes; ``recorded`` is what the runs of the streams record; ``words`` are the
-    options with which Spark was started (``session_words``). ``say`` shows a message.
+    ``found`` are all changes' codes; ``recorded`` is for the streams' runs; ``words`` are Spark's start options
+    (``session_words``). ``say`` shows a message.
     """
 
     ledger: Ledger
@@ -60,7 +60,7 @@ class StartGate:
     recorded: Accepted = field(default_factory=dict)
 
     def check(self, built: BuiltStream, build_again: BuildAgain | None = None) -> None:
-        """Raises Refused where the query changes what the kept state means. ``build_again`` as in ``judge``."""
+        """Raises Refused if the query changes the state's meaning. ``build_again`` as in ``judge``."""
         stream = self.ledger.find_stream(built.definition.full_name)
         generation = self.ledger.generation(stream.full_name, stream.current_generation)
         judged = judge(built, generation, settings_of_state(self.ledger, stream.full_name), build_again)
@@ -76,14 +76,14 @@ class StartGate:
             self.recorded[judged.stream] = {"codes": sorted(codes & self.accepted), "by": _user()}
 
     def require_found(self) -> None:
-        """Raises UsageError for an accepted code that no change of these streams has."""
+        """Raises UsageError for an accepted code without such a change."""
         unknown = sorted(self.accepted - self.found)
         if unknown:
             raise _not_found(unknown, sorted(self.found))
 
 
 def ways_of(definition: StreamDefinition, reference: str, words: tuple[str, ...] = ()) -> Ways:
-    """What can be done about changes of a stream, with an output that its sink can give up."""
+    """Remedies for a stream's changes."""
     watched = definition.pipeline == WATCHED
     return ways_with(definition.full_name, reference, definition.sink.traits, is_watched=watched, session=words)
 
@@ -94,10 +94,10 @@ def judge(
     recorded: Mapping[str, str] | None = None,
     build_again: BuildAgain | None = None,
 ) -> StreamVerdict:
-    """The verdict on a query; without ``generation`` the stream has no checkpoint yet.
+    """Without ``generation`` the stream has no checkpoint yet.
 
-    ``recorded`` are the settings of the run that made the state; ``build_again`` calls the stream's function again.
-    Raises StreamFailed for a checkpoint that cannot be read.
+    ``recorded`` are the settings of the run that made the state; ``build_again`` rebuilds the query. Raises
+    StreamFailed for an unreadable checkpoint.
     """
     name, now = built.definition.full_name, built.program
     notes = Verdict(not_repeatable(None, now)) if now is not None else Verdict()
@@ -128,9 +128,9 @@ def judge(
 
 
 def record_program(home: Home, ledger: Ledger, generation: GenerationRecord, built: BuiltStream) -> None:
-    """Record that this program continues after the newest committed batch: before the query can change any state.
+    """Record the program that continues after the newest committed batch, before state can change.
 
-    One that cannot be read is recorded as unknown: what it commits is not of the program before it.
+    An unreadable program is recorded as unknown: its commits are not the previous program's.
     """
     logs = read_logs(open_read_store(generation.location))
     known = ledger.generation(generation.stream, generation.number).programs
@@ -143,7 +143,7 @@ def record_program(home: Home, ledger: Ledger, generation: GenerationRecord, bui
 
 
 def program_json(program: Program | None) -> dict[str, Any] | None:
-    """The program as it is read back from the ledger: with lists in place of tuples."""
+    """As read back from the ledger: lists in place of tuples."""
     if program is None:
         return None
     plain: dict[str, Any] = json.loads(json.dumps(program.as_json()))
@@ -151,7 +151,6 @@ def program_json(program: Program | None) -> dict[str, Any] | None:
 
 
 def program_digest(program: Program | None) -> str | None:
-    """The SHA-256 of a program."""
     return None if program is None else digest_of(program.as_json())
 
 

@@ -75,18 +75,16 @@ def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
 
 
 class Watching(Protocol):
-    """A session whose queries are recorded."""
-
     @property
     def errors(self) -> int:
-        """How often something was not recorded; the next start copies what the checkpoint still has."""
+        """Failed recordings; the next start copies what the checkpoint still has."""
 
     def close(self) -> None:
         """Write what is left, then detach from the session and close the ledger."""
 
 
 class WatchedByRun:
-    """A session of a program that Slackwater runs: the run records its queries."""
+    """A session in a program that Slackwater runs, which records the queries itself."""
 
     errors = 0
 
@@ -96,7 +94,7 @@ class WatchedByRun:
 
 @dataclass(slots=True)
 class Followed:
-    """A query that was started: its watcher, and its run in the ledger."""
+    """A started query with its watcher and run."""
 
     watcher: Watcher
     run: int
@@ -104,14 +102,14 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The generation of a query before its start, and its newest committed batch then."""
+    """A query's generation and newest committed batch before its start."""
 
     generation: GenerationRecord
     committed: int
 
 
 class SessionWatch:
-    """Records the queries of one session, by a listener and a watcher for each."""
+    """Records one session's queries, by a listener and a watcher for each."""
 
     def __init__(self, spark: SparkSession, ledger: Ledger) -> None:
         self._spark = spark
@@ -198,7 +196,7 @@ class SessionWatch:
             self._recorder.afterwards(lambda: self._describe(noticed, before, run, is_new=is_new))
 
     def _stream(self, life: QueryLife, location: str, noticed: _Noticed | None, execution: Any) -> StreamRecord:
-        """The stream of this checkpoint: the one that the ledger has, else one by the name that a run would take."""
+        """The ledger's stream for this checkpoint, else a new one named as by a run."""
         name = noticed.definition.name if noticed is not None else query_name(life)
         known = stream_with(self._ledger, name, location)
         if known is not None:
@@ -211,14 +209,14 @@ class SessionWatch:
         return StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), reference)
 
     def _begin(self, stream: str, number: int) -> Before:
-        """Record that an unknown program continues after the newest committed batch, and what was there before."""
+        """Record that an unknown program continues, and return the state before."""
         generation = self._ledger.generation(stream, number)
         committed = read_logs(open_read_store(generation.location)).committed
         self._ledger.update_generation(stream, number, programs=with_started(generation.programs, None, committed))
         return Before(generation, committed)
 
     def _describe(self, noticed: _Noticed, before: Before, run: RunRecord, *, is_new: bool) -> None:
-        """Record what the query's plan shows, and its program, as of before its first batch."""
+        """Record the query's profile and program as of before its first batch."""
         built = BuiltStream(noticed.definition, noticed.start.frame, frozenset(), noticed.start)
         generation, layout = before.generation, None
         programs = with_started(generation.programs, program_json(built.program), before.committed)
@@ -237,12 +235,12 @@ class SessionWatch:
 
 
 def query_name(life: QueryLife) -> str:
-    """The name of a stream for a query of which only the listener knows: a stream's name is a folder of the home."""
+    """For a query that only the listener knows; must be valid as a folder."""
     return life.name if life.name is not None and STREAM_NAME.fullmatch(life.name) else life.id
 
 
 def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: str) -> int:
-    """The generation of this checkpoint. A known name with another checkpoint is a new generation."""
+    """A known name with a different checkpoint is a new generation."""
     known, here = ledger.generations(stream.full_name), resolved(location)
     # Another query id in the same directory: the checkpoint was deleted, and Spark has started a new one.
     same = [one for one in known if resolved(one.location) == here and one.query_id in (None, query_id)]
@@ -261,7 +259,7 @@ def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: s
 
 
 def _say_new_checkpoint(known: GenerationRecord, made: GenerationRecord) -> None:
-    """Who only watches refuses nothing: a run would refuse this start."""
+    """A watcher refuses nothing; a run would refuse this start."""
     log.error(
         "query-checkpoint: a query is started with a new checkpoint, and writes all rows again",
         stream=known.stream,
@@ -272,7 +270,7 @@ def _say_new_checkpoint(known: GenerationRecord, made: GenerationRecord) -> None
 
 
 def _sink_identity(execution: Any) -> dict[str, str]:
-    """Of a query that no writer of Python's has started: a file sink's string is ``FileSink[path]``."""
+    """For a query not started by Python's writer: a file sink is ``FileSink[path]``."""
     sink = str(execution.sink().toString())
     if sink.startswith("FileSink[") and sink.endswith("]"):
         return {"kind": "files", "format": "", "path": sink.removeprefix("FileSink[").removesuffix("]")}
@@ -281,14 +279,12 @@ def _sink_identity(execution: Any) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Noticed:
-    """A start with the stream that it is of."""
-
     start: Start
     definition: StreamDefinition
 
 
 def _own_reference() -> str | None:
-    """What names the program of this process; ``None`` of one that Slackwater could not run, such as a notebook."""
+    """This process's program; ``None`` if Slackwater could not run it, such as a notebook."""
     main = sys.modules.get("__main__")
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
     code = spec.name.removesuffix(".__main__") if spec is not None else file and str(Path(file).absolute())
@@ -302,10 +298,10 @@ def _own_reference() -> str | None:
 
 
 class _StartsUnderWay:
-    """The starts of this process, from before PySpark's own call until it has returned.
+    """Starts of this process that are inside PySpark's own call.
 
-    What a listener does not show of a query, its writer has. One replacement of PySpark's methods serves all sessions
-    that are watched, so that the order in which they are closed does not matter. A start is never refused or changed.
+    The writer has facts that listeners lack. One replacement of PySpark's methods serves all watched sessions, so they
+    can close in any order. Never refuses or changes a start.
     """
 
     def __init__(self) -> None:
@@ -315,28 +311,26 @@ class _StartsUnderWay:
         self._replaced = ExitStack()
 
     def open(self) -> None:
-        """Notice starts from now on, until ``close`` was called as often as this."""
+        """Reference-counted with ``close``."""
         with self._lock:
             self._users += 1
             if self._users == 1:
                 self._replaced.enter_context(intercepted(self))
 
     def close(self) -> None:
-        """Put PySpark's own methods back, unless another session is watched."""
+        """Restores PySpark's methods after the last watched session."""
         with self._lock:
             self._users -= 1
             if self._users == 0:
                 self._replaced.close()
 
     def at(self, location: str) -> _Noticed | None:
-        """The start with this checkpoint that is under way."""
         wanted = resolved(location)
         with self._lock:
             found = list(self._noticed)
         return next((one for one in found if resolved(one.definition.checkpoint or "") == wanted), None)
 
     def start(self, start: Start) -> Any:
-        """Start the query as it was written."""
         noticed = _notice(start)
         if noticed is None:
             return start.begin()
@@ -349,7 +343,6 @@ class _StartsUnderWay:
                 self._noticed.remove(noticed)
 
     def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
-        """Nothing else is replaced."""
         return {}
 
 
@@ -366,7 +359,7 @@ def _notice(start: Start) -> _Noticed | None:
 
 
 def _program_file() -> Path:
-    """The program's file as a run of it would name it."""
+    """As a run would name it."""
     reference = _own_reference()
     if reference is not None:
         return locate(reference)[0]

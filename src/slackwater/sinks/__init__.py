@@ -1,7 +1,7 @@
-"""Sinks: how Spark writes each, what it guarantees, and how its output is read, cut and restored without a JVM.
+"""Sinks: how Spark writes each, its guarantees, and how its output is read, cut and restored without a JVM.
 
-What was written last is read from the output itself, never from the checkpoint. Each public name brings its module when
-it is first used: most commands need none of them. The names are found by ``common/registry``.
+The newest batch is read from the output, never from the checkpoint. Public names import their modules lazily;
+``common/registry`` finds them.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _SHARED = "common"
 
 
 class _Sinks(ModuleType):
-    """This package. ``sinks.files`` is the function, also once its module ``slackwater.sinks.files`` was imported."""
+    """This package; ``sinks.files`` stays the function after ``slackwater.sinks.files`` is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Called by Python with each module of the package that it has imported."""
+        """Python calls it with each imported submodule."""
         if name == _SHARED or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 

@@ -1,4 +1,4 @@
-"""Spark's console sink: prints the rows of each batch to stdout, for people."""
+"""Spark's console sink."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONSOLE_TRAITS = opaque_traits(
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSink(PlacelessSink):
-    """The rows of each batch as a table on the driver's stdout."""
+    """Prints each batch on the driver's stdout."""
 
     options: Mapping[str, str] = field(default_factory=dict)
 
@@ -32,7 +32,6 @@ class ConsoleSink(PlacelessSink):
     traits = CONSOLE_TRAITS
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
-        """Set the format and its options on the writer."""
         return writer.format("console").options(**self.options)
 
 
@@ -42,12 +41,11 @@ def console(**options: object) -> ConsoleSink:
 
 
 def open_console_output(_identity: Mapping[str, str]) -> OpaqueOutput:
-    """The console: without a place."""
     return OpaqueOutput("console", CONSOLE_TRAITS, None)
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """The console, where no function and no table was given."""
+    """Only without a function or table."""
     return {"kind": "console"} if calls.format == "console" and not calls.function and not calls.table else None
 
 

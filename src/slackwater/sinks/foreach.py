@@ -1,4 +1,4 @@
-"""Spark's foreach sink: a function, or an object with open, process and close, gets every row on the executors."""
+"""Spark's foreach sink: a function or object gets every row on the executors."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ FOREACH_TRAITS = opaque_traits(
 
 
 class RowWriter(Protocol):
-    """An object that is given rows; it may also have ``open(partition_id, batch_id)`` and ``close(error)``."""
+    """May also have ``open(partition_id, batch_id)`` and ``close(error)``."""
 
-    def process(self, row: Row, /) -> None:
-        """Write one row."""
+    def process(self, row: Row, /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ForeachSink(PlacelessSink):
-    """Rows go to a function of the user's; what it does with them is unknown."""
+    """Rows go to a user's function with unknown effects."""
 
     function: Callable[[Row], Any] | RowWriter
 
@@ -42,7 +41,7 @@ class ForeachSink(PlacelessSink):
     traits = FOREACH_TRAITS
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
-        """Set the function on the writer. Functions of the pipeline file are pickled by value."""
+        """Functions of the pipeline file are pickled by value."""
         return writer.foreach(self.function)
 
 
@@ -66,12 +65,10 @@ def foreach(function: Callable[[Row], Any] | RowWriter) -> ForeachSink:
 
 
 def open_foreach_output(_identity: Mapping[str, str]) -> OpaqueOutput:
-    """The output of any function: without a place."""
     return OpaqueOutput("foreach", FOREACH_TRAITS, None)
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """The identity of an application's own function of a row."""
     return {"kind": "foreach"} if calls.function == "foreach" else None
 
 

@@ -1,4 +1,4 @@
-"""Spark's memory sink: a table in the driver's memory, which exists only within one run."""
+"""Spark's memory sink: a table in driver memory for one run."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class MemorySink:
-    """A temporary view of the session, named ``name``."""
-
     name: str
 
     kind = "memory"
@@ -37,14 +35,13 @@ class MemorySink:
     connectors = ()
 
     def identity(self) -> Mapping[str, str]:
-        """Kind and name of the table."""
         return {"kind": self.kind, "name": self.name}
 
     def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
-        """Check that there is no ``partition_by`` and that the checkpoint is new, unless the mode is complete.
+        """Check for no ``partition_by``, and a new checkpoint unless the mode is complete.
 
-        Spark starts a memory sink over an existing checkpoint in complete mode only: there the next batch writes the
-        whole table again, in append mode the rows of all earlier batches would be missing. Raises Refused.
+        Spark starts a memory sink over an existing checkpoint only in complete mode, which rewrites the table; in
+        append mode earlier rows would be missing. Raises Refused.
         """
         refuse_partitions(self.kind, context)
         if context.planned >= 0 and context.output_mode != "complete":
@@ -58,7 +55,7 @@ class MemorySink:
             )
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
-        """Set the format on the writer; the query's name becomes that of the table, as Spark names it."""
+        """The query's name becomes the table's, as Spark names it."""
         return writer.format("memory").queryName(self.name)
 
 
@@ -75,12 +72,11 @@ def memory(name: str) -> MemorySink:
 
 
 def open_memory_output(identity: Mapping[str, str]) -> OpaqueOutput:
-    """The table of a recorded identity."""
     return OpaqueOutput("memory", MEMORY_TRAITS, f"memory table {identity.get('name')}")
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """The table in memory, which has the name of its query."""
+    """The table is named as its query."""
     if calls.format != "memory" or calls.function or calls.table:
         return None
     return {"kind": "memory", "name": calls.query or ""}

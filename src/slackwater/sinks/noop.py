@@ -1,4 +1,4 @@
-"""Spark's no-op sink: computes every row and discards it."""
+"""Spark's no-op sink: computes and discards every row."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ NOOP_TRAITS = opaque_traits(Delivery("none", "every row is discarded"), one_writ
 
 @dataclass(frozen=True, slots=True)
 class NoopSink(PlacelessSink):
-    """No output: for measurements."""
+    """For measurements."""
 
     kind = "noop"
     traits = NOOP_TRAITS
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
-        """Set the format on the writer."""
         return writer.format("noop")
 
 
@@ -34,7 +33,6 @@ def noop() -> NoopSink:
 
 
 def open_noop_output(_identity: Mapping[str, str]) -> OpaqueOutput:
-    """No output: without a place."""
     return OpaqueOutput("noop", NOOP_TRAITS, None)
 
 

@@ -1,4 +1,4 @@
-"""A table of Spark's catalog, written by ``toTable``. What is guaranteed depends on the table's format."""
+"""A table of Spark's catalog, written by ``toTable``. Its format decides the guarantees."""
 
 from __future__ import annotations
 
@@ -51,8 +51,6 @@ CATALOG = "spark.sql.catalogImplementation"
 
 @dataclass(frozen=True, slots=True)
 class TableSink:
-    """One table, by the name that Spark's catalog knows it by."""
-
     name: str
     format: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -61,29 +59,26 @@ class TableSink:
 
     @property
     def traits(self) -> Traits:
-        """The traits of the table's format."""
         return table_traits(self.format)
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """The output modes of the format. Of an unknown format all, as Spark checks the mode when the query starts."""
+        """All for an unknown format, as Spark checks at the start."""
         if self.format in FILE_FORMATS:
             return ("append",)
         return ("append", "complete") if self.format in CONNECTORS else ("append", "update", "complete")
 
     @property
     def connectors(self) -> tuple[str, ...]:
-        """The connector of the format, if it has one."""
         return CONNECTORS.get(self.format, ())
 
     def identity(self) -> Mapping[str, str]:
-        """Kind, name and format."""
         return {"kind": self.kind, "name": self.name, "format": self.format}
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check that the table will still be known after a restart, and that an existing one has these columns.
+        """Check that the table survives a restart, and that an existing one has these columns.
 
-        Spark checks neither for tables of files. Raises PipelineError.
+        Spark checks neither for file tables. Raises PipelineError.
         """
         if self.format not in FILE_FORMATS:
             return
@@ -102,7 +97,6 @@ class TableSink:
             _check_columns(self.name, spark.table(self.name), frame)
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> Startable:
-        """The writer with format and options, which is started into the table."""
         return IntoTable(writer.format(self.format).options(**self.options), self.name)
 
 
@@ -124,30 +118,29 @@ def table(name: str, format: str = "parquet", **options: object) -> TableSink:
 
 
 def _with_absolute_path(options: Mapping[str, str]) -> dict[str, str]:
-    """A relative path as the other sinks take it: Spark's catalog refuses one that has no scheme and no first slash."""
+    """Spark's catalog refuses a path without scheme and leading slash."""
     return {name: absolute(value) if name.lower() == "path" else value for name, value in options.items()}
 
 
 def table_traits(table_format: str) -> Traits:
-    """The guarantees of a table of this format."""
     if table_format in FILE_FORMATS:
         return FILE_TABLE_TRAITS
     return LOG_TABLE_TRAITS if table_format in CONNECTORS else OTHER_TABLE_TRAITS
 
 
 class WrittenTable(OpaqueOutput):
-    """A table at a path: each commit of Spark's own writer has the id of the query and the number of the batch."""
+    """A table at a path: Spark's own writer commits query id and batch number."""
 
     def __init__(self, table_format: str, path: str, location: str) -> None:
         super().__init__("table", table_traits(table_format), location)
         self._table: Mapping[str, str] = {"kind": table_format, "path": path}
 
     def written_by(self, query_id: str) -> int | None:
-        """The newest batch of this query. Without one nothing is known: expired snapshots take their marks away."""
+        """Unknown without a mark: snapshots expire with their marks."""
         return self._newest(open_output(self._table), query_id)
 
     def of_query(self, query_id: str, /) -> Output:
-        """The table itself where its format can be changed under the id of the query."""
+        """The table itself if cuts and swaps can carry the query id."""
         output = open_output(self._table)
         return output.filled_by(query_id) if isinstance(output, FilledByQueries) else _Marked(self, query_id)
 
@@ -156,10 +149,10 @@ class WrittenTable(OpaqueOutput):
 
 
 class NamedTable(WrittenTable):
-    """A table by its name, where Spark's catalog had it. What only Spark can read of it is no damage."""
+    """A catalog's table. Parts that only Spark can read are no damage."""
 
     def written_by(self, query_id: str) -> int | None:
-        """As by its path. Raises SinkUnchecked where the table's own log is not there, or cannot be read."""
+        """Raises SinkUnchecked if the table's log is missing or unreadable."""
         output = open_output(self._table)
         try:
             if isinstance(output, ShowsExistence) and not output.exists:
@@ -171,7 +164,6 @@ class NamedTable(WrittenTable):
             raise self._unchecked(str(error)) from error
 
     def of_query(self, query_id: str, /) -> Output:
-        """As by its path, where the table is there."""
         output = open_output(self._table)
         with suppress(OSError, SlackwaterError):
             if isinstance(output, FilledByQueries) and output.exists:
@@ -183,7 +175,7 @@ class NamedTable(WrittenTable):
 
 
 class _Marked(OpaqueOutput):
-    """A table of which only the newest batch of a query is known."""
+    """Only a query's newest batch is known."""
 
     def __init__(self, table: WrittenTable, query_id: str) -> None:
         super().__init__("table", table.traits, table.location)
@@ -198,17 +190,14 @@ class _Marked(OpaqueOutput):
 
 @runtime_checkable
 class ShowsExistence(Protocol):
-    """An output that shows whether it is there."""
-
     @property
-    def exists(self) -> bool:
-        """Whether there is one."""
+    def exists(self) -> bool: ...
 
 
 def open_table_output(identity: Mapping[str, str]) -> Output:
-    """The table of a recorded identity. Where the files of a table with a name are, Spark's catalog had to show.
+    """Spark's catalog had to show the files' place.
 
-    A table of files at a known location is the directory that Spark's file sink writes: it can be cut as one.
+    A file table at a known location is the file sink's directory: it can be cut.
     """
     table_format, path = identity.get("format", ""), _path_of(identity)
     location = f"table {identity.get('name', '').replace('`', '').lower()}"
@@ -223,18 +212,17 @@ def open_table_output(identity: Mapping[str, str]) -> Output:
 
 
 def files_at(table_format: str, path: str) -> Mapping[str, str]:
-    """The identity of Spark's file sink that writes a table of files at this location."""
     return {"kind": "files", "format": table_format, "path": local_path_of(path) or path}
 
 
 def by_place(identity: Mapping[str, str]) -> Mapping[str, str] | None:
-    """A table of files as the output of the file sink at its location, as ``--sink`` names it."""
+    """A file table as the file sink's output at its location, as in ``--sink``."""
     path, table_format = identity.get("path"), identity.get("format", "")
     return files_at(table_format, path) if path and table_format in FILE_FORMATS else None
 
 
 def are_comparable(known: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether both tables are recorded by name, or both by path: which path a name has is known to the catalog."""
+    """Both by name, or both by path: only the catalog maps names to paths."""
     return (_path_of(known) is None) == (_path_of(now) is None)
 
 
@@ -261,7 +249,7 @@ def _check_columns(name: str, existing: DataFrame, frame: DataFrame) -> None:
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """The table of ``toTable``, or the Delta or Iceberg table at a path. These skip a batch that they have."""
+    """``toTable``, or a Delta or Iceberg table at a path. These skip existing batches."""
     if calls.function:
         return None
     if calls.table is not None:

@@ -1,1 +1,1 @@
-"""Applications that start their own queries: run as they are, or up to the starts of their queries to read these."""
+"""Applications that start their own queries: runs them, or reads their queries."""

@@ -1,8 +1,7 @@
-"""Reads the queries of an application: its file is run up to each start of a query, and none is started.
+"""Reads an application's queries: its file runs up to each start of a query, and none is started.
 
-What the file does besides that happens: it reads its configuration and creates its session. A program that supervises
-its queries waits for them in a loop, or restarts those that have ended; none of them runs here, so that the loop would
-have no end.
+Everything else in the file happens, such as reading configuration and creating a session. A supervising program may
+wait for its queries in a loop or restart them; as none runs, the loop would never end.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ _ASKED = frozenset(
 
 
 class Capture:
-    """Keeps the queries that an application would start, the last one of each name."""
+    """Keeps the last query of each name that an application would start."""
 
     def __init__(self, file: Path, capture_again: Callable[[], Capture], loops: set[object]) -> None:
         self.starts: dict[str, Start] = {}
@@ -74,7 +73,6 @@ class Capture:
         self._capture_again = capture_again
 
     def start(self, start: Start) -> NotStarted:
-        """Keep the query."""
         definition = definition_of(start, ApplicationCode(self._file, lambda spark: spark))
         name = start.given.name or start.table or start.given.options.get("path", "")
         if definition is not None:
@@ -126,26 +124,24 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class _Newest:
-    """What the writer of a query was given when the application was run last: its functions are of that session."""
+    """What a query's writer was given in the last run; its functions belong to that session."""
 
     starts: Mapping[str, Start]
     name: str
 
     @property
     def function(self) -> object | None:
-        """The function that its rows are given to."""
         return self.starts[self.name].function
 
     def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
-        """Another writer, given the same."""
         return self.starts[self.name].onto(writer, path)
 
 
 def captured(reference: str, ledger: Ledger | None, given: GivenSession) -> LoadedPipeline:
     """The queries of an application as a pipeline. Starts Spark as the application does.
 
-    A query whose checkpoint the ledger has is the stream by that name. Raises PipelineError where the application
-    fails before its first query, or starts none.
+    A query whose checkpoint is in the ledger gets that stream's name. Raises PipelineError if the application fails
+    before its first query, or starts none.
     """
     file, _ = locate(reference)
     found = _capture(reference, file, set(), given)
@@ -188,7 +184,7 @@ def _capture(reference: str, file: Path, loops: set[object], given: GivenSession
 
 
 def _ended(reference: str, file: Path, end: SystemExit) -> PipelineError:
-    """For an application that has ended itself, as argparse does for arguments that it does not take."""
+    """For an application that exits by itself, such as argparse on unknown arguments."""
     error = _fails(file, end)
     code, _ = split_reference(reference)
     named = reference_of(code, ["ARGUMENTS"])
@@ -206,12 +202,11 @@ def _fails(file: Path, error: BaseException) -> PipelineError:
     )
 
 
-def _nothing(*_: object) -> None:
-    """In place of a ``stop``."""
+def _nothing(*_: object) -> None: ...
 
 
 class NotStarted(SimpleNamespace):
-    """A query that has ended at once, with nothing to process. ``asked`` is called with what is asked of its state."""
+    """A query that ended at once without data. ``asked`` is called with each queried state."""
 
     def __init__(self, name: str | None, asked: Callable[[str], None]) -> None:
         identifier = str(uuid.uuid4())
@@ -232,16 +227,15 @@ class NotStarted(SimpleNamespace):
         )
 
     def __getattribute__(self, name: str) -> Any:
-        """An attribute, which the program may ask for again and again."""
         if name in _ASKED:
             super().__getattribute__("_asked")(name)
         return super().__getattribute__(name)
 
 
 class _Supervision:
-    """Ends a program that asks for one query, or starts it, again and again from the same lines.
+    """Ends a program that only repeats: it starts or queries one query from the same lines.
 
-    ``loops`` are those that are known from when the program was read before, which end at once; what is found is added.
+    ``loops`` known from an earlier reading end at once; new loops are added.
     """
 
     def __init__(self, loops: set[object]) -> None:
@@ -249,11 +243,11 @@ class _Supervision:
         self._seen: dict[object, tuple[int, float]] = {}
 
     def restart(self) -> None:
-        """The program comes to something new."""
+        """The program reached something new."""
         self._seen.clear()
 
     def noticed(self, what: str, name: str = "") -> None:
-        """The program starts this query, or asks for it. Raises SystemExit where it does nothing else any more."""
+        """Raises SystemExit if the program does nothing else any more."""
         calls = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(None))
         # Frames outside of the program are left out: they differ when it is read again.
         loop = (what, name, tuple(takewhile(lambda call: call[0] != launch.__file__, calls)))

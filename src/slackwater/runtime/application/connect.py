@@ -1,4 +1,4 @@
-"""Recognises sessions of Spark Connect, whose queries run in a server: they are refused before the server is asked."""
+"""Refuses sessions of Spark Connect before the server is asked: their queries run in a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLIENT = "pyspark.sql.connect.session"
 
 
 def refuse_connect(what: str) -> NoReturn:
-    """Raises Refused: a client of Spark Connect has no query of its own that could be checked, drained or recorded."""
+    """Raises Refused: a Spark Connect client has no query that could be checked, drained or recorded."""
     raise Refused(
         "connect-session",
         f"{what} with Spark Connect: its queries run in the server, and this process cannot check or record them",
@@ -32,12 +32,11 @@ def refuse_connect(what: str) -> NoReturn:
 
 
 def is_client(session: object) -> bool:
-    """Whether a session is one of Spark Connect."""
     return type(session).__module__.startswith("pyspark.sql.connect.")
 
 
 def chooses_client(options: Mapping[str, object], environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a builder of PySpark's makes a session of Spark Connect (``SparkSession.Builder.getOrCreate``)."""
+    """Whether PySpark's builder makes a Spark Connect session (``SparkSession.Builder.getOrCreate``)."""
     mode = str(options.get("spark.api.mode", environment.get("SPARK_API_MODE", ""))).lower()
     named = "spark.remote" in options or "SPARK_REMOTE" in environment or "SPARK_CONNECT_MODE_ENABLED" in environment
     return named or mode == "connect"
@@ -45,7 +44,7 @@ def chooses_client(options: Mapping[str, object], environment: Mapping[str, str]
 
 @contextmanager
 def clients_refused() -> Iterator[None]:
-    """Refuse sessions that are made by the client's own builder, also where it is imported only later."""
+    """Refuse sessions of the client's own builder, even if it is imported later."""
     finder = _Finder()
     loaded = sys.modules.get(CLIENT)
     if loaded is not None:
@@ -59,13 +58,13 @@ def clients_refused() -> Iterator[None]:
 
 
 class _Finder(MetaPathFinder):
-    """Replaces the builder of the client when a program imports it."""
+    """Replaces the client's builder on import."""
 
     def __init__(self) -> None:
         self._replaced: list[tuple[Any, Callable[..., Any]]] = []
 
     def find_spec(self, name: str, path: Any, _target: ModuleType | None = None) -> ModuleSpec | None:
-        """The client as Python finds it; nothing else."""
+        """Finds only the client."""
         spec = PathFinder.find_spec(name, path) if name == CLIENT else None
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module
@@ -78,12 +77,10 @@ class _Finder(MetaPathFinder):
         return spec
 
     def replace(self, module: ModuleType) -> None:
-        """Have the builder of this module refuse."""
         builder = module.SparkSession.Builder
         self._replaced.append((builder, builder.getOrCreate))
         builder.getOrCreate = lambda _builder: refuse_connect("The program makes a session")
 
     def restore(self) -> None:
-        """Put the builder's own method back."""
         for builder, original in self._replaced:
             builder.getOrCreate = original

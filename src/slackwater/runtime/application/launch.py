@@ -1,6 +1,6 @@
-"""Runs the code of an application as ``python FILE ARGUMENTS`` or ``python -m MODULE ARGUMENTS`` would.
+"""Runs an application's code like ``python FILE ARGUMENTS`` or ``python -m MODULE ARGUMENTS``.
 
-Like Python it waits for the application's own threads, which may start queries after the main thread has ended.
+Like Python it waits for the application's threads, which may start queries after the main thread has ended.
 """
 
 from __future__ import annotations
@@ -36,20 +36,19 @@ _OF_PROCESSES = "concurrent.futures.process"
 
 
 class OwnThreads:
-    """The threads that are started from now on, but daemons, for which Python does not wait either."""
+    """Non-daemon threads started from now on; Python does not wait for daemons either."""
 
     def __init__(self) -> None:
         self._before = frozenset(threading.enumerate())
 
     def wait(self) -> None:
-        """Wait until none of them is at work. Raises what the handler of a signal raises."""
+        """Wait until none is at work. Raises what a signal handler raises."""
         looks = 0
         while looks < IDLE_LOOKS and (own := self._own()):
             looks = 0 if any(map(_is_at_work, own)) else looks + 1
             time.sleep(POLL_S)
 
     def at_work(self) -> bool:
-        """Whether one of them may still start a query."""
         return any(map(_is_at_work, self._own()))
 
     def _own(self) -> list[threading.Thread]:
@@ -60,8 +59,7 @@ class OwnThreads:
 def _is_at_work(thread: threading.Thread) -> bool:
     """Whether a thread may still start a query.
 
-    Not an executor's that has no task: Python ends such threads itself, but only at the end of the process. Not the
-    one that manages an executor's processes.
+    Not an executor's idle thread, which Python ends only at exit, nor the manager of an executor's processes.
     """
     if type(thread).__module__ == _OF_PROCESSES:
         return False
@@ -70,9 +68,9 @@ def _is_at_work(thread: threading.Thread) -> bool:
 
 
 def run_code(reference: str, threads: OwnThreads, given: GivenSession) -> None:
-    """Run it until its main thread and ``threads`` have ended. Raises whatever it raises, SystemExit too.
+    """Run until the main thread and ``threads`` end. Raises whatever the code raises, including SystemExit.
 
-    After any other exception it does not wait.
+    Does not wait after other exceptions.
     """
     _, arguments = split_reference(reference)
     file, module = locate(reference)
@@ -103,7 +101,7 @@ def _run(file: Path, module: str | None) -> None:
 
 
 def _settings_of(given: GivenSession, conf: Any) -> dict[str, str]:
-    """The settings, with the jars of the connectors. What the application sets itself in ``conf`` replaces them."""
+    """The settings with the connectors' jars; the application's own ``conf`` wins."""
     own = dict(conf.getAll()) if conf is not None else {}
     jars = jars_with({**given.settings, **own}, given.connectors, to_stderr)
     if jars is None:
@@ -115,7 +113,7 @@ def _settings_of(given: GivenSession, conf: Any) -> dict[str, str]:
 
 @contextmanager
 def _jvm_of_its_own(given: GivenSession) -> Iterator[None]:
-    """Start the JVM of this process as that of a pipeline: a signal to the process group does not reach it."""
+    """Start this process's JVM as a pipeline's: a signal to the process group does not reach it."""
     module: Any = sys.modules[SparkContext.__module__]
     original = module.launch_gateway
 

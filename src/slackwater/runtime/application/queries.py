@@ -1,4 +1,4 @@
-"""The streams of an application: the name, the sink and the checkpoint of each query that it starts."""
+"""An application's streams: name, sink and checkpoint of each query."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LENGTH_MAX = 100
 
 
 class ApplicationQueries(Pipeline):
-    """The queries of an application, each a stream of the pipeline ``watched``."""
+    """An application's queries as streams of the pipeline ``watched``."""
 
     def __init__(self, definitions: Iterable[StreamDefinition]) -> None:
         self.name = WATCHED
@@ -41,21 +41,19 @@ class ApplicationQueries(Pipeline):
 
 @dataclass(frozen=True, slots=True)
 class ApplicationCode:
-    """Returns the DataFrame of a query; its code is all of the application's file and what that reaches."""
+    """Returns a query's DataFrame; its code is the application's file and everything it reaches."""
 
     file: Path
     build: StreamFunction
 
     def __call__(self, spark: object) -> object:
-        """Call ``build``."""
         return self.build(spark)
 
     def reach(self) -> Reach:
-        """What the file reaches."""
         return reach_of_file(self.file)
 
     def is_of(self, reference: str) -> bool:
-        """Whether a recorded reference names this file, or one that cannot be found."""
+        """Whether a recorded reference is this file, or cannot be found."""
         try:
             return locate(reference)[0] == self.file
         except SlackwaterError:
@@ -63,9 +61,9 @@ class ApplicationCode:
 
 
 def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | None:
-    """The stream that this start is of, ``None`` of a query whose checkpoint Spark would delete.
+    """``None`` for a query whose checkpoint Spark would delete.
 
-    Raises PipelineError where its name cannot be that of a folder.
+    Raises PipelineError if the name cannot be a folder's.
     """
     checkpoint = start.checkpoint
     if checkpoint is None:
@@ -88,10 +86,10 @@ def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | Non
 
 
 def as_known(definition: StreamDefinition, ledger: Ledger | None) -> StreamDefinition:
-    """The stream under the name by which its checkpoint is known: it was adopted, or recorded by its query's id.
+    """The stream under the name recorded for its checkpoint, by adoption or query id.
 
-    Raises Refused (``query-checkpoint``) where a stream of this name has another checkpoint, or a stream of a pipeline
-    file has this one.
+    Raises Refused (``query-checkpoint``) if a stream of this name has a different checkpoint, or a pipeline file's
+    stream has this one.
     """
     if ledger is None or definition.checkpoint is None:
         return definition
@@ -112,9 +110,9 @@ def as_known(definition: StreamDefinition, ledger: Ledger | None) -> StreamDefin
 
 
 def settle_place(definition: StreamDefinition, ledger: Ledger) -> None:
-    """Record where the checkpoint of a known stream was moved to. The caller holds the lease.
+    """Record where a known stream's checkpoint was moved. The caller holds the lease.
 
-    Raises Refused where another process recorded a stream of this name, or this checkpoint, before the lease.
+    Raises Refused if a different process recorded this name or checkpoint before the lease.
     """
     if as_known(definition, ledger).name != definition.name:
         raise Refused(
@@ -129,15 +127,15 @@ def settle_place(definition: StreamDefinition, ledger: Ledger) -> None:
 
 
 def name_beside(ledger: Ledger, definition: StreamDefinition) -> str:
-    """The name of a query whose checkpoint no recorded stream has, as in ``apart``."""
+    """The name of a query with an unrecorded checkpoint, as in ``apart``."""
     recorded = frozenset(ledger.stream_names())
     return apart(definition, lambda name: f"{WATCHED}/{name}" in recorded and _is_other(ledger, name, definition))
 
 
 def apart(definition: StreamDefinition, is_others: Callable[[str], bool]) -> str:
-    """The name of a query; a longer one, by more of its output's path, where a query with another output has that name.
+    """The query's name, extended by its output's path if a query with a different output has it.
 
-    A name that the program gives with ``queryName`` stays as it is.
+    A ``queryName`` is never changed.
     """
     names = _names_of(place_of(definition.sink.identity()) or definition.checkpoint or "")
     if definition.name not in names:
@@ -146,7 +144,7 @@ def apart(definition: StreamDefinition, is_others: Callable[[str], bool]) -> str
 
 
 def _is_other(ledger: Ledger, name: str, definition: StreamDefinition) -> bool:
-    """Whether the recorded stream of this name has another output, or, of a function's, which is unknown, program."""
+    """Whether the recorded stream has a different output or, if that is unknown, program."""
     stream, identity = ledger.stream(f"{WATCHED}/{name}"), definition.sink.identity()
     if not is_same_sink(stream.sink, identity):
         return True
@@ -155,12 +153,11 @@ def _is_other(ledger: Ledger, name: str, definition: StreamDefinition) -> bool:
 
 
 def place_of(identity: Identity) -> str | None:
-    """The path, name or topic of an output."""
     return identity.get("path") or identity.get("name") or identity.get("topic")
 
 
 def _names_of(output: str) -> list[str]:
-    """The last part of a path, or a table's name, as a stream can be named; then the same with the parts before."""
+    """The path's last part or the table's name as a stream name, then with more parts."""
     parts = [re.sub(r"[^A-Za-z0-9._-]", "_", part).lstrip("._-") for part in output.rstrip("/").split("/")]
     longer = ["_".join(filter(None, parts[-count:])) for count in range(2, len(parts) + 1)]
     return [
@@ -170,7 +167,7 @@ def _names_of(output: str) -> list[str]:
 
 
 def _local(checkpoint: str) -> str | None:
-    """The absolute path of a checkpoint on a local disk."""
+    """The absolute path of a local checkpoint."""
     if checkpoint.startswith("file:"):
         return "/" + checkpoint.removeprefix("file:").lstrip("/")
     return os.path.normpath(Path(checkpoint).absolute()) if "://" not in checkpoint else None

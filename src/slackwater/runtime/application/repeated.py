@@ -1,9 +1,9 @@
-"""Refuses a query that a program starts with another checkpoint than before: it would write all rows again.
+"""Refuses a query that a program restarts with a different checkpoint: it would write all rows again.
 
-A query that has a name, or whose output has a place, is known by that. One of a function is known by its checkpoint
-only, whose path may be another one at each start: by the application's id, or in a temporary directory.
+A query with a name or an output place is known by it. A function's query is known only by its checkpoint, whose path
+may vary: by application id, or in a temporary directory.
 
-An unsupported query is refused before anything is created for it, like a stream of a pipeline.
+Also refuses unsupported queries before anything is created.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 class QueryRefused(PipelineError, AnalysisException):
-    """The query is unsupported. An AnalysisException too: an application that handles Spark's refusal handles this."""
+    """Also an AnalysisException, so that applications that handle Spark's refusal handle it."""
 
 
 def refuse_unsupported(definition: StreamDefinition, frame: DataFrame) -> None:
-    """Raises QueryRefused, with the line of the application that starts the query."""
+    """Raises QueryRefused with the application's line."""
     try:
         check_query(definition, frame)
     except PipelineError as error:
@@ -56,16 +56,16 @@ def refuse_unsupported(definition: StreamDefinition, frame: DataFrame) -> None:
 
 
 def calling_line() -> str | None:
-    """The innermost line of this thread's stack that is neither of a library nor of Slackwater."""
+    """The innermost line of this thread's stack outside of libraries and Slackwater."""
     calls = reversed(traceback.extract_stack())
     own = (call for call in calls if not any(part in call.filename for part in NOT_THE_USERS))
     return next((f"{call.filename}:{call.lineno}" for call in own), None)
 
 
 def refuse_repeated(built: BuiltStream, reference: str, ledger: Ledger, started: Container[str]) -> None:
-    """Raises Refused (``query-checkpoint``) where the same program has run the same query with another checkpoint.
+    """Raises Refused (``query-checkpoint``) if the program ran the same query with a different checkpoint.
 
-    ``started`` as in ``repeated``. A checkpoint that has batches continues.
+    ``started`` as in ``repeated``. A checkpoint with batches continues.
     """
     definition = built.definition
     if definition.full_name in ledger.stream_names():
@@ -84,11 +84,10 @@ def refuse_repeated(built: BuiltStream, reference: str, ledger: Ledger, started:
 
 
 def repeated(built: BuiltStream, reference: str, ledger: Ledger, started: Container[str]) -> StreamRecord | None:
-    """The stream by which this query is known that is to be a stream of its own, by its checkpoint alone.
+    """The known stream that this query repeats.
 
-    That is another stream with the same program file, arguments and kind of output, and with the same code and plan or,
-    after an edit, the same sources and values of its batch function. ``started`` are the streams that this process has
-    started: those are other queries of the program.
+    It has the same program file, arguments and kind of output, and the same code and plan or, after an edit, the same
+    sources and values of the batch function. ``started`` are streams of this process, so different queries.
     """
     identity = built.definition.sink.identity()
     if place_of(identity) is not None or built.definition.sink.traits.delivery.guarantee == "none":
@@ -108,7 +107,7 @@ def _was_run_by(ledger: Ledger, stream: StreamRecord, made_by: tuple[str, str | 
 
 
 def _is_edited(ledger: Ledger, stream: StreamRecord, built: BuiltStream) -> bool:
-    """Whether a stream had the sources of this query, and a batch function that took the same values with it."""
+    """Whether the sources and the batch function's values are unchanged."""
     generation = ledger.generation(stream.full_name, stream.current_generation)
     recorded = parsed_program(generation.programs, sys.maxsize)
     if recorded is None or built.program is None or not built.program.values:

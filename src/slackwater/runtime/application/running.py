@@ -1,4 +1,4 @@
-"""Runs an application that starts its own queries: each goes through the checks, the ledger and the drain of a run."""
+"""Runs an application that starts its own queries, each with checks, ledger and drain."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ApplicationRun:
-    """What to run. ``accepted`` are codes of changes with which the kept state is used all the same.
+    """``accepted`` are codes of changes despite which the state is kept.
 
-    ``given`` is what its own session is given.
+    ``given`` is for its own session.
     """
 
     reference: str
@@ -64,14 +64,14 @@ class ApplicationRun:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationEnd:
-    """The outcome of each query, the last one of each name, and the application's own exit code."""
+    """Each query's outcome (the last of each name) and the exit code."""
 
     outcomes: tuple[StreamOutcome, ...]
     code: int
 
 
 def run_application(run: ApplicationRun, home: Home, ledger: Ledger, display: RunDisplay) -> ApplicationEnd:
-    """Run the application to its end. Raises SlackwaterError where it does not handle that a query was refused."""
+    """Raises SlackwaterError if the application does not handle a refused query."""
     queries = RunningQueries(replace(run, reference=full_reference(run.reference)), home, ledger, display)
     try:
         with intercepted(queries, queries.threads), queries:
@@ -106,7 +106,7 @@ def _code_of(run: ApplicationRun, threads: OwnThreads) -> int:
 
 @dataclass(slots=True)
 class Active:
-    """A query that runs, with what is closed when it has ended."""
+    """A running query with what is closed at its end."""
 
     run: StreamRun
     query: Any
@@ -118,7 +118,7 @@ class Active:
 
 
 class RunningQueries:
-    """The queries of a running application. A thread looks after them while the application does what it does."""
+    """A running application's queries, polled by a thread."""
 
     def __init__(self, run: ApplicationRun, home: Home, ledger: Ledger, display: RunDisplay) -> None:
         self.outcomes: dict[str, StreamOutcome] = {}
@@ -150,12 +150,12 @@ class RunningQueries:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Let the running batches finish, as the application does nothing more with its queries."""
+        """Drain: the application does nothing more with its queries."""
         self._over = True
         self._drain_all()
 
     def close(self) -> None:
-        """Give back signals and listeners, and write what is left."""
+        """Restore signals and listeners, and flush."""
         self._ended.set()
         self._thread.join(SETTLE_S)
         for number, handler in self._handlers.items():
@@ -183,7 +183,6 @@ class RunningQueries:
         }
 
     def start(self, start: Start) -> Any:
-        """Check the query as a stream, and start it as the application wrote it."""
         if self._is_ours():
             # A batch that is completed without output, before the application's own query.
             return start.begin()
@@ -243,7 +242,7 @@ class RunningQueries:
         return query
 
     def _locate(self, record: StreamRecord, start: Start) -> None:
-        """Record where the catalog has the table of ``toTable``, which the start may have created."""
+        """Record the catalog's location of a ``toTable`` table, which the start may have created."""
         identity = recognised(start.calls) if start.table is not None else record.sink
         if identity != record.sink:
             record_start(self._home, self._ledger, replace(record, sink=identity))
@@ -262,7 +261,6 @@ class RunningQueries:
             )
 
     def _listen(self, start: Start) -> None:
-        """Record the progress of the session's queries."""
         session = start.frame.sparkSession
         if all(known is not session for known, _ in self._listened):
             listener = make_listener(self._recorder.put)
@@ -280,7 +278,7 @@ class RunningQueries:
             return [one.query for one in self._active.values() if not one.query.isActive]
 
     def _await(self, original: Any, awaited: Any, timeout: Any, ended: Callable[[], list[Any]]) -> Any:
-        """Wait in short steps, as a drain must end the wait; ``ended`` returns the queries to settle afterwards."""
+        """Wait in short steps, as a drain must end the wait; ``ended`` returns the queries to settle."""
         # PySpark itself raises the error for a timeout that is not a positive number.
         if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
             return original(awaited, timeout)
@@ -337,7 +335,7 @@ class RunningQueries:
 
     @contextmanager
     def _ours(self) -> Iterator[None]:
-        """What a stream's run calls of its query is not the application's doing."""
+        """Marks calls by the stream's run, not the application."""
         with self._lock:
             self._depth += 1
             self._inside = threading.get_ident()
@@ -370,7 +368,6 @@ class RunningQueries:
             self._active.pop(name, None)
 
     def _drain_all(self) -> None:
-        """Let the running batches finish, and start no other."""
         # The lock is released between two looks: the program's own threads need it, too.
         while True:
             with self._lock:
@@ -382,7 +379,7 @@ class RunningQueries:
             time.sleep(POLL_S)
 
     def _settle(self, query: Any) -> None:
-        """Wait until the end of this query is recorded, so that a next one of its name finds the lease free."""
+        """Wait until the query's end is recorded, so that the next query of its name finds a free lease."""
         until = time.monotonic() + SETTLE_S
         while (found := self._of(query)) is not None and time.monotonic() < until:
             with self._lock:
@@ -397,9 +394,9 @@ class RunningQueries:
     # Ctrl-C, SIGTERM and --for.
 
     def _take_signals(self) -> None:
-        """Handle the signals that the application does not: before it runs, and after PySpark has set its own handler.
+        """Handle signals that the application does not: before it runs, and after PySpark sets its handler.
 
-        Python lets the main thread alone do so, whichever thread starts the queries.
+        Python allows it only in the main thread.
         """
         if threading.current_thread() is threading.main_thread():
             for number in STOP_SIGNALS:
@@ -435,11 +432,11 @@ class RunningQueries:
             self._leave()
 
     def _leave(self) -> NoReturn:
-        """End the application's thread where it is: its ``finally`` blocks run."""
+        """End the application's thread; its ``finally`` blocks run."""
         raise SystemExit(0)
 
     def _wake(self) -> None:
-        """Interrupt the main thread in whatever it waits for."""
+        """Interrupt whatever the main thread waits for."""
         number = next((one for one in STOP_SIGNALS if signal.getsignal(one) == self._on_signal), None)
         if number is not None:
             signal.pthread_kill(threading.main_thread().ident or 0, number)
@@ -449,6 +446,5 @@ class RunningQueries:
 
 
 def _is_default(handler: Any) -> bool:
-    """Whether the application has set no handler of its own."""
     module = getattr(handler, "__module__", None) or ""
     return handler in (signal.SIG_DFL, signal.default_int_handler) or module.split(".")[0] == "pyspark"

@@ -1,6 +1,6 @@
-"""What an application calls of PySpark to write a stream, with the calls that start and await a query replaced.
+"""Replaces PySpark's calls for writing a stream, temporarily.
 
-What a writer was given is kept on the writer itself. Everything is as before when the block has ended.
+A writer's arguments are kept on the writer itself.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ DEFAULT_CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 
 @dataclass(slots=True)
 class Given:
-    """What one writer was given so far. Names of ``options`` are in lower case.
+    """A writer's arguments; ``options`` have lower-case names.
 
-    ``calls`` has the method and the arguments of each call, as they were.
+    ``calls`` are each call's method and original arguments.
     """
 
     options: dict[str, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A query that an application starts: ``begin`` calls PySpark's own ``start`` or ``toTable``."""
+    """A query start; ``begin`` calls PySpark's own ``start`` or ``toTable``."""
 
     frame: DataFrame
     given: Given
@@ -65,13 +65,12 @@ class Start:
     begin: Callable[[], Any]
 
     def start(self) -> Any:
-        """Start the query as the application wrote it."""
         return self.begin()
 
     def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
-        """Another writer, given the same; its checkpoint, trigger and name stay, which are not the application's.
+        """Apply the arguments to a different writer, except checkpoint, trigger and name.
 
-        ``path`` replaces the path or table into which it writes.
+        ``path`` replaces the output path or table.
         """
         for name, arguments in self.given.calls:
             if name == "option":
@@ -86,7 +85,6 @@ class Start:
 
     @property
     def function(self) -> object | None:
-        """The function that its rows are given to."""
         given = (arguments for name, arguments in self.given.calls if name in _GIVES_FUNCTION)
         return next((one for arguments in given for one in arguments.values()), None)
 
@@ -102,7 +100,7 @@ class Start:
 
     @property
     def checkpoint(self) -> str | None:
-        """Where the checkpoint is, as Spark chooses it; ``None`` where it would be a temporary directory."""
+        """As Spark chooses it; ``None`` for a temporary directory."""
         named = self.given.options.get(_CHECKPOINT)
         folder = self.frame.sparkSession.conf.get(DEFAULT_CHECKPOINTS, None)
         if named is not None or not folder or not self.given.name:
@@ -116,14 +114,13 @@ _OF_A_RUN = frozenset({"trigger", "queryName"})
 
 
 def _set_options(writer: DataStreamWriter, options: Mapping[str, Any]) -> None:
-    """Set what an application has set, but its checkpoint."""
     for key, value in options.items():
         if key.lower() != _CHECKPOINT:
             writer.option(key, value)
 
 
 def _called(writer: DataStreamWriter, name: str, arguments: Mapping[str, Any]) -> None:
-    """Call a method as it was called: by position, and with what PySpark collects as ``*cols``."""
+    """Positional, with PySpark's ``*cols`` unpacked."""
     method = getattr(writer, name)
     bound = inspect.signature(method).bind_partial()
     bound.arguments.update(arguments)
@@ -132,14 +129,14 @@ def _called(writer: DataStreamWriter, name: str, arguments: Mapping[str, Any]) -
 
 @dataclass(frozen=True, slots=True)
 class CatalogTable:
-    """What Spark's catalog has of a table: Spark writes an existing one by its provider, whatever a writer names."""
+    """A table in Spark's catalog: Spark uses an existing table's provider, whatever the writer says."""
 
     provider: str
     location: str | None
 
 
 def in_catalog(spark: SparkSession, table: str) -> CatalogTable | None:
-    """The table of this name; ``None`` where there is none yet, or it shows no provider (``DESCRIBE EXTENDED``)."""
+    """``None`` if the table is absent or shows no provider (``DESCRIBE EXTENDED``)."""
     try:
         # Spark logs the stack trace of a statement about a table that it does not have.
         if not spark.catalog.tableExists(table):
@@ -159,20 +156,20 @@ _DETAILS = "# Detailed Table Information"
 
 
 class Handler(Protocol):
-    """What is done in place of PySpark's own calls."""
+    """Replaces PySpark's own calls."""
 
     def start(self, start: Start) -> Any:
         """Start the query, or only keep it."""
 
     def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
-        """Other methods that are replaced, by class and name; each is called with the original first."""
+        """More replaced methods by class and name; each gets the original first."""
 
 
 @contextmanager
 def intercepted(handler: Handler, threads: OwnThreads | None = None) -> Iterator[None]:
-    """Pass the starts of this process's queries to ``handler`` until the block ends.
+    """Pass this process's starts to ``handler`` until the block ends.
 
-    Where some of ``threads`` still run then, as after Ctrl-C, it is until the process ends, which waits for them.
+    If ``threads`` still run then, as after Ctrl-C: until the process ends.
     """
     changed: list[tuple[type, str, Any]] = []
     _HANDLERS.append(handler)
@@ -206,13 +203,11 @@ _HANDLERS: list[Handler] = []
 
 
 def is_intercepted(*, other_than: Handler) -> bool:
-    """Whether the starts of this process are passed to another handler: a run of it, or what reads its queries."""
+    """Whether a different handler, a run or a reading, gets this process's starts."""
     return any(handler is not other_than for handler in _HANDLERS)
 
 
 def _classic(original: Any) -> Any:
-    """Refuse before the server is asked."""
-
     def get(builder: Any) -> Any:
         if chooses_client(vars(builder).get("_options", {})):
             refuse_connect("The program makes a session")
@@ -232,7 +227,6 @@ def _bound(original: Any, function: Callable[..., Any]) -> Any:
 
 
 def given_of(writer: object) -> Given:
-    """What this writer was given."""
     found: Given = vars(writer).setdefault(_KEPT, Given())
     return found
 
@@ -252,7 +246,7 @@ def _keeping(original: Any, keep: Keeper) -> Any:
 
 
 def _starting(handler: Handler, original: Any, path: str, table: str) -> Any:
-    """``start`` or ``toTable``: their arguments are set on the writer first, as PySpark does it."""
+    """``start`` or ``toTable``; sets their arguments on the writer first, as PySpark does."""
     signature = inspect.signature(original)
 
     def start(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -328,8 +322,7 @@ def _keep_function(kind: str) -> Keeper:
     return keep
 
 
-def _keep_call(_given: Given, _bound: Mapping[str, Any]) -> None:
-    """Only the call itself."""
+def _keep_call(_given: Given, _bound: Mapping[str, Any]) -> None: ...
 
 
 _KEEPERS: dict[str, Keeper] = {

@@ -1,4 +1,4 @@
-"""One batch into several outputs, each with a mark and an owner of its own."""
+"""One batch into several outputs, each with its own mark and owner."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ FEWEST = 2
 
 
 def identity_of(members: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The identity of outputs in this order, such as ``{"kind": "all_of", "1.kind": "delta", "1.path": ...}``."""
+    """For example ``{"kind": "all_of", "1.kind": "delta", "1.path": ...}``."""
     fields = {f"{number}.{key}": value for number, member in enumerate(members, 1) for key, value in member.items()}
     return {"kind": KIND, **fields}
 
 
 def member_identities(identity: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
-    """The identities of the outputs, in their order. Raises SinkUnreadable where they are not recorded."""
+    """In order. Raises SinkUnreadable if they are not recorded."""
     members: dict[int, dict[str, str]] = {}
     for name, value in identity.items():
         number, dot, key = name.partition(".")

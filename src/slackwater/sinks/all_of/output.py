@@ -1,7 +1,7 @@
-"""Several outputs as one: what all of them show, whose they are, and cutting them back together.
+"""Several outputs as one: common state, owner, and joint cuts.
 
-Each keeps its own mark. The newest batch of the whole is the oldest of them, so that no output lacks a batch that
-counts as written; the snapshot of a stream (``recording/snapshot``) also has the mark of each.
+The newest batch is the oldest of all marks, so no output lacks a counted batch; a stream's snapshot
+(``recording/snapshot``) also has each mark.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNREADABLE = "output-unreadable"
 
 
 def combined_traits(members: Sequence[Traits]) -> Traits:
-    """What several outputs can do together: what all of them can, with the guarantee of the weakest."""
+    """The common traits, with the weakest guarantee."""
     least = weakest(traits.delivery for traits in members)
     reason = (
         EXACT if least.guarantee == "exactly-once" else f"one of the outputs does not guarantee more: {least.reason}"
@@ -61,12 +61,12 @@ ENTRIES = (
 
 
 def open_all_of_output(identity: Mapping[str, str]) -> AllOfOutput:
-    """The outputs of a recorded identity. Raises SinkUnreadable where they are not recorded."""
+    """Raises SinkUnreadable for an incomplete identity."""
     return AllOfOutput(open_each(identity))
 
 
 class AllOfOutput:
-    """The outputs of one stream, in the order in which a batch is written into them."""
+    """A stream's outputs, in writing order."""
 
     def __init__(self, members: Sequence[Output]) -> None:
         self._members = tuple(members)
@@ -80,11 +80,11 @@ class AllOfOutput:
         return written_by_all([member.last_written() for member in self._members])
 
     def owner(self) -> Owner | None:
-        """The first owner that an output records."""
+        """The first recorded owner."""
         return next((owner for member in self._members if (owner := member.owner()) is not None), None)
 
     def claim(self, owner: Owner) -> None:
-        """Record the owner in each output; where one of them is another stream's, in none."""
+        """Claims all outputs, or none if a different stream owns one."""
         for member in sorted(self._members, key=lambda member: _is_of(member.owner(), owner)):
             member.claim(owner)
 
@@ -140,7 +140,7 @@ class AllOfOutput:
             member.check_swap(part, store)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
-        """Swap one after the other, once all of them can be: readers of two outputs may see one of each meanwhile."""
+        """Swaps in order, once all can be; meanwhile readers may see old and new outputs."""
         self.check_swap(swap, backup)
         for member, part, store in self._swaps(swap, backup):
             member.swap(part, store)
@@ -162,7 +162,7 @@ class AllOfOutput:
             member.discard_replaced(operation)
 
     def reader_path(self) -> str:
-        """The path of the first output that a stream can read."""
+        """The first output that a stream can read."""
         for member in self._members:
             try:
                 return member.reader_path()
@@ -172,25 +172,25 @@ class AllOfOutput:
         raise PipelineError(UNREADABLE, "A stream can read none of the outputs of this stream", where=self.location)
 
     def _parts(self, cut: Cut, backup: WriteStore) -> Iterator[tuple[Output, Cut, WriteStore]]:
-        """Each output with its part of the cut, and its own folder of the backup."""
+        """Each output with its cut and backup folder."""
         if cut.batches:
             for number, (member, part) in enumerate(zip(self._members, cut.members, strict=True), 1):
                 yield member, part, Below(backup, str(number))
 
     def _swappable(self) -> tuple[Swappable, ...]:
-        """All of them. Raises Refused where one cannot be swapped."""
+        """Raises Refused if one cannot be swapped."""
         found = tuple(member for member in self._members if isinstance(member, Swappable))
         if len(found) < len(self._members):
             raise unsupported(self.location or "", "outputs that can all be swapped", "one that cannot")
         return found
 
     def _swaps(self, swap: Swap, backup: WriteStore) -> Iterator[tuple[Swappable, Swap, WriteStore]]:
-        """Each output with its part of the swap, and its own folder of the backup."""
+        """Each output with its swap and backup folder."""
         for number, (member, part) in enumerate(zip(self._swappable(), swap.members, strict=True), 1):
             yield member, part, Below(backup, str(number))
 
     def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
-        """Raises Refused unless all outputs have what the cut names: else one would be cut, and the next refuse."""
+        """Raises Refused unless all outputs match the cut: else one would be cut before the next refuses."""
         if cut != self.cut_after(cut.after, recorded):
             raise Refused(
                 "cut-mismatch",
@@ -206,7 +206,6 @@ class AllOfOutput:
 
 
 def _together(batch: int, cuts: tuple[Cut, ...]) -> Cut:
-    """The cut of several outputs after one batch."""
     last = max((cut.batches[-1] for cut in cuts if cut.batches), default=batch)
     return Cut(batch, tuple(range(batch + 1, last + 1)), members=cuts if last > batch else ())
 

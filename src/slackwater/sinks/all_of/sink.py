@@ -1,7 +1,7 @@
-"""``sinks.all_of``: each batch is computed once and written into several outputs, one after the other.
+"""``sinks.all_of``: each batch is computed once and written into several outputs in order.
 
-A batch that was interrupted is run again, and each output that has it skips it by its own mark. Nothing is recorded
-about the outputs together: there is no moment at which such a record and theirs could be written as one.
+An interrupted batch runs again, and outputs that have it skip it by their own marks. There is no joint record, as it
+could not be written atomically with theirs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AllOfSink:
-    """Several sinks, in the order in which a batch is written into them."""
+    """Several sinks, in writing order."""
 
     members: tuple[WritesBatches, ...]
 
@@ -34,26 +34,22 @@ class AllOfSink:
 
     @property
     def traits(self) -> Traits:
-        """What all of them can do, with the guarantee of the weakest."""
         return combined_traits([member.traits for member in self.members])
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """Those that each of them has."""
         first, *others = self.members
         return tuple(mode for mode in first.output_modes if all(mode in other.output_modes for other in others))
 
     @property
     def connectors(self) -> tuple[str, ...]:
-        """The connectors of all sinks, each once."""
         return tuple(dict.fromkeys(name for member in self.members for name in member.connectors))
 
     def identity(self) -> Mapping[str, str]:
-        """The identities of all, in their order."""
         return identity_of([member.identity() for member in self.members])
 
     def staged(self, operation: str, /) -> AllOfSink:
-        """All of them with their staged outputs. Raises Refused where one has none."""
+        """Raises Refused if a member cannot be staged."""
         staged = [member.staged(operation) for member in self.members if isinstance(member, Staged)]
         members = tuple(one for one in staged if isinstance(one, WritesBatches))
         if len(members) < len(self.members):
@@ -62,18 +58,16 @@ class AllOfSink:
         return AllOfSink(members)
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
-        """Create the outputs that must exist before a query that reads them is built."""
+        """Create outputs that must exist before queries that read them are built."""
         for member in self.members:
             if isinstance(member, Creates):
                 member.create_output(frame, partition_by)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check each of them."""
         for member in self.members:
             member.check(frame, context)
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        """Set the function that writes a batch into all of them on the writer."""
         writes = [member.batch_writer(context) for member in self.members]
         return writer.foreachBatch(batch_function(_one_after_the_other(writes), context))
 
@@ -139,7 +133,7 @@ def _check_apart(sinks: tuple[WritesBatches, ...]) -> None:
 
 
 def _first_repeated(places: Iterable[frozenset[str | None]]) -> str | None:
-    """A place that two of the outputs have."""
+    """A place shared by two outputs."""
     seen: set[str | None] = set()
     for one in places:
         if shared := seen & one:

@@ -1,1 +1,1 @@
-"""What the kinds of sinks share: the contract, the registry, cutting, swapping, owners. It names no kind."""
+"""Shared by the kinds of sinks: contract, registry, cutting, swapping, owners. Names no kind."""

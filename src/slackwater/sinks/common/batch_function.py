@@ -1,4 +1,4 @@
-"""Batch functions of sinks: what Spark calls for each batch, and how an error of ours comes back through the JVM."""
+"""Batch functions of sinks, and how our errors come back through the JVM."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def backquoted(name: str) -> str:
-    """A name as an expression of Spark has it, whatever characters are in it."""
+    """For a Spark expression; any characters."""
     return "`" + name.replace("`", "``") + "`"
 
 
 @contextmanager
 def session_settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """Set them in the query's own session, and unset them afterwards."""
+    """In the query's own session, temporarily."""
     for name, value in values.items():
         session.conf.set(name, value)
     try:
@@ -37,18 +37,18 @@ def session_settings(session: SparkSession, values: Mapping[str, str]) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class IntoTable:
-    """``toTable`` names the table and starts the query in one step."""
+    """``toTable`` names the table and starts the query at once."""
 
     writer: DataStreamWriter
     table: str
 
     def start(self) -> StreamingQuery:
-        """Create the table if it does not exist, and start the query."""
+        """Creates a missing table."""
         return self.writer.toTable(self.table)
 
 
 class BatchFailed(Exception):
-    """One of our errors with its code in the text: the text is all that passes through the JVM."""
+    """One of our errors; only its text, which has the code, passes through the JVM."""
 
     def __init__(self, error: SlackwaterError) -> None:
         hint = f" hint: {error.hint}" if error.hint else ""
@@ -57,9 +57,9 @@ class BatchFailed(Exception):
 
 
 def batch_function(write: Callable[[DataFrame, int], None], context: WriteContext) -> Callable[[DataFrame, int], None]:
-    """The function for ``foreachBatch``. PySpark calls it with the batch's DataFrame and its id.
+    """The function for ``foreachBatch``.
 
-    A run that has lost its lease fails before the batch is written, and before Spark commits it in the checkpoint.
+    Without its lease a run fails before writing the batch, and before Spark commits it.
     """
 
     def written(frame: DataFrame, batch: int) -> None:
@@ -75,18 +75,17 @@ def batch_function(write: Callable[[DataFrame, int], None], context: WriteContex
 
 
 class BatchFunctionSink:
-    """What the sinks have in common that write each batch by a function: ``batch_writer`` returns it."""
+    """For sinks that write each batch by a function, from ``batch_writer``."""
 
     __slots__ = ()
 
     def attach(self: WritesBatches, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        """Set the batch function on the writer."""
         return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
 
 @contextmanager
 def persisted(frame: DataFrame) -> Iterator[None]:
-    """Compute the rows of a batch once for all that is done within the block, also where blocks are nested."""
+    """Compute a batch's rows once for the block; blocks may be nested."""
     level = frame.storageLevel
     if level.useMemory or level.useDisk:
         yield  # Whoever persisted it uses it after this block.
@@ -99,5 +98,5 @@ def persisted(frame: DataFrame) -> Iterator[None]:
 
 
 def run_without_output(frame: DataFrame) -> None:
-    """Run a batch that the output has already: left out, it would leave Spark's watermark behind."""
+    """Skipping the batch would leave Spark's watermark behind."""
     frame.write.format("noop").mode("overwrite").save()

@@ -1,10 +1,8 @@
-"""Changes of an output that can be undone: cuts and swaps, with the records that make them durable before they start.
+"""Reversible changes of an output, cuts and swaps, with durable records made first.
 
-``CutTable`` is the cut of a table that keeps its older versions: one state machine for every format of tables. A cut is
-one commit, recorded in the backup before it is made. The table then shows what has become of it (see ``TableState``).
-So a cut or an undo that was interrupted at any point finds out where it was, and one that would overwrite changes of
-others is refused. No data file is deleted: until the format's own cleaning deletes them, the version before the cut can
-be the newest one again.
+``CutTable`` cuts any table format that keeps older versions. A cut is one commit, recorded in the backup first; the
+table then shows its ``TableState``. So interrupted cuts and undos can resume, and overwriting others' changes is
+refused. No data file is deleted: until the format's own cleaning, the version before the cut can be restored.
 """
 
 from __future__ import annotations
@@ -35,9 +33,9 @@ R = TypeVar("R", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class RecordFile(Generic[R]):
-    """The file of an operation's backup with the record of its cut, a dataclass of type ``kind``.
+    """A cut's record in the backup, a dataclass of type ``kind``.
 
-    ``alone``: the backup has nothing else, so that other files show that the record was lost.
+    ``alone``: any other file in the backup shows that the record was lost.
     """
 
     name: str
@@ -46,12 +44,12 @@ class RecordFile(Generic[R]):
     alone: bool = False
 
     def write(self, backup: WriteStore, record: R) -> None:
-        """Make the record durable."""
+        """Durable."""
         document = {"schema": self.schema, **asdict(record)}
         backup.write(self.name, json.dumps(document, indent=1, ensure_ascii=False).encode())
 
     def read(self, backup: ReadStore) -> R | None:
-        """The record of a cut that was started, ``None`` if none was. Raises Refused (``backup-damaged``)."""
+        """``None``: no cut was started. Raises Refused (``backup-damaged``)."""
         try:
             data = backup.read(self.name)
         except FileNotFoundError:
@@ -74,7 +72,7 @@ class RecordFile(Generic[R]):
 
 
 def damaged(where: str, expected: str, found: str) -> Refused:
-    """The refusal of a backup; ``where`` is the file or table of it that is not as the cut left it."""
+    """``where`` is the changed file or table of the backup."""
     return Refused(
         "backup-damaged",
         "A part of the operation's backup is missing or damaged; nothing was changed",
@@ -86,15 +84,15 @@ def damaged(where: str, expected: str, found: str) -> Refused:
 
 
 def is_at(recorded: str, location: str) -> bool:
-    """Whether an output that was recorded at a place is the one at ``location``: it may be behind a link by now."""
+    """The output may be behind a link by now."""
     local = local_path_of(recorded)
     return location in {recorded, os.path.realpath(local) if local is not None else None}
 
 
 def check_writable(store: WriteStore, *folders: str) -> None:
-    """Raises Refused (``folder-read-only``) unless this user can create and remove files in folders of an output.
+    """Raises Refused (``folder-read-only``) unless this user may create and remove files.
 
-    On a local disk nothing is written: the system is asked. Where a folder does not exist, its parent counts.
+    On a local disk the system is asked without writing. A missing folder's parent counts.
     """
     root = store.local_path("")
     if root is None:
@@ -110,9 +108,9 @@ def check_writable(store: WriteStore, *folders: str) -> None:
 
 
 def check_removable(store: ReadStore) -> None:
-    """Raises Refused (``folder-read-only``) unless this user can remove the folder of a store, if it is there.
+    """Raises Refused (``folder-read-only``) unless this user can remove the store's folder, if any.
 
-    Other stores than local disks are not asked: there is no right to write but that of the whole.
+    Only local disks are asked: other stores only have rights for the whole.
     """
     root = store.local_path("")
     if root is not None and Path(root).is_dir():
@@ -120,7 +118,6 @@ def check_removable(store: ReadStore) -> None:
 
 
 def check_folders_writable(*folders: Path) -> None:
-    """Check directories of this machine for write access."""
     for folder in folders:
         existing = next((one for one in (folder, *folder.parents) if one.is_dir()), folder)
         # With the rights that the process has now, as far as the system can tell.
@@ -130,7 +127,6 @@ def check_folders_writable(*folders: Path) -> None:
 
 
 def read_only(where: str, found: str) -> Refused:
-    """The refusal of a folder that would have to be changed and cannot be."""
     return Refused(
         "folder-read-only",
         "A folder that has to be changed cannot be written to; nothing was changed",
@@ -142,7 +138,7 @@ def read_only(where: str, found: str) -> Refused:
 
 
 def foreign(location: str, expected: str, found: str) -> Refused:
-    """The refusal of a backup that another operation made, or this one from another output than ``location``."""
+    """The backup is from a different operation or output."""
     return Refused(
         "backup-foreign",
         "The backup was made by another operation or from another output",
@@ -154,7 +150,7 @@ def foreign(location: str, expected: str, found: str) -> Refused:
 
 
 def foreign_cut(location: str, after: int, found: str) -> Refused:
-    """The refusal of a backup of another cut than the one of the output at ``location`` after batch ``after``."""
+    """The backup is from a different cut."""
     return foreign(location, f"a cut of {location} {after_batch(after)}", found)
 
 
@@ -167,7 +163,7 @@ TableState = Literal["whole", "cut", "uncut", "cut-changed", "other"]
 
 @dataclass(frozen=True, slots=True)
 class CutRecord(ABC):
-    """A cut of the table at ``output`` that is about to start: back to batch ``after``, from ``last``, the newest."""
+    """A cut about to start, from batch ``last`` (the newest) back to ``after``."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -178,7 +174,7 @@ class CutRecord(ABC):
     @property
     @abstractmethod
     def planned_version(self) -> str:
-        """The version of the table that the cut was worked out from, as in ``Cut.version``."""
+        """As in ``Cut.version``."""
 
 
 AnyCut = TypeVar("AnyCut", bound=CutRecord)
@@ -186,46 +182,43 @@ V = TypeVar("V")
 
 
 class CutTable(ABC, Generic[AnyCut, V]):
-    """The part of an output that cuts its table. ``V`` is what a commit has to follow: the version that was checked."""
+    """Cuts an output's table. ``V`` is the checked version that a commit follows."""
 
     cut_records: RecordFile[AnyCut]
     version_noun: ClassVar[str] = "version"
 
     @property
     @abstractmethod
-    def location(self) -> str:
-        """Where the table is."""
+    def location(self) -> str: ...
 
     @abstractmethod
     def _planned_cut(self, after: int) -> tuple[Cut, AnyCut | None]:
-        """What the batches after one wrote, with the record of their cut; ``None`` where there is nothing to cut.
+        """The batches after one, with the cut's record; ``None`` without such batches.
 
-        Raises Refused where the table cannot be cut there.
+        Raises Refused if the table cannot be cut there.
         """
 
     @abstractmethod
     def _newest_version(self, record: AnyCut) -> V:
-        """The version that the table has now. Raises Refused where no commit can follow it."""
+        """Raises Refused if no commit can follow."""
 
     @abstractmethod
-    def _state(self, record: AnyCut, version: V) -> TableState:
-        """What this version is."""
+    def _state(self, record: AnyCut, version: V) -> TableState: ...
 
     @abstractmethod
     def _delete_batches(self, record: AnyCut, version: V) -> None:
-        """Commit the cut after this version. Raises Refused (``output-changed``) where another writer was faster."""
+        """Commit the cut. Raises Refused (``output-changed``) if a different writer was faster."""
 
     @abstractmethod
     def _restore(self, record: AnyCut, version: V) -> None:
-        """Commit the rows of before the cut after this version. Raises Refused."""
+        """Commit the rows from before the cut. Raises Refused."""
 
     @abstractmethod
     def _check_restorable(self, record: AnyCut, version: V) -> None:
-        """Raises Refused if ``_restore`` would: files were deleted, or the table cannot be written to."""
+        """Raises Refused if ``_restore`` would: files were deleted, or the table is read-only."""
 
     @abstractmethod
-    def _changed(self, record: AnyCut, code: str) -> Refused:
-        """The refusal of a table that something else has changed since the cut was planned."""
+    def _changed(self, record: AnyCut, code: str) -> Refused: ...
 
     def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
         return self._planned_cut(batch)[0]
@@ -254,7 +247,7 @@ class CutTable(ABC, Generic[AnyCut, V]):
             self._restore(*found)
 
     def _start_cut(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V, TableState] | None:
-        """Record the cut, for the version that the table has now; ``None`` where there is nothing to cut."""
+        """Record the cut for the newest version; ``None`` if there is nothing to cut."""
         expected, record = self._planned_cut(cut.after)
         if cut != expected:
             raise self._mismatch(cut, expected)
@@ -265,7 +258,7 @@ class CutTable(ABC, Generic[AnyCut, V]):
         return self._recorded_cut(cut, backup)
 
     def _recorded_cut(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V, TableState] | None:
-        """The record, the newest version and what that is. ``None``: the cut has recorded and removed nothing."""
+        """Record, newest version and its state. ``None``: nothing was recorded or removed."""
         record = self.cut_records.read(backup)
         if record is None:
             return None
@@ -274,7 +267,7 @@ class CutTable(ABC, Generic[AnyCut, V]):
         return record, version, self._state(record, version)
 
     def _cut_to_restore(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V] | None:
-        """The record of a cut that the table shows, and its newest version; ``None``: not made, or restored."""
+        """``None``: the cut was not made, or was restored."""
         found = self._recorded_cut(cut, backup)
         if found is None or found[2] in {"whole", "uncut"}:
             return None
@@ -284,7 +277,7 @@ class CutTable(ABC, Generic[AnyCut, V]):
         return record, version
 
     def _check_own(self, record: AnyCut, cut: Cut) -> None:
-        """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
+        """Raises Refused (``backup-foreign``) for a different cut or output."""
         last = cut.batches[-1] if cut.batches else None
         same = (record.after, record.last, record.planned_version) == (cut.after, last, cut.version)
         if not same or not is_at(record.output, self.location):
@@ -306,11 +299,10 @@ _AGAIN = "nothing was changed; undo the operation and make a new plan"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A swap that is about to start. ``version`` is that of an output that has versions, else -1.
+    """A swap about to start; ``version`` is -1 for an output without versions.
 
-    Of an Iceberg table it is the snapshot that is put in place, of a table of PostgreSQL the newest batch. ``state``
-    names the rows that are put in place, where the output has no versions. ``left`` are files of a staged directory
-    that no batch has written, ``None`` for another output.
+    For Iceberg the snapshot to swap in, for PostgreSQL the newest batch. ``state`` identifies swapped-in rows if there
+    are no versions. ``left`` are staged files of no batch, ``None`` for other outputs.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -328,7 +320,7 @@ RECORD = RecordFile("swap.json", "slackwater.swap/1", Record)
 
 
 def start(backup: WriteStore, location: str, swap: Swap, version: int = -1) -> Record:
-    """The record of the swap, made durable now unless it was before. Raises Refused (``backup-foreign``)."""
+    """Record the swap durably unless it is recorded. Raises Refused (``backup-foreign``)."""
     return started(backup, location, swap) or record(backup, location, swap, version)
 
 
@@ -341,14 +333,14 @@ def record(
     state: str = "",
     left: tuple[str, ...] | None = None,
 ) -> Record:
-    """The record of the swap, made durable now; it replaces the one that an attempt before has made."""
+    """Record the swap durably, replacing an earlier attempt's record."""
     made = Record(location, swap.operation, swap.stream_id, swap.replaced, version, state, left)
     RECORD.write(backup, made)
     return made
 
 
 def started(backup: ReadStore, location: str, swap: Swap) -> Record | None:
-    """The record of a swap that was started, ``None`` if it was not. Raises Refused (``backup-foreign``)."""
+    """``None`` if not started. Raises Refused (``backup-foreign``)."""
     known = RECORD.read(backup)
     expected = (swap.operation, swap.stream_id, swap.replaced)
     same = known is None or (known.operation, known.stream_id, known.replaced) == expected
@@ -359,7 +351,7 @@ def started(backup: ReadStore, location: str, swap: Swap) -> Record | None:
 
 
 def check_parties(location: str, swap: Swap, newest: int, real: Owner | None, staged: Owner | None) -> None:
-    """Raises Refused unless both outputs are the stream's and the real one has the batches that the swap expects."""
+    """Raises Refused unless the stream owns both outputs and the real one has the expected batches."""
     for owner in (real, staged):
         if owner is None or owner.stream_id != swap.stream_id:
             raise Refused(
@@ -382,16 +374,16 @@ def check_parties(location: str, swap: Swap, newest: int, real: Owner | None, st
 
 
 def owners_of_program(swap: Swap, real: Owner | None) -> tuple[Owner, Owner]:
-    """The owners of an output that a user's program fills, and of its staged output, for ``check_parties``.
+    """For ``check_parties``, if a user's program fills the output.
 
-    The program claims none of them. A stream of Slackwater that owns the real one is another one than the program's.
+    The program claims nothing; any owner of the real output is a different stream.
     """
     program = Owner(swap.stream_id, "", "")
     return real or program, program
 
 
 def check_unmoved(location: str, swap: Swap, version: str) -> None:
-    """Raises Refused (``swap-moved``) if others have changed the output, so that its state is ``version`` now."""
+    """Raises Refused (``swap-moved``) if others changed the output to ``version``."""
     if swap.version not in {None, version}:
         raise Refused(
             "swap-moved",
@@ -404,7 +396,7 @@ def check_unmoved(location: str, swap: Swap, version: str) -> None:
 
 
 def check_whole(location: str, damage: Sequence[Damage]) -> None:
-    """Raises Refused (``staged-damaged``) if the staged output at ``location`` has damage."""
+    """Raises Refused (``staged-damaged``)."""
     if damage:
         raise Refused(
             "staged-damaged",
@@ -417,7 +409,7 @@ def check_whole(location: str, damage: Sequence[Damage]) -> None:
 
 
 def absent(location: str, operation: str, found: str) -> Refused:
-    """The refusal where the staged output is not there, or not ready."""
+    """The staged output is missing or not ready."""
     return Refused(
         "staged-absent",
         "The operation has no staged output that is ready",
@@ -429,7 +421,7 @@ def absent(location: str, operation: str, found: str) -> Refused:
 
 
 def occupied(location: str, operation: str, found: str) -> Refused:
-    """The refusal where something else has the name of the staged output."""
+    """Something else has the staged output's name."""
     return Refused(
         "staged-foreign",
         "Something that is not marked as the operation's own is in the place of its staged output",
@@ -441,7 +433,7 @@ def occupied(location: str, operation: str, found: str) -> Refused:
 
 
 def incomplete(location: str, expected: str, found: str) -> Refused:
-    """The refusal to stage what the real output does not have."""
+    """The real output lacks what should be staged."""
     return Refused(
         "stage-incomplete",
         "The output does not have all that its staged output must start with",
@@ -453,7 +445,7 @@ def incomplete(location: str, expected: str, found: str) -> Refused:
 
 
 def unsupported(location: str, expected: str, found: str) -> Refused:
-    """The refusal of an output that cannot be swapped as it is."""
+    """The output cannot be swapped as it is."""
     return Refused(
         "swap-unsupported",
         "This output cannot be replaced by a staged one",

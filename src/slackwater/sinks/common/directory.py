@@ -1,4 +1,4 @@
-"""The output directory that a user names: which names can be used, and as what Spark is given them."""
+"""The user's output directory: valid names, and their form for Spark."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from slackwater.storage.protocols import WriteStore
 
 
 class Place:
-    """An output directory, with symlinks and ``..`` resolved once: a log can name a million files."""
+    """An output directory, symlinks and ``..`` resolved once: a log can name a million files."""
 
     def __init__(self, path: str) -> None:
         self.location = resolved(path)
         self._folders: dict[str, str] = {}
 
     def relative_path(self, uri: str) -> str | None:
-        """The path relative to the directory of the file that a log of Spark names; ``None`` for one elsewhere.
+        """The path below the directory of a file in Spark's log, or ``None``.
 
-        Spark's logs hold absolute, percent-encoded URIs.
+        Logs hold absolute, percent-encoded URIs.
         """
         if not is_uri(uri):
             return None
@@ -46,7 +46,7 @@ class Place:
 
 
 def directory(path: object, example: str) -> str:
-    """The output directory as a string; ``example`` shows in a hint how to write it. Raises PipelineError."""
+    """``example`` is for the hint. Raises PipelineError."""
     found = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(found, str) or not found.strip() or found[0] == "~" or not _is_location(found):
         raise PipelineError(
@@ -73,7 +73,7 @@ def directory(path: object, example: str) -> str:
 
 
 def absolute(path: str) -> str:
-    """The output directory as the user named it: an absolute path, or the URI."""
+    """An absolute path, or the URI."""
     if is_uri(path):
         return path
     # abspath and not resolve: symlinks stay as the user wrote them, because Spark is given this path.
@@ -81,7 +81,7 @@ def absolute(path: str) -> str:
 
 
 def _is_location(path: str) -> bool:
-    """Whether Java can be given the string: no NUL, no lone surrogate, no URI that cannot be split."""
+    """Whether Java accepts it: no NUL, no lone surrogate, no malformed URI."""
     try:
         urlsplit(path)
         path.encode()
@@ -91,7 +91,7 @@ def _is_location(path: str) -> bool:
 
 
 class DirectoryOutput:
-    """An output directory. ``path`` is what Spark is given; the store is not opened before it is needed."""
+    """``path`` is for Spark; the store is opened on demand."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -119,7 +119,7 @@ class DirectoryOutput:
 
 
 def path_of(kind: str, identity: Mapping[str, str]) -> str:
-    """The path of a recorded identity. Raises SinkUnreadable if it has none."""
+    """Raises SinkUnreadable without a path."""
     path = identity.get("path")
     if not path:
         raise SinkUnreadable(
@@ -132,7 +132,7 @@ def path_of(kind: str, identity: Mapping[str, str]) -> str:
 
 
 def size_damage(size: Callable[[str], int], path: str, recorded: int) -> Iterator[Damage]:
-    """What is wrong with a file of the output by its size: ``size`` asks the store for it."""
+    """``size`` asks the store."""
     try:
         found = size(path)
     except OSError as error:

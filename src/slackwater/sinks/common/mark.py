@@ -1,7 +1,6 @@
-"""The mark of an output: which stream writes to it, and its newest batch. It is written together with each batch.
+"""An output's mark: its stream and newest batch, written with each batch.
 
-``epoch`` is the fence number of the lease under which the stream writes: a mark with a higher one refuses a run that
-was believed to have ended.
+``epoch`` is the lease's fence number: a higher one refuses a run that was believed to have ended.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ PUBLISHED_WITH_MARKER = "a batch is published in one transaction with its id in 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Owner, epoch and newest batch of an output; ``batch_id`` is -1 before the first one."""
+    """``batch_id`` is -1 before the first batch."""
 
     stream_id: str
     stream: str
@@ -27,12 +26,11 @@ class Mark:
 
     @property
     def owner(self) -> Owner | None:
-        """The stream, ``None`` where no run has claimed the output."""
         return Owner(self.stream_id, self.stream, self.home) if self.stream_id else None
 
 
 def marked_traits(reason: str, *, cuts: bool = False, swaps: bool = False) -> Traits:
-    """The traits of a sink that writes each batch together with its mark, and so exactly once; ``reason`` says how."""
+    """Exactly-once traits of a sink with a mark in each batch; ``reason`` says how."""
     return Traits(
         Delivery("exactly-once", reason),
         reports_last_batch=True,
@@ -45,7 +43,7 @@ def marked_traits(reason: str, *, cuts: bool = False, swaps: bool = False) -> Tr
 
 
 def owned(mark: Mark | None, where: str, *, stream: str, home: str | None, missing: str, hint: str) -> Refused:
-    """The error for an output of another stream than ``stream``; ``missing`` names what it lacks without a mark."""
+    """The output belongs to a stream other than ``stream``; ``missing`` names what it lacks without a mark."""
     return Refused(
         "sink-owned",
         f"Another stream writes to the output of stream {stream}: it would skip batches of this one",
@@ -57,7 +55,7 @@ def owned(mark: Mark | None, where: str, *, stream: str, home: str | None, missi
 
 
 def fenced(mark: Mark, where: str, context: WriteContext, remedy: str) -> Refused:
-    """The error for a run after which a later one has started; ``remedy`` sets the epoch back to 0."""
+    """A later run has started; ``remedy`` sets the epoch back to 0."""
     return Refused(
         "sink-fenced",
         f"A later run of stream {context.stream} has taken over its output: this run may no longer write",

@@ -1,4 +1,4 @@
-"""MERGE by keys: the statement, and the check that no two rows of a batch have one key."""
+"""MERGE by keys, with a check for duplicate keys in a batch."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _COUNT = "slackwater_rows"
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Rows replace those with equal ``keys`` in ``table``, as SQL names it. ``where`` is its name in errors."""
+    """Rows replace those with equal ``keys``; ``table`` is for SQL, ``where`` for errors."""
 
     table: str
     keys: tuple[str, ...]
     where: str
 
     def write(self, frame: DataFrame, batch: int, run: Callable[[str], None]) -> bool:
-        """Have ``run`` execute the statement; whether the batch has rows.
+        """Execute by ``run``; returns whether the batch has rows.
 
-        Raises StreamFailed (``merge-keys``) if two rows have one key.
+        Raises StreamFailed (``merge-keys``) for duplicate keys.
         """
         view = f"slackwater_{uuid.uuid4().hex}"
         # MERGE reads its source more than once; the query's state is computed once only.
@@ -57,7 +57,7 @@ class Merge:
         return " ".join(("MERGE INTO", self.table, "t", *clauses))
 
     def _check_keys(self, frame: DataFrame, batch: int) -> bool:
-        """MERGE would insert several new rows with one key, and refuse them once the key is there."""
+        """MERGE inserts duplicate new keys, and later refuses them."""
         counted = frame.groupBy(*map(backquoted, self.keys)).agg(F.count(F.lit(1)).alias(_COUNT))
         most = counted.orderBy(F.desc(_COUNT)).first()
         if most is not None and most[_COUNT] > 1:

@@ -1,4 +1,4 @@
-"""The output of a sink that cannot show what it holds: nothing is read from it and nothing in it is changed."""
+"""An output that cannot show what it holds: it is neither read nor changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def opaque_traits(
     continuous: bool = False,
     real_time: bool = False,
 ) -> Traits:
-    """The traits of a sink that shows nothing and so cannot be cut. ``skips``: it skips a batch that it has."""
+    """``skips``: it skips batches that it has."""
     return Traits(
         delivery,
         reports_last_batch=False,
@@ -39,7 +39,7 @@ def opaque_traits(
 
 
 class PlacelessSink:
-    """A sink without a place: two runs write to the same one whatever their options are."""
+    """A sink without a place: all runs share it, whatever their options."""
 
     __slots__ = ()
 
@@ -48,16 +48,16 @@ class PlacelessSink:
     connectors = ()
 
     def identity(self) -> Mapping[str, str]:
-        """The kind alone: options and functions may change between restarts."""
+        """Options and functions may change between restarts."""
         return {"kind": self.kind}
 
     def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
-        """Check that there is no ``partition_by``; PySpark checks a function when the query starts."""
+        """Rejects ``partition_by``; PySpark checks functions at the start."""
         refuse_partitions(self.kind, context)
 
 
 class OpaqueOutput:
-    """An output of ``kind``; ``location`` is a name for messages, ``None`` where the output has no place at all."""
+    """``location`` is for messages, ``None`` without a place."""
 
     def __init__(self, kind: str, traits: Traits, location: str | None) -> None:
         self._kind = kind
@@ -70,8 +70,7 @@ class OpaqueOutput:
     def owner(self) -> Owner | None:
         return None
 
-    def claim(self, owner: Owner) -> None:
-        """Nothing: there is no place for the mark."""
+    def claim(self, owner: Owner) -> None: ...
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         return ()
@@ -111,23 +110,23 @@ class OpaqueOutput:
 
 
 class MarkerTarget(Protocol):
-    """What has a marker: a table of a database, or a topic."""
+    """A database table or topic with a marker."""
 
     def last_written(self) -> int:
-        """The newest batch, -1 for none. Raises SinkUnreadable."""
+        """-1 for none. Raises SinkUnreadable."""
 
     def owner(self) -> Owner | None:
-        """The stream that claimed the target. Raises SinkUnreadable."""
+        """Raises SinkUnreadable."""
 
     def claim(self, owner: Owner) -> None:
-        """Record the owner. Raises Refused (``sink-owned``)."""
+        """Raises Refused (``sink-owned``)."""
 
 
 Target = TypeVar("Target", bound=MarkerTarget)
 
 
 class AppendOnlyOutput(OpaqueOutput, Generic[Target]):
-    """The output at ``location``; ``uncuttable`` is why no batch can be removed from it."""
+    """``uncuttable`` is why no batch can be removed."""
 
     def __init__(
         self, kind: str, traits: Traits, location: str, open_target: Callable[[], Target], uncuttable: str
@@ -138,7 +137,7 @@ class AppendOnlyOutput(OpaqueOutput, Generic[Target]):
 
     @cached_property
     def target(self) -> Target:
-        """What has the marker, opened when it is first used: its client may be an extra."""
+        """The marker's target, opened on demand: its client may be an extra."""
         return self._open_target()
 
     def last_written(self) -> int:

@@ -1,4 +1,4 @@
-"""What a user gives to a sink: options of a data source, keys, and a ``partition_by`` that it cannot have."""
+"""Checks user input of sinks: options, keys, and invalid ``partition_by``."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from slackwater.core.sink import WriteContext
 
 
 def option_strings(options: Mapping[str, object], reserved: Iterable[str]) -> dict[str, str]:
-    """The options as strings. ``reserved`` are those that Slackwater sets itself, in lower case.
+    """``reserved`` are set by Slackwater, in lower case.
 
-    Raises PipelineError for a reserved option (Spark ignores the case of their names) and for a value of another type.
+    Raises PipelineError for a reserved option (Spark ignores case) or a value of a different type.
     """
     taken = frozenset(reserved)
     found = sorted(name for name in options if name.lower() in taken)
@@ -25,7 +25,7 @@ def option_strings(options: Mapping[str, object], reserved: Iterable[str]) -> di
 
 
 def refuse_with_keys(keys: tuple[str, ...], options: Mapping[str, str], library: str) -> None:
-    """Raises PipelineError where options of a table's writer are given with keys, by which rows are merged."""
+    """Raises PipelineError for writer options given with keys."""
     if keys and options:
         raise PipelineError(
             "sink-option",
@@ -36,7 +36,7 @@ def refuse_with_keys(keys: tuple[str, ...], options: Mapping[str, str], library:
 
 
 def key_columns(keys: object) -> tuple[str, ...]:
-    """The columns that one string or several name, the keys of a sink. Raises PipelineError."""
+    """One column or several. Raises PipelineError."""
     names = (keys,) if isinstance(keys, str) else tuple(keys) if isinstance(keys, Iterable) else (None,)
     if not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) != len(names):
         raise PipelineError(
@@ -49,7 +49,7 @@ def key_columns(keys: object) -> tuple[str, ...]:
 
 
 def is_text(value: object) -> bool:
-    """Whether a value that a user gave is a string with something in it."""
+    """Whether a user's value is a non-empty string."""
     return isinstance(value, str) and bool(value.strip())
 
 
@@ -66,7 +66,7 @@ def _string(name: str, value: object) -> str:
 
 
 def refuse_partitions(kind: str, context: WriteContext, hint: str = "leave partition_by out") -> None:
-    """Raises PipelineError where the stream has a ``partition_by``: Spark would refuse or ignore it."""
+    """Raises PipelineError for ``partition_by``: Spark would refuse or ignore it."""
     if context.partition_by:
         raise PipelineError(
             "partition-by-unused",

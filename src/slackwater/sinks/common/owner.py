@@ -1,4 +1,4 @@
-"""The owner's mark: a JSON file in the output directory that names the stream which writes to it."""
+"""The owner file: JSON in the output directory that names its stream."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARK = "_slackwater.json"
 
 
 def read_owner(store: WriteStore) -> Owner | None:
-    """The recorded owner, ``None`` if there is no mark. Raises SinkUnreadable if it cannot be parsed."""
+    """``None`` without a file. Raises SinkUnreadable."""
     try:
         data = store.read(MARK)
     except FileNotFoundError:
@@ -24,7 +24,7 @@ def read_owner(store: WriteStore) -> Owner | None:
 
 
 def parse_owner(data: bytes | str, where: str, name: str) -> Owner:
-    """The owner in the record ``name``. Raises SinkUnreadable if it cannot be parsed."""
+    """Raises SinkUnreadable."""
     try:
         fields = json.loads(data)
         return Owner(**{name: _string(fields[name]) for name in ("stream_id", "stream", "home")})
@@ -40,7 +40,7 @@ def parse_owner(data: bytes | str, where: str, name: str) -> Owner:
 
 
 def claim(store: WriteStore, owner: Owner) -> None:
-    """Record the owner, once. Raises Refused (``sink-owned``) if another stream is recorded."""
+    """Record the owner once. Raises Refused (``sink-owned``)."""
     known = read_owner(store)
     if known is None:
         known = _create(store, owner)
@@ -51,14 +51,14 @@ def claim(store: WriteStore, owner: Owner) -> None:
 
 
 def release(store: WriteStore, stream_id: str) -> None:
-    """Remove the record of this owner; that of another stream stays."""
+    """Remove only this owner's record."""
     known = read_owner(store)
     if known is not None and known.stream_id == stream_id:
         store.delete(MARK)
 
 
 def check_claim(known: Owner, owner: Owner, where: str) -> None:
-    """Raises Refused (``sink-owned``) if the ``known`` owner of an output is another stream than ``owner``."""
+    """Raises Refused (``sink-owned``) if the owners differ."""
     if known.stream_id != owner.stream_id:
         raise Refused(
             "sink-owned",
@@ -71,7 +71,7 @@ def check_claim(known: Owner, owner: Owner, where: str) -> None:
 
 
 def _create(store: WriteStore, owner: Owner) -> Owner:
-    """Create the mark unless another process is faster; the owner that is recorded now."""
+    """Returns the owner that is recorded now: a different process may be faster."""
     with suppress(FileExistsError):
         store.create(MARK, _render(owner))
     return read_owner(store) or owner

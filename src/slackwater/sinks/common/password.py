@@ -1,4 +1,4 @@
-"""References to passwords, ``env:NAME`` or ``file:PATH``: they can be recorded, the passwords cannot."""
+"""Password references, ``env:NAME`` or ``file:PATH``: only references are recorded."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from slackwater.core.reference import absolute_path
 from slackwater.core.secret_reference import EXPECTED, is_reference, read_secret, what_is_missing
 
 CATALOGS = "spark.sql.catalog."
-"""How the settings of Spark's catalogs start; the catalog's name follows."""
+"""Prefix of catalog settings; the catalog's name follows."""
 
 
 def secret_of(key: str, value: str) -> str:
-    """The value of a Spark setting, for one of a catalog read from where it refers to.
+    """A Spark setting's value; references in catalog settings are resolved.
 
-    ``env:NAME``, and for a setting whose name is that of a secret ``file:PATH``: a location may be a file's URI. Raises
-    StreamFailed (``sink-password-missing``).
+    ``env:NAME``, and for secret settings ``file:PATH``: a location may be a file URI. Raises StreamFailed
+    (``sink-password-missing``).
     """
     # The name of a catalog may be that of a secret: spark.sql.catalog.tokens.warehouse.
     name = key.removeprefix(CATALOGS).partition(".")[2] if key.startswith(CATALOGS) else ""
@@ -24,7 +24,7 @@ def secret_of(key: str, value: str) -> str:
 
 
 def password_reference(password: object, hint: str) -> str | None:
-    """The reference that a user gave, with an absolute path. Raises PipelineError (``sink-password``)."""
+    """With an absolute path. Raises PipelineError (``sink-password``)."""
     if password is None:
         return None
     if isinstance(password, str) and is_reference(password):
@@ -40,7 +40,7 @@ def password_reference(password: object, hint: str) -> str | None:
 
 
 def read_password(reference: str, where: str) -> str:
-    """The password that a reference names. Raises StreamFailed (``sink-password-missing``)."""
+    """Raises StreamFailed (``sink-password-missing``)."""
     found = read_secret(reference)
     if found is not None:
         return found

@@ -1,4 +1,4 @@
-"""What another system reports about a sink's output, as errors of ours: one for reading it, one for writing it."""
+"""An external system's problem with an output, as our error for reading or writing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from slackwater.core.errors import PipelineError, SinkUnchecked, SinkUnreadable, StreamFailed
 
 TASK_ERROR = re.compile(r"\[slackwater (?P<code>[a-z-]+)\] (?P<text>[^\n]+)")
-"""How a task names an error of ours; the only way from an executor to the driver is the text."""
+"""Our error in a task; only text passes from executor to driver."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error to be raised, as a kind that suits what was being done."""
+    """An error, raised as fits the action."""
 
     code: str
     message: str
@@ -21,28 +21,26 @@ class Problem:
     found: str | None = None
 
     def unreadable(self, where: str) -> SinkUnreadable:
-        """The error for reading what the output holds."""
         return SinkUnreadable(read_code(self.code), self.message, where=where, found=self.found, hint=self.hint)
 
     def failed(self, where: str) -> StreamFailed:
-        """The error for a query that cannot be started or has ended."""
+        """For a query that cannot start or has ended."""
         return StreamFailed(self.code, self.message, where=where, found=self.found, hint=self.hint)
 
 
 def unreadable(error: StreamFailed) -> SinkUnreadable:
-    """An error for writing as the one for reading."""
     return SinkUnreadable(
         read_code(error.code), error.message, where=error.where, expected=error.expected, hint=error.hint
     )
 
 
 def read_code(code: str) -> str:
-    """The code of an error that was met while reading: a code has one exit code, and reading another than writing."""
+    """An error's code while reading: each code has one exit code, and reading has its own."""
     return "output-" + code.removeprefix("sink-")
 
 
 def table_unchecked(table: str, path: str, found: str) -> SinkUnchecked:
-    """The error ``table-unchecked``: nothing is known of the batches of a table, such as ``table lake.t``."""
+    """``table-unchecked``: nothing is known of the batches; ``table`` is, for example, ``table lake.t``."""
     return SinkUnchecked(
         "table-unchecked",
         f"could not check which batches {table} has",
@@ -54,7 +52,7 @@ def table_unchecked(table: str, path: str, found: str) -> SinkUnchecked:
 
 
 def not_readable_yet(library: str, location: str) -> PipelineError:
-    """The error of a stream that reads a table before the stream that writes it has created it."""
+    """A stream reads a table that is not created yet."""
     return PipelineError(
         "output-absent",
         f"A stream cannot read this {library} table: it does not exist yet, so that its schema is unknown",

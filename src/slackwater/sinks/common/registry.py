@@ -1,7 +1,7 @@
-"""Finds the kinds of sinks: what is written in a pipeline, and the output that a recorded identity names.
+"""Finds the kinds of sinks, and the output of a recorded identity.
 
-A kind is a module or folder of ``slackwater.sinks`` with a ``SINK``, an entry point of the group ``slackwater.sinks``,
-or registered by ``SINKS.register``. A kind ``foreach_batch`` is found under ``foreach-batch``.
+A kind is a module or folder of ``slackwater.sinks`` with ``SINK``, an entry point of the group ``slackwater.sinks``, or
+registered by ``SINKS.register``. The kind ``foreach_batch`` is found under ``foreach-batch``.
 """
 
 from __future__ import annotations
@@ -37,17 +37,15 @@ def _only_itself(identity: Identity) -> tuple[Identity, ...]:
 
 @dataclass(frozen=True, slots=True)
 class SinkKind:
-    """All that the rest of Slackwater knows of one kind of sink.
+    """A kind of sink, as known outside of its package.
 
-    ``opener`` makes the output of a recorded identity. ``constructor`` is the function ``slackwater.sinks.NAME``, and
-    ``exports`` are names of its module that are public as well; a kind of the user's own needs neither. ``entries`` are
-    its lines in ``slackwater sinks``. ``identifying`` are the keys of an identity that name the output, where others
-    say how it is reached and may change. ``connectors`` are the connectors of its Spark formats with the name of
-    the jar that each is in, and ``session_settings`` what their documentation has a session set. ``log_folder`` is the
-    folder by which an output of the kind is recognised at its location. ``members`` splits the
-    identity of a sink with several outputs. ``transient`` are the codes of errors after which a restart may succeed.
-    ``recognise`` names the output of an application's own writer; of two identities that are not ``comparable`` nothing
-    shows whether they name one output. ``by_place`` names an output of the kind as one of another kind, by its place.
+    ``opener`` opens a recorded identity's output. ``constructor`` is ``slackwater.sinks.NAME``, ``exports`` are further
+    public names; user kinds need neither. ``entries`` are lines of ``slackwater sinks``. ``identifying`` identity keys
+    name the output; others may change. ``connectors`` maps Spark formats to jars, and ``session_settings`` are from
+    their documentation. ``log_folder`` identifies an output at its location. ``members`` splits a combined identity.
+    ``transient`` are codes of errors that a restart may fix. ``recognise`` identifies an application's own writer;
+    identities that are not ``comparable`` cannot be compared. ``by_place`` names an output as a different kind, by
+    place.
     """
 
     opener: Callable[[Identity], Output] | Reference
@@ -83,23 +81,22 @@ SINKS: Registry[SinkKind] = Registry("slackwater.sinks", "SINK", "slackwater.sin
 
 
 def open_output(identity: Identity) -> Output:
-    """The output that a sink's identity names."""
     opened: Output = _loaded(_kind_of(identity).opener)(identity)
     return opened
 
 
 def open_each(identity: Identity) -> tuple[Output, ...]:
-    """The outputs that a sink writes into: for most sinks one, in their order."""
+    """In order; mostly one."""
     return tuple(open_output(one) for one in member_identities(identity))
 
 
 def member_identities(identity: Identity) -> tuple[Identity, ...]:
-    """The identities of the outputs that a sink writes into. Raises SinkUnreadable where they are not recorded."""
+    """Raises SinkUnreadable if they are not recorded."""
     return _kind_of(identity).members(identity)
 
 
 def identity_at(location: str) -> Identity | None:
-    """The identity of the output that is at a path or URI, ``None`` where none is recognised. Raises OSError."""
+    """``None`` if none is recognised. Raises OSError."""
     folders = {entry.name for entry in open_read_store(location).list() if entry.is_dir}
     kinds = {name: kind.log_folder for name in SINKS.names() if (kind := SINKS.get(name)) is not None}
     found = next((name for name, folder in kinds.items() if folder in folders), None)
@@ -107,7 +104,7 @@ def identity_at(location: str) -> Identity | None:
 
 
 def recognised(calls: WriterCalls) -> Identity:
-    """The identity of the output that a writer was given. A format that no kind knows is a kind without a place."""
+    """For a writer's calls; an unknown format is a kind without a place."""
     found = (_loaded(kind.recognise)(calls) for kind in SINKS.all() if kind.recognise is not None)
     known: Identity | None = next((one for one in found if one is not None), None)
     path = calls.options.get("path")
@@ -115,9 +112,9 @@ def recognised(calls: WriterCalls) -> Identity:
 
 
 def is_same_sink(known: Identity, now: Identity) -> bool:
-    """Whether two identities name one output, or the same several. Brokers are added and renamed, and logins change.
+    """Whether both name the same outputs; brokers and logins may change.
 
-    What is not recorded of the ``known`` one is not compared: a checkpoint does not name the output of its query.
+    Unrecorded parts of ``known`` are not compared: a checkpoint does not name its output.
     """
     if known == UNKNOWN or _AS_SPARK_NAMES_IT.search(known.get("kind", "")):
         return True
@@ -126,12 +123,12 @@ def is_same_sink(known: Identity, now: Identity) -> bool:
 
 
 def catalogue() -> tuple[CatalogueEntry, ...]:
-    """All sinks with what each guarantees: the source of ``slackwater sinks``, of docs/sinks.md and of messages."""
+    """For ``slackwater sinks``, docs/sinks.md and messages."""
     return tuple(sorted((entry for kind in SINKS.all() for entry in _entries(kind)), key=_rank))
 
 
 def public(name: str) -> object:
-    """What ``slackwater.sinks.NAME`` is. Raises SinkUnknown."""
+    """``slackwater.sinks.NAME``. Raises SinkUnknown."""
     kind = SINKS.get(_key(name))
     if kind is not None and kind.constructor is not None:
         return _loaded(kind.constructor)
@@ -152,23 +149,21 @@ def public(name: str) -> object:
 
 
 def public_names() -> list[str]:
-    """The names for which ``public`` has a value, sorted."""
     kinds = [kind for kind in SINKS.all() if kind.constructor is not None]
     return sorted(name for kind in kinds for name in (_loaded(kind.constructor).__name__, *kind.exports))
 
 
 def connectors() -> dict[str, str]:
-    """The connectors of all kinds with the name of the jar that each is in. A connector has the name of its format."""
+    """Jar names by connector, which is named as its format."""
     return {name: jar for kind in SINKS.all() for name, jar in kind.connectors.items()}
 
 
 def transient_codes() -> frozenset[str]:
-    """The codes of the errors of all kinds after which a restart of the unchanged query may succeed."""
+    """Error codes that a restart of the unchanged query may fix."""
     return frozenset[str]().union(*(kind.transient for kind in SINKS.all()))
 
 
 def session_settings_of(connector: str) -> Mapping[str, str]:
-    """The settings that a session with this connector needs."""
     settings = [kind.session_settings for kind in SINKS.all() if connector in kind.connectors]
     return {name: value for each in settings for name, value in each.items()}
 
@@ -191,7 +186,6 @@ def _key(kind: str) -> str:
 
 
 def _loaded(value: Any) -> Any:
-    """The value itself, or what a reference names."""
     if not isinstance(value, str):
         return value
     module, _, name = value.partition(":")
@@ -207,20 +201,19 @@ def _agree(known: Identity, now: Identity) -> bool:
 
 
 def _as_kind_of(other: Identity, identity: Identity) -> Identity:
-    """The identity, or the one by its place where the other one has that kind."""
+    """Converts by place to the other identity's kind, if possible."""
     by_place = _kind_of(identity).by_place
     placed = None if by_place is None else by_place(identity)
     return placed if placed is not None and placed["kind"] == other.get("kind") else identity
 
 
 def _places(identity: Identity, without: set[str]) -> dict[str, str]:
-    """What names an output, a path in one spelling: a query can be given ``file:/a``, and Spark shows that."""
+    """Paths in one spelling: Spark shows ``file:/a`` as given."""
     named = {key: value for key, value in identity.items() if key not in without}
     local = local_path_of(named["path"]) if "path" in named else None
     return named if local is None else {**named, "path": os.path.normpath(Path(local).absolute())}
 
 
 def _names(identity: Identity) -> list[dict[str, str]]:
-    """What identifies each output of a sink."""
     members = member_identities(identity)
     return [{key: one[key] for key in _kind_of(one).identifying or tuple(one) if key in one} for one in members]

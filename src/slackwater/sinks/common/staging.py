@@ -1,7 +1,6 @@
-"""A folder next to an output directory on a local disk, which belongs to one operation: a staged or a replaced output.
+"""An operation's folder next to a local output: staged or replaced.
 
-Its name is hidden, so that no reader of the parent folder finds it. A mark inside names the operation and what the
-folder is; without this mark nothing in it is removed.
+Its name is hidden from readers of the parent. A mark inside has the operation and state; nothing is removed without it.
 """
 
 from __future__ import annotations
@@ -38,20 +37,20 @@ _NO_LINK = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK
 
 
 def has_parent(path: str) -> bool:
-    """Whether an output can have a folder next to it: it is on a local disk, or not the whole of a bucket or store."""
+    """Whether a sibling folder is possible: not for a whole bucket or store."""
     return local_path_of(path) is not None or bool(path.rstrip("/").partition("://")[2].partition("/")[2])
 
 
 @dataclass(frozen=True)
 class StagingDirectory:
-    """The folder of an operation next to the output directory ``path``, which the operation swaps."""
+    """An operation's folder next to ``path``, which it swaps."""
 
     path: str
     operation: str
 
     @cached_property
     def real(self) -> Path:
-        """The output directory, symlinks resolved. Raises Refused if it is not on a local disk."""
+        """Symlinks resolved. Raises Refused if not local."""
         local = local_path_of(self.path)
         if local is None:
             raise unsupported(self.path, "a directory on a local disk", "a store without an exchange of directories")
@@ -59,12 +58,11 @@ class StagingDirectory:
 
     @cached_property
     def folder(self) -> Path:
-        """The folder next to it."""
         return self.real.with_name(staging_path(self.real.name, self.operation))
 
     @property
     def state(self) -> State | None:
-        """What the folder is; ``None`` where there is none. Raises Refused (``staged-foreign``) for another's."""
+        """Raises Refused (``staged-foreign``)."""
         state = self.mark_in(self.folder)
         if state is None and (self.folder.is_symlink() or (self.folder.exists() and not _is_empty(self.folder))):
             raise occupied(str(self.folder), self.operation, "a folder or file without the operation's mark")
@@ -72,37 +70,33 @@ class StagingDirectory:
 
     @property
     def is_swapped(self) -> bool:
-        """Whether the staged output was put in the place of the real one, perhaps just now."""
+        """Whether the staged output is in place, perhaps just now."""
         return self.mark_in(self.real) == "staged" or self.mark_in(self.folder) == "replaced"
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether an exchange by renames was interrupted, which ``finish_exchange`` finishes."""
+        """Whether ``finish_exchange`` is needed."""
         return self.exchange_path.exists()
 
     def mark_in(self, folder: Path) -> State | None:
-        """What the mark of this operation in a folder says, ``None`` without one."""
         try:
             return _state_of(read_file(folder / MARK), self.operation)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def mark(self, state: State) -> None:
-        """Mark the folder as the operation's."""
         self.set_mark(self.folder, state)
 
     def set_mark(self, folder: Path, state: State) -> None:
-        """Mark a folder as the operation's."""
         remove_leftovers(folder)
         LocalStore(folder).write(MARK, _mark_of(self.operation, state))
 
     def remove_mark(self, folder: Path) -> None:
-        """Remove the mark from a folder."""
         remove_leftovers(folder)
         LocalStore(folder).delete(MARK)
 
     def start(self) -> bool:
-        """Create the folder for a staged output; ``False`` if it is complete already."""
+        """Create the staged folder; ``False`` if it is complete."""
         state = self.state
         # A mark moves with its folder: one in the real folder shows that the folders were exchanged.
         if state in {"staged", "replaced"} or self.mark_in(self.real) is not None:
@@ -122,30 +116,29 @@ class StagingDirectory:
         self.set_mark(self.folder, "building")
 
     def check_exchangeable(self) -> None:
-        """Raises Refused where the output directory cannot be moved."""
+        """Raises Refused if the output directory cannot be moved."""
         if self.real.is_mount():
             raise unsupported(str(self.real), "a directory below a mounted file system", "a mount point")
 
     def exchange(self) -> None:
-        """Let the two folders change places, in one step where the system can."""
+        """Exchange the folders, atomically if the system can."""
         # An exchange that was started by renames is finished by renames: one of the two paths does not exist.
         if self.exchange_path.exists() or not _exchanged(self.real, self.folder):
             self.exchange_by_renames()
         sync_directory(self.real.parent)
 
     def move(self, source: Path, target: Path) -> None:
-        """Rename one of the two folders to the other, which does not exist."""
+        """The target must not exist."""
         source.rename(target)
         sync_directory(self.real.parent)
 
     def exchange_by_renames(self) -> None:
-        """Exchange the folders in three steps. An exchange that was interrupted is finished."""
+        """In three steps; finishes an interrupted exchange."""
         if not self.exchange_path.exists():
             self.real.rename(self.exchange_path)
         self.finish_exchange()
 
     def finish_exchange(self) -> None:
-        """Finish an exchange by renames that was interrupted, if one was."""
         if self.exchange_path.exists():
             if not self.real.exists():
                 self.folder.rename(self.real)
@@ -153,11 +146,11 @@ class StagingDirectory:
 
     @property
     def exchange_path(self) -> Path:
-        """Where an exchange by renames holds the output that was in place."""
+        """Holds the former output during an exchange by renames."""
         return self.real.with_name(exchange_path(self.real.name, self.operation))
 
     def discard(self, *states: State) -> None:
-        """Remove the folder if its mark says that it is one of ``states``, or if its removal was interrupted."""
+        """Remove the folder if it is in one of ``states`` or half removed."""
         state = self.state
         if state in {*states, "discarded"}:
             # The mark goes last: an interrupted removal finds it.
@@ -173,10 +166,9 @@ class StagingDirectory:
 
 @dataclass(frozen=True)
 class RemoteStagingDirectory:
-    """The folder of an operation next to an output on another store, which is swapped without exchanging directories.
+    """An operation's folder next to a remote output, swapped without exchanging directories.
 
-    Its states are those of ``StagingDirectory``; an output of files also has two for the time of the swap and of its
-    undo.
+    States as in ``StagingDirectory``; file outputs have two more during swap and undo.
     """
 
     path: str
@@ -184,12 +176,10 @@ class RemoteStagingDirectory:
 
     @property
     def real(self) -> str:
-        """The output."""
         return self.path.rstrip("/")
 
     @property
     def folder(self) -> str:
-        """The folder next to it."""
         parent, _, name = self.real.rpartition("/")
         return f"{parent}/{staging_path(name, self.operation)}"
 
@@ -199,7 +189,7 @@ class RemoteStagingDirectory:
 
     @property
     def state(self) -> State | None:
-        """As of ``StagingDirectory``."""
+        """As in ``StagingDirectory``."""
         try:
             state = _state_of(self._store.read(MARK), self.operation)
         except FileNotFoundError:
@@ -209,7 +199,7 @@ class RemoteStagingDirectory:
         return state
 
     def start(self) -> bool:
-        """Create the folder for a staged output; ``False`` if it is complete already."""
+        """Create the staged folder; ``False`` if it is complete."""
         state = self.state
         if state not in {None, "building", "discarded"}:
             return False
@@ -219,11 +209,10 @@ class RemoteStagingDirectory:
         return True
 
     def mark(self, state: State) -> None:
-        """Mark the folder as the operation's."""
         self._store.write(MARK, _mark_of(self.operation, state))
 
     def discard(self, *states: State) -> None:
-        """Remove what is in the folder if its mark says that it is one of ``states``, or was half removed."""
+        """Remove the content if it is in one of ``states`` or half removed."""
         if self.state not in {*states, "discarded"}:
             return
         # The mark goes last: an interrupted removal finds it.
@@ -242,7 +231,7 @@ class RemoteStagingDirectory:
 
 
 def staging_of(path: str, operation: str) -> StagingDirectory | RemoteStagingDirectory:
-    """The folder of an operation next to a table, which is on any store."""
+    """For a table on any store."""
     return (
         StagingDirectory(path, operation)
         if local_path_of(path) is not None
@@ -251,9 +240,9 @@ def staging_of(path: str, operation: str) -> StagingDirectory | RemoteStagingDir
 
 
 def bring_files(source: str, target: str, names: Iterable[str]) -> None:
-    """Let the files of one folder be in another one, too: by second names on a local disk, else by copies.
+    """Hard links on a local disk, else copies.
 
-    Raises FileNotFoundError. A file that is there already is the same one: an interrupted call has brought it.
+    Raises FileNotFoundError. An existing file is from an interrupted call.
     """
     local = local_path_of(source), local_path_of(target)
     if local[0] is not None and local[1] is not None:
@@ -270,7 +259,7 @@ def _mark_of(operation: str, state: State) -> bytes:
 
 
 def _state_of(mark: bytes, operation: str) -> State | None:
-    """What the mark of an operation says, ``None`` for another's."""
+    """``None`` for a foreign mark."""
     try:
         fields = json.loads(mark)
     except (ValueError, RecursionError):
@@ -281,15 +270,15 @@ def _state_of(mark: bytes, operation: str) -> State | None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what an interrupted write left half written in a folder."""
+    """Remove half-written files."""
     for path in list(folder.glob(f".*{LEFTOVER}")):
         path.unlink()
 
 
 def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
-    """Give files second names in another folder, durably; where the file system has no hard links, copy them.
+    """Durable hard links, or copies without hard links.
 
-    A name that exists already is the same file: an interrupted call has made it.
+    An existing name is from an interrupted call.
     """
     folders = set[Path]()
     for name in names:
@@ -312,9 +301,9 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Exchange two folders by renameat2(2); ``False`` where the system or the file system cannot.
+    """By renameat2(2); ``False`` if unsupported.
 
-    Raises Refused where the folders cannot be renamed at all.
+    Raises Refused if the folders cannot be renamed at all.
     """
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if function is None:

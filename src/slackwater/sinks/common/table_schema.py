@@ -1,15 +1,15 @@
-"""The schema of a table that is created for the rows of a query."""
+"""The schema of a new table for a query's rows."""
 
 from __future__ import annotations
 
 from pyspark.sql.types import StructField, StructType
 
 _OF_SPARK = "spark."
-"""Prefix of what Spark keeps in a column for itself: readers of the table would inherit the query's watermark."""
+"""Spark's own column metadata: readers would inherit the query's watermark."""
 
 
 def table_schema(schema: StructType) -> StructType:
-    """The schema without what Spark keeps in its columns for itself, each column nullable."""
+    """Without Spark's column metadata, all nullable."""
     return StructType(
         [
             StructField(

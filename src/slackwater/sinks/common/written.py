@@ -1,4 +1,4 @@
-"""What an application gave to a ``DataStreamWriter``, from which each kind of sink recognises its own output."""
+"""An application's calls of ``DataStreamWriter``, from which kinds recognise their outputs."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ if TYPE_CHECKING:
 
 
 class Written(Protocol):
-    """What an application gave to its own writer."""
+    """An application's calls of its writer."""
 
     @property
-    def function(self) -> object | None:
-        """The function that its rows are given to."""
+    def function(self) -> object | None: ...
 
     def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
-        """Another writer, given the same; ``path`` replaces the path or table into which it writes."""
+        """Apply the calls to a different writer; ``path`` replaces the path or table."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecognisedSink:
-    """The sink that the application's own writer has: Spark writes it as the application said.
+    """An application's own writer; Spark writes as it said.
 
-    ``into``: the path of a staged output, which it writes in place of its own.
+    ``into``: a staged output's path.
     """
 
     writer: Written
@@ -44,33 +43,27 @@ class RecognisedSink:
 
     @property
     def function(self) -> object | None:
-        """The application's function that the rows are given to."""
         return self.writer.function
 
     @property
     def kind(self) -> str:
-        """The kind of the recognised output."""
         return self.recognised["kind"]
 
     @property
     def traits(self) -> Traits:
-        """What the output can do, and what plans can do to it."""
         output = open_output(self.recognised)
         return replace(output.traits, cuts=of_any_query(output).traits.cuts)
 
     def identity(self) -> Mapping[str, str]:
-        """As it was recognised."""
         return self.recognised
 
-    def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Nothing: Spark checks what its own writer is given."""
+    def check(self, frame: DataFrame, context: WriteContext, /) -> None: ...
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> Startable:
-        """The writer, given what the application gave to its own one."""
         return self.writer.onto(writer, self.into)
 
     def staged(self, operation: str, /) -> RecognisedSink:
-        """The same writer into the staged output of an operation. Raises Refused for an output without staging."""
+        """The same writer into a staged output. Raises Refused without staging."""
         output = of_any_query(open_output(self.recognised))
         if not isinstance(output, StagedByPath):
             raise unsupported(

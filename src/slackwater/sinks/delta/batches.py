@@ -1,4 +1,4 @@
-"""Writes one batch into a Delta table, in one commit that carries the batch's number."""
+"""Writes one batch into a Delta table, in one commit with the batch's number."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SETTINGS = "spark.databricks.delta.write."
-"""MERGE takes the transaction from the session, where a write takes it from its options."""
+"""MERGE takes the transaction from the session, a write from its options."""
 _REFUSED = re.compile(r"AnalysisException: (?P<message>.+)")
 
 
 @dataclass(frozen=True, slots=True)
 class BatchWriter:
-    """The batch function of one run."""
+    """One run's batch function."""
 
     location: str
     keys: tuple[str, ...]
@@ -35,7 +35,7 @@ class BatchWriter:
     context: WriteContext
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write the batch, unless the table has it. Raises StreamFailed where the table was changed meanwhile."""
+        """Skips a batch that the table has. Raises StreamFailed if the table was changed meanwhile."""
         output = DeltaOutput(self.location)
         if not output.exists:
             # Delta would create another table with the rows of this batch only.
@@ -84,9 +84,9 @@ class BatchWriter:
 
 
 def _refusal(error: BaseException | None) -> str | None:
-    """Why the table does not take the rows, ``None`` for an error of another kind.
+    """Why the table rejects the rows, ``None`` for a different error.
 
-    PySpark fails to convert an error of Delta's, whose class Spark does not know: then it is in the context.
+    PySpark fails to convert Delta's errors, whose class Spark does not know: then it is in the context.
     """
     while error is not None:
         found = _REFUSED.search(f"{type(error).__name__}: {error}")

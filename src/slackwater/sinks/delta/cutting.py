@@ -1,8 +1,7 @@
-"""Cuts batches out of a Delta table and puts them back: one commit each, recorded before it is made.
+"""Cuts batches out of a Delta table and restores them: one recorded commit each.
 
-A cut commits the rows of an earlier version again, or removes the files that the batches added; it lowers the recorded
-batch in the same commit, so that no batch is skipped afterwards. No data file is deleted: until VACUUM deletes them
-the version before the cut can be restored.
+A cut commits an earlier version's rows, or removes the batches' files; the same commit lowers the recorded batch, so no
+batch is skipped later. No data file is deleted: until VACUUM the version before the cut can be restored.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class Record(CutRecord):
-    """A cut from ``version`` to the rows of ``target``, -1 where files are removed instead."""
+    """From ``version`` to the rows of ``target``; -1: files are removed instead."""
 
     app: str
     version: int
@@ -36,12 +35,11 @@ RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", Record, alone=Tru
 
 
 def record_of(location: str, app: str, cut: Cut, span: Span) -> Record:
-    """The record of a cut."""
     return Record(location, cut.after, cut.batches[-1], app, span.newest, span.target if span.by_restore else -1)
 
 
 def delete_batches(log: DeltaLog, record: Record, newest: int) -> None:
-    """Commit the cut as the version after ``newest``. Raises Refused where it cannot be."""
+    """Commits after ``newest``. Raises Refused."""
     table, note = DeltaVersion(record.output, newest), {"cut": record.version, "after": record.after}
     try:
         if record.target >= 0:
@@ -57,7 +55,7 @@ def delete_batches(log: DeltaLog, record: Record, newest: int) -> None:
 
 
 def restore(log: DeltaLog, record: Record, newest: int) -> None:
-    """Commit the version before the cut again, after ``newest``. Raises Refused where VACUUM has deleted its files."""
+    """Commits the version before the cut after ``newest``. Raises Refused after VACUUM."""
     mark = _mark(record, record.last, {"restores": record.version})
     try:
         DeltaVersion(record.output, newest).restore(record.version, mark)
@@ -66,7 +64,7 @@ def restore(log: DeltaLog, record: Record, newest: int) -> None:
 
 
 def check_kept(store: ReadStore, record: Record, newest: int) -> None:
-    """Raises Refused unless the files of the version before the cut are there, and can replace those of ``newest``."""
+    """Raises Refused unless the files before the cut exist and can replace those of ``newest``."""
     DeltaVersion(record.output, newest).check_restorable(record.version)
     for damage in damaged_files(store, DeltaVersion(record.output, record.version).sizes()):
         raise Refused(
@@ -81,7 +79,7 @@ def check_kept(store: ReadStore, record: Record, newest: int) -> None:
 
 
 def state_of(log: DeltaLog, record: Record, newest: int) -> TableState:
-    """What the table is as of ``newest``. Compaction and VACUUM have changed nothing."""
+    """Compaction and VACUUM change nothing."""
     version, by_stream, by_others = newest, False, False
     while version > record.version:
         try:
@@ -101,7 +99,6 @@ def state_of(log: DeltaLog, record: Record, newest: int) -> TableState:
 
 
 def changed(record: Record, code: str, log: DeltaLog) -> Refused:
-    """The refusal of a table that something else has changed since the cut."""
     since = (commit for commit in backwards(log, log.versions().newest) if commit.version > record.version)
     others = [commit for commit in since if record.app not in commit.batches]
     return Refused(
@@ -115,7 +112,7 @@ def changed(record: Record, code: str, log: DeltaLog) -> Refused:
 
 
 def check_writable(location: str, span: Span) -> None:
-    """Raises Refused (``sink-uncuttable``, ``delta-path``) if deltalake cannot commit the cut to this table."""
+    """Raises Refused (``sink-uncuttable``, ``delta-path``) if deltalake cannot commit the cut."""
     table = DeltaVersion(location, span.newest)
     if table.is_append_only or table.unwritable:
         raise Refused(
@@ -130,7 +127,7 @@ def check_writable(location: str, span: Span) -> None:
 
 
 def check_files_removable(location: str, span: Span) -> None:
-    """Raises Refused unless the batches only added files, and no other writer has replaced one of them."""
+    """Raises Refused unless the batches only added files, none replaced by others."""
     commit = span.blocking_commit()
     if commit is not None:
         raise Refused(

@@ -1,4 +1,4 @@
-"""The log of a Delta table: its versions, and what each commit did, from the JSON entries alone.
+"""A Delta table's log: versions and commits, from JSON entries only.
 
 Format: Delta Lake's PROTOCOL.md, sections "Delta Log Entries", "Checkpoints" and "Actions".
 """
@@ -29,9 +29,9 @@ _TXN = b'{"txn"'
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that a commit added. ``rows`` is ``None`` where the commit does not show how many count.
+    """A file of a commit. ``rows`` is ``None`` if the commit does not show it.
 
-    ``partition`` has its values of the partition columns as they are written in the log.
+    ``partition`` has values as in the log.
     """
 
     path: str
@@ -42,11 +42,10 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit. ``batches`` are the transactions it carries: application id to batch.
+    """``batches`` are its transactions: application id to batch.
 
-    ``changes_table`` is true where it changed rows, schema, properties or protocol: compaction changes none of them.
-    ``changes_rows`` is true where it added or removed rows. ``copied`` are rows in the files that it added that it only
-    copied from those that it removed.
+    ``changes_table``: it changed rows, schema, properties or protocol, unlike compaction. ``changes_rows``: it added or
+    removed rows. ``copied`` are rows that it only copied from removed to added files.
     """
 
     version: int
@@ -60,57 +59,54 @@ class Commit:
 
     @property
     def rows(self) -> int | None:
-        """The rows that it wrote, ``None`` where it does not show how many."""
+        """Written rows, ``None`` if not shown."""
         counts = [file.rows for file in self.adds]
         known = [count for count in counts if count is not None]
         return max(sum(known) - self.copied, 0) if len(known) == len(counts) else None
 
     @property
     def restores(self) -> int | None:
-        """The version whose rows the table has again after this commit of Slackwater's, else ``None``."""
+        """The version whose rows Slackwater's commit restored, if any."""
         version = self.note.get("restores")
         return version if isinstance(version, int) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The versions of which the log has an entry, in order, and the newest with a checkpoint; -1 for none."""
+    """Versions with an entry, in order, and the newest checkpoint; -1 for none."""
 
     commits: tuple[int, ...]
     checkpoint: int
 
     @property
     def newest(self) -> int:
-        """The version of the table, -1 where there is no table."""
+        """-1 without a table."""
         return max(self.checkpoint, self.commits[-1] if self.commits else -1)
 
     def missing(self) -> tuple[int, ...]:
-        """Versions that the table cannot be read without and that have no entry."""
+        """Missing entries without which the table cannot be read."""
         known = set(self.commits)
         return tuple(one for one in range(self.checkpoint + 1, self.newest + 1) if one not in known)
 
 
 class DeltaLog:
-    """Reads the log below one table."""
-
     def __init__(self, store: ReadStore) -> None:
         self._store = store
 
     def versions(self) -> Versions:
-        """What the log's folder lists now."""
         names = [entry.name for entry in self._store.list(FOLDER)]
         commits = sorted(int(match[1]) for name in names if (match := _COMMIT.fullmatch(name)))
         checkpoints = (int(match[1] or match[2]) for name in names if (match := _CHECKPOINT.fullmatch(name)))
         return Versions(tuple(commits), max(checkpoints, default=-1))
 
     def batches(self, version: int) -> Mapping[str, int]:
-        """The transactions of one commit; the rest of it is not parsed. Raises FormatError, FileNotFoundError."""
+        """Parses only transactions. Raises FormatError, FileNotFoundError."""
         # Each line is one action and starts with its name, so that the lines of thousands of files need not be parsed.
         lines = [line for line in self._lines(version) if line.startswith(_TXN)]
         return _batches(version, (_action(version, line) for line in lines))
 
     def commit(self, version: int) -> Commit:
-        """One commit. Raises FormatError where it is malformed, FileNotFoundError where it has no entry."""
+        """Raises FormatError, FileNotFoundError."""
         actions = [_action(version, line) for line in self._lines(version)]
         if not actions:
             raise _malformed(version, "an empty file")
@@ -124,13 +120,13 @@ class DeltaLog:
 
 
 def kept_below(operation: object) -> str:
-    """The folder below the table with the files that the swap of an operation has added again (``KEPT``)."""
+    """The folder below the table for files that a swap added again (``KEPT``)."""
     # No hidden folder, which VACUUM would never clean.
     return f"slackwater-{operation}"
 
 
 def entry_path(version: int) -> str:
-    """The path of a version's entry, relative to the table."""
+    """Relative to the table."""
     return f"{FOLDER}/{version:020}.json"
 
 
@@ -176,7 +172,7 @@ def _file(add: Mapping[str, Any]) -> DataFile:
 
 
 def _copied(metrics: object) -> int:
-    """The rows that an update, delete or merge wrote as they were, by the metrics of Spark or of deltalake."""
+    """Rows copied by update, delete or merge, by metrics of Spark or deltalake."""
     found = [str(metrics.get(name)) for name in _COPIED] if isinstance(metrics, Mapping) else []
     return sum(int(text) for text in found if text.isdecimal())
 

@@ -1,8 +1,7 @@
-"""What other writers have in a Delta table, and what of it stays when the stream's rows are replaced.
+"""Other writers' rows in a Delta table, and which of them survive a replacement of the stream's rows.
 
-Files that others added stay as long as no commit mixed their rows with the stream's: then the table without the files
-of the batches is theirs. Where rows were updated or merged, or the log no longer shows who added a file, they cannot be
-distinguished.
+Files added by others survive while no commit mixed their rows with the stream's. After updates or merges, or if the log
+forgot a file's origin, they are indistinguishable.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from slackwater.sinks.delta.table import DeltaVersion
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """What a staged table starts with: the columns of ``table``, and ``files``, as a version has them.
+    """The start of a staged table: columns of ``table``, and ``files``.
 
-    ``others`` is what others have in the real table and not here.
+    ``others`` is only in the real table.
     """
 
     table: DeltaVersion
@@ -32,9 +31,9 @@ class Base:
 
 
 def base_after(location: str, log: DeltaLog, app: str | None, written: int, after: int) -> Base:
-    """What a table staged after a batch starts with: what a cut would leave. Raises Refused where that is unknown.
+    """The result of a cut after the batch. Raises Refused if unknown.
 
-    Before all batches nothing is refused: what cannot be kept is in ``others``.
+    Nothing is refused before all batches: lost rows are in ``others``.
     """
     newest = log.versions().newest
     if app is None or written <= after:
@@ -52,7 +51,7 @@ def base_after(location: str, log: DeltaLog, app: str | None, written: int, afte
 
 
 def state_of(log: DeltaLog) -> str:
-    """Names the newest version that changed the table, as it is now: compaction and what was undone do not count."""
+    """The newest version with a change; compactions and undone changes do not count."""
     for commit in backwards(log, log.versions().newest):
         if commit.restores is None and commit.changes_table:
             return f"version {commit.version}"
@@ -66,7 +65,6 @@ def _separate(location: str, span: Span) -> Base:
 
 
 def _mixed(location: str, log: DeltaLog, app: str, newest: int) -> Base:
-    """Nothing is kept."""
     now = DeltaVersion(location, newest)
     try:
         span = span_after(log, app, NONE_YET)
@@ -81,6 +79,6 @@ def _mixed(location: str, log: DeltaLog, app: str, newest: int) -> Base:
 
 
 def _known_files(log: DeltaLog, app: str, newest: int) -> set[str]:
-    """The files that commits of the stream have added, as far as the log has them."""
+    """Files added by the stream's logged commits."""
     commits: Iterable[Commit] = (one for one in backwards(log, newest) if app in one.batches)
     return {file.path for commit in commits for file in commit.adds}

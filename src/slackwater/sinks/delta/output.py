@@ -1,7 +1,7 @@
-"""A Delta table as the output of a stream: its newest batch, its owner, its damage, cutting it back.
+"""A Delta table as a stream's output: newest batch, owner, damage, cuts.
 
-The newest batch is that of the stream's own transactions. They are found by the stream's id, which the owner's mark
-records, and not by the id of the query: that changes with a new checkpoint, whose batch 0 would then be written again.
+The newest batch is from transactions under the stream's id, which the owner file records. A query's id changes with a
+new checkpoint, whose batch 0 would be written again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ DELTA_TRAITS = Traits(
     combines=True,
 )
 APP_PREFIX = "slackwater-"
-"""Starts the application id of every stream's transactions."""
+"""Prefix of streams' application ids."""
 
 
 ENTRIES = (
@@ -62,17 +62,17 @@ ENTRIES = (
 
 
 def app_of(stream_id: str) -> str:
-    """The application id of a stream's transactions (``txnAppId``)."""
+    """``txnAppId`` of a stream's transactions."""
     return APP_PREFIX + stream_id
 
 
 def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
-    """The output of a recorded identity of kind ``delta``. Raises SinkUnreadable if the identity is incomplete."""
+    """Raises SinkUnreadable for an incomplete identity."""
     return DeltaOutput(path_of("delta", identity))
 
 
 class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
-    """One table. ``path`` is what Spark is given; the store is not opened before it is needed."""
+    """``path`` is for Spark; the store is opened on demand."""
 
     traits = DELTA_TRAITS
     cut_records = cutting.RECORD
@@ -85,7 +85,6 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
 
     @property
     def exists(self) -> bool:
-        """Whether there is a table."""
         return self._log.versions().newest >= 0
 
     def last_written(self) -> int:
@@ -116,7 +115,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:
-        """Transactions and files are in one log, but a copy has no transactions, and a log may forget old ones."""
+        """One log has transactions and files, but copies lack transactions, and a log may forget old ones."""
         return marked < 0 and self.exists and bool(DeltaVersion(self.location).sizes())
 
     def how_to_empty(self, _marked: int) -> str:
@@ -136,7 +135,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         return DeltaOutput(str(self._staging(operation).folder))
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        """A staged table that starts with nothing is created by the sink, with the columns of the query."""
+        """Without a start the sink creates the staged table, with the query's columns."""
         del recorded  # As above.
         place = self._staging(operation)
         if place.start():
@@ -152,7 +151,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         return Swap(operation, stream_id, written, version=state_of(self._log), others=others)
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
-        """Whoever has written what the table has, and whatever its log still shows of that."""
+        """Whoever wrote the rows, whatever the log shows."""
         del recorded  # As above.
         if not self.exists:
             return Cut(NONE_YET, ())
@@ -210,18 +209,16 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
             place.mark("staged")
 
     def filled_by(self, query_id: str, /) -> QueryTable:
-        """The table as Spark's own streaming writer fills it."""
         return QueryTable(self._path, query_id)
 
     def discard_staged(self, operation: str) -> None:
         self._staging(operation).discard("building", "staged")
 
     def discard_replaced(self, operation: str) -> None:
-        """What is left of the staged table; the table's versions before the swap are kept until VACUUM."""
+        """Earlier versions of the table are kept until VACUUM."""
         self._staging(operation).discard("replaced")
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
-        """Whether a source of Delta at one of these offsets has read a version that the cut takes out."""
         places = [place for place in map(_source_place, offsets) if place is not None]
         app = self._app()
         if not places or app is None:
@@ -276,7 +273,6 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         return app_of(swap.stream_id)
 
     def _app(self) -> str | None:
-        """The application id of the stream that writes here, ``None`` if no stream has."""
         known = self.owner()
         if known is not None:
             return app_of(known.stream_id)
@@ -342,11 +338,10 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
 
 
 class QueryTable(DeltaOutput):
-    """A table that Spark's own streaming writer fills, with the batches of one query.
+    """A table filled by Spark's own streaming writer, with one query's batches.
 
-    Spark skips a batch where the newest transaction under the id of the query has its number or a later one
-    (``DeltaSink``). So the commits of a cut and of a swap carry this id, as those of the query do. No file next to the
-    table names an owner: the table is that of the program.
+    Spark skips a batch if the query id's newest transaction is not older (``DeltaSink``), so commits of cuts and swaps
+    carry this id. The table is the program's: it has no owner file.
     """
 
     is_filled_by_spark = True
@@ -355,8 +350,7 @@ class QueryTable(DeltaOutput):
         super().__init__(path)
         self._query = query_id
 
-    def claim(self, owner: Owner) -> None:
-        """Nothing."""
+    def claim(self, owner: Owner) -> None: ...
 
     def staged(self, operation: str) -> QueryTable:
         return QueryTable(self.staged_path(operation), self._query)
@@ -376,9 +370,9 @@ class QueryTable(DeltaOutput):
 
 @dataclass(frozen=True, slots=True)
 class _SourcePlace:
-    """Where a stream that reads the table is: at a version, and the newest file of it that was read, -1 for none.
+    """A reader's position: version, and newest file read (-1: none).
 
-    ``snapshot``: the source still reads all files of this version, as it found the table at its start.
+    ``snapshot``: it still reads this version's files, its start.
     """
 
     table: str
@@ -387,13 +381,12 @@ class _SourcePlace:
     snapshot: bool
 
     def is_after(self, version: int) -> bool:
-        """Whether something newer than ``version`` was read."""
         # A source that has read all of a version is at the next one with its lowest index (``DeltaSource``).
         return self.version > version if self.snapshot else (self.version, self.index) > (version + 1, -1)
 
 
 def _source_place(offset: str) -> _SourcePlace | None:
-    """The place that an offset of Delta's source names (``DeltaSourceOffset``), ``None`` for another source's."""
+    """``DeltaSourceOffset``; ``None`` for a different source."""
     try:
         fields = json.loads(offset)
         return _SourcePlace(

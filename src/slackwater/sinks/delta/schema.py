@@ -1,4 +1,4 @@
-"""Before the query starts: creates the table, and checks that an existing one accepts the query's rows."""
+"""Creates the table, or checks that it accepts the query's rows."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ TXN_RETENTION = "delta.setTransactionRetentionDuration"
 
 @dataclass(frozen=True, slots=True)
 class SparkTable:
-    """The table of a sink as Spark creates it, and as the rows of a query need it. ``options`` are Delta's own."""
+    """A sink's table for Spark and the query. ``options`` are Delta's own."""
 
     location: str
     keys: tuple[str, ...]
     options: Mapping[str, str]
 
     def create(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
-        """Create an empty table with the columns of ``frame``. Raises PipelineError if something else is there."""
+        """Creates an empty table. Raises PipelineError if something else is there."""
         _check_place(self.location)
         empty = frame.sparkSession.createDataFrame([], table_schema(frame.schema))
         # ``ignore``: a table that exists stays as it is, and ``check`` compares its columns.
@@ -51,7 +51,7 @@ class SparkTable:
             ) from error
 
     def check(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
-        """Raises PipelineError unless the table has the query's columns, in these types and partitions."""
+        """Raises PipelineError unless columns, types and partitions match."""
         session = frame.sparkSession
         detail = _detail(session, self.location)
         retention = (detail["properties"] or {}).get(TXN_RETENTION)
@@ -76,12 +76,11 @@ class SparkTable:
 
 
 def table_in_sql(location: str) -> str:
-    """The table as Spark's SQL names it."""
     return f"delta.{backquoted(location)}"
 
 
 def _check_place(location: str) -> None:
-    """Raises PipelineError where the directory has something other than a table of Delta."""
+    """Raises PipelineError if the directory is not a Delta table."""
     store = open_read_store(location)
     local = store.local_path("")
     if local is not None and Path(local).exists() and not Path(local).is_dir():

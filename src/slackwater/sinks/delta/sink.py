@@ -1,8 +1,8 @@
-"""The Delta sink: how Spark writes it.
+"""The Delta sink.
 
-Always a batch function, never Spark's native Delta sink: that one numbers its transactions by the id of the query,
-which a deleted checkpoint takes with it, so that the next query writes batch 0 again and doubles its rows
-(docs/decisions/0110). Here the number line belongs to the stream.
+Always a batch function, never Spark's native sink: that numbers transactions by query id, which is lost with the
+checkpoint, so the next query would write batch 0 again and double its rows (docs/decisions/0110). Here the number line
+is the stream's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "txnappid", "txnvers
 
 @dataclass(frozen=True, slots=True)
 class DeltaSink(BatchFunctionSink):
-    """A Delta table. With ``keys``, rows replace those with equal keys; ``options`` are Delta's own for each write."""
+    """With ``keys``, rows replace equal keys; ``options`` are Delta's own."""
 
     path: str
     keys: tuple[str, ...] = ()
@@ -41,40 +41,37 @@ class DeltaSink(BatchFunctionSink):
 
     @property
     def traits(self) -> Traits:
-        """The traits of a Delta table."""
         return DELTA_TRAITS
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """Without keys it is unknown which row an update replaces."""
+        """Without keys an update has no target row."""
         return ("append", "update") if self.keys else ("append", "complete")
 
     @property
     def location(self) -> str:
-        """The table's directory as the user named it: an absolute path, or the URI."""
+        """An absolute path, or the URI."""
         return absolute(self.path)
 
     def identity(self) -> Mapping[str, str]:
-        """Kind and absolute path: a stream may not change them between restarts."""
+        """Kind and absolute path: fixed over restarts."""
         return {"kind": self.kind, "path": self.location}
 
     def staged(self, operation: str, /) -> DeltaSink:
-        """The sink for the staged table of an operation, in a hidden folder next to the real table."""
+        """A hidden folder next to the real table."""
         return replace(self, path=str(staging_of(self.location, operation).folder))
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
-        """Create the table, empty, unless it exists."""
         if not DeltaOutput(self.location).exists:
             self._spark_table.create(frame, partition_by)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Raises PipelineError where the table does not accept the rows, EnvironmentMissing without ``deltalake``."""
+        """Raises PipelineError if rows do not fit, EnvironmentMissing without ``deltalake``."""
         require_library()
         self.create_output(frame, context.partition_by)
         self._spark_table.check(frame, context.partition_by)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """The function that commits one batch."""
         from slackwater.sinks.delta.batches import BatchWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
         return BatchWriter(self.location, self.keys, self.options, context).write

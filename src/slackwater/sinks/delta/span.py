@@ -1,8 +1,7 @@
-"""Which commits of a Delta table wrote the batches after a given one, and how they can be taken out.
+"""The commits of the batches after a given one, and how to remove them.
 
-A commit that took batches out, by a cut or a swap, ends what older commits of these batches count for. The batches that
-a swap has put in place are one commit, whose note has the files of each. Files that it has added again under other
-names are those of the commits that wrote them.
+A cut's or swap's commit ends the effect of older commits of its batches. Swapped-in batches are one commit, whose note
+has each batch's files. Renamed files that it added again belong to their original commits.
 """
 
 from __future__ import annotations
@@ -19,11 +18,10 @@ from slackwater.sinks.delta.log import KEPT, Commit, DataFile, DeltaLog, kept_be
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The commits that wrote the batches after one batch, newest first, and others among them.
+    """The commits after a batch, newest first, including others'.
 
-    ``target`` is the version before the first of them, -1 if the table did not exist then. ``others`` are the commits
-    of other writers that changed the table meanwhile. ``divided``: a swap has put the first of the batches in place, so
-    that no version is the table before them.
+    ``target`` is the version before the first, -1 if there was no table. ``others`` are foreign commits that changed
+    the table. ``divided``: the first batch was swapped in, so no version is the table before it.
     """
 
     newest: int
@@ -35,11 +33,11 @@ class Span:
 
     @property
     def by_restore(self) -> bool:
-        """Whether the table as it was at ``target`` is what the cut must leave."""
+        """Whether the cut must leave the table exactly as at ``target``."""
         return not self.others and self.target >= 0 and not self.divided
 
     def files(self) -> tuple[DataFile, ...]:
-        """The files that the batches wrote and that the table still has, in the order they were written."""
+        """The batches' existing files, in writing order."""
         live: dict[str, DataFile] = {}
         for commit in reversed(self.all if self.by_restore else self.own):
             for path in commit.removes:
@@ -48,7 +46,7 @@ class Span:
         return tuple(live.values())
 
     def rows(self) -> int | None:
-        """The rows of these files, ``None`` if the batches also replaced rows, or if a file's rows are not recorded."""
+        """``None`` if the batches also replaced rows, or a file's rows are not recorded."""
         added = {file.path for commit in self.all for file in commit.adds}
         if any(path not in added for commit in self.all for path in commit.removes):
             return None
@@ -57,7 +55,7 @@ class Span:
         return sum(known) if len(known) == len(counts) else None
 
     def blocking_commit(self) -> Commit | None:
-        """The commit because of which the batches' files cannot be removed one by one; ``None`` if they can."""
+        """The commit that prevents removing single files, if any."""
         written = {file.path for commit in self.own for file in commit.adds}
         replaces = (commit for commit in self.own if commit.removes)
         took = (commit for commit in self.all if commit not in self.own and written & set(commit.removes))
@@ -65,7 +63,7 @@ class Span:
 
 
 def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -> Span:
-    """The commits of batches above ``batch``, up to a version. Raises Refused where the log no longer has them."""
+    """The commits of batches above ``batch``. Raises Refused if the log has forgotten them."""
     walk, newest = _Walk(app, batch), log.versions().newest if newest is None else newest
     target = newest
     for commit in backwards(log, newest):
@@ -84,9 +82,9 @@ def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -
 
 @dataclass
 class _Walk:
-    """Collects the commits of a span, newest first. Older commits count up to batch ``left``, ``None`` for all.
+    """Collects a span, newest first. Older commits count up to batch ``left`` (``None``: all).
 
-    ``moved`` are the names that the table has now for files of older commits.
+    ``moved`` maps older files to their present names.
     """
 
     app: str
@@ -100,16 +98,15 @@ class _Walk:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the first batch above was found."""
         return bool(self.own) and self.own[-1].batches[self.app] == self.batch + 1
 
     def is_before(self, commit: Commit) -> bool:
-        """Whether the table as of this commit has none of the batches."""
+        """Whether the table at this commit has none of the batches."""
         written = commit.batches.get(self.app)
         return self.is_complete or (written is not None and written <= self.batch)
 
     def take(self, commit: Commit) -> None:
-        """The next commit, which is not before the batches."""
+        """The commit must not be before the batches."""
         written = commit.batches.get(self.app)
         # ``backwards`` continues at the version that was restored, whose commits count.
         if commit.restores is not None:
@@ -127,7 +124,7 @@ class _Walk:
             self._add(commit)
 
     def _take_swap(self, commit: Commit, newest: int) -> None:
-        """The batches that the swap has put in place, as if each were a commit."""
+        """Each swapped-in batch counts as a commit."""
         after, batches = commit.note.get("after"), commit.note.get("batches")
         last = self._least(newest)
         if not isinstance(after, int) or (not isinstance(batches, dict) and (self.batch > after or last < newest)):
@@ -159,7 +156,7 @@ class _Walk:
 
 
 def backwards(log: DeltaLog, newest: int) -> Iterator[Commit]:
-    """The commits that made the table what it is, newest first; what was undone since is left out."""
+    """Effective commits, newest first, without undone ones."""
     version = newest
     while version >= 0:
         try:
@@ -171,7 +168,6 @@ def backwards(log: DeltaLog, newest: int) -> Iterator[Commit]:
 
 
 def written_by(commits: Sequence[Commit]) -> Others:
-    """What these commits have written."""
     changing = [commit for commit in commits if commit.changes_rows]
     rows = [commit.rows for commit in changing]
     known = [count for count in rows if count is not None]

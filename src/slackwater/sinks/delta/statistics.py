@@ -1,7 +1,7 @@
-"""Statistics and partition values of a data file, from the typed values that deltalake reads to the log's own strings.
+"""Statistics and partition values of a file, from deltalake's typed values to log strings.
 
-Format: Delta Lake's PROTOCOL.md, sections "Per-file Statistics" and "Partition Value Serialization". A value that JSON
-cannot hold exactly is left out: readers then skip no file because of it.
+Format: Delta Lake's PROTOCOL.md, sections "Per-file Statistics" and "Partition Value Serialization". Values that JSON
+cannot hold exactly are dropped: readers then skip no file by them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MS = 1000
 
 
 def statistics(action: Mapping[str, Any]) -> str:
-    """The ``stats`` of a file as JSON, from a row of ``get_add_actions``: Arrow scalars by column."""
+    """JSON ``stats``, from Arrow scalars of ``get_add_actions``."""
     rows = action["num_records"].as_py()
     found: dict[str, Any] = {} if rows is None else {"numRecords": rows}
     for column, name in _JSON_NAMES.items():
@@ -31,16 +31,16 @@ def statistics(action: Mapping[str, Any]) -> str:
 
 
 def partition_strings(values: Any, location: str) -> Mapping[str, str | None]:
-    """The partition values of a file as the log writes them, from an Arrow struct.
+    """Partition values for the log, from an Arrow struct.
 
-    Raises Refused (``swap-unsupported``) for a timestamp: without its time zone, as older writers wrote it, it is
-    another time for each session.
+    Raises Refused (``swap-unsupported``) for a timestamp: older writers omitted the zone, so its time depends on the
+    session.
     """
     return {name: _partition_string(name, value, location) for name, value in values.as_py().items()}
 
 
 def _plain(scalar: Any) -> Any:
-    """A value of the statistics, ``None`` where there is none, or none that is exact."""
+    """``None`` if absent or inexact."""
     if hasattr(scalar.type, "num_fields") and scalar.type.num_fields and scalar.is_valid:
         fields = {name: _plain(scalar[name]) for name in (scalar.type[i].name for i in range(scalar.type.num_fields))}
         return {name: value for name, value in fields.items() if value is not None} or None

@@ -1,10 +1,9 @@
-"""Builds a Delta table in staging and puts its rows in place: one commit removes all files and adds the staged ones.
+"""Stages a Delta table and swaps its rows in: one commit removes all files and adds the staged ones.
 
-The files of the staged table get second names in the real table's folder before the commit, or copies on another store;
-until then no reader of the table sees them. The commit sets the stream's newest batch to that of the staged table, and
-its note has the files of each batch, which can be cut and replayed later. It follows the version that was checked, or
-is refused. The staged table starts with the files of other writers, so that they stay. The version before it can be
-restored until VACUUM deletes its files.
+Staged files first get hard links, or remote copies, in the real folder, invisible until the commit. The commit sets the
+stream's newest batch, and its note has each batch's files for later cuts. It follows the checked version, or is
+refused. The staged table starts with other writers' files, which so survive. The old version can be restored until
+VACUUM.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from slackwater.storage.open import open_read_store
 
 
 def fill(place: StagingDirectory | RemoteStagingDirectory, app: str, after: int, base: Base) -> None:
-    """Create the staged table with what it starts with. Raises Refused."""
+    """Create the staged table. Raises Refused."""
     real, folder = str(place.real), str(place.folder)
     check_swappable(real, base.table)
     elsewhere = [path for path in base.files if "://" in path or path.startswith("/")]
@@ -46,7 +45,7 @@ def fill(place: StagingDirectory | RemoteStagingDirectory, app: str, after: int,
 
 
 def check(place: StagingDirectory | RemoteStagingDirectory) -> None:
-    """Raises Refused unless one commit can replace the files of the table by the staged ones, which must be there."""
+    """Raises Refused unless one commit can swap, and the staged files exist."""
     real, folder = str(place.real), str(place.folder)
     staged, now = DeltaVersion(folder), DeltaVersion(real)
     check_whole(folder, list(damaged_files(open_read_store(folder), staged.sizes())))
@@ -65,7 +64,7 @@ def check(place: StagingDirectory | RemoteStagingDirectory) -> None:
 
 
 def check_swappable(location: str, table: DeltaVersion) -> None:
-    """Raises Refused for a table to which deltalake cannot commit the swap."""
+    """Raises Refused if deltalake cannot commit the swap."""
     if table.unwritable:
         raise unsupported(location, "a table with features that the deltalake library writes", table.unwritable)
     if table.is_append_only:
@@ -78,7 +77,7 @@ def check_swappable(location: str, table: DeltaVersion) -> None:
 
 
 def swap_in(place: StagingDirectory | RemoteStagingDirectory, app: str, batch: int, version: int) -> None:
-    """Commit the staged files in place of those that the table has in ``version``, the newest. Raises Refused."""
+    """Replace the files of ``version``, the newest. Raises Refused."""
     real, folder = str(place.real), str(place.folder)
     staged, now = DeltaVersion(folder), DeltaVersion(real, version)
     wanted, present = staged.files(), now.files()
@@ -105,9 +104,9 @@ def swap_in(place: StagingDirectory | RemoteStagingDirectory, app: str, batch: i
 def swap_back(
     place: StagingDirectory | RemoteStagingDirectory, version: int, app: str, batch: int, newest: int
 ) -> None:
-    """Commit an earlier version again, after ``newest``. Raises Refused.
+    """Commit an earlier version after ``newest``. Raises Refused.
 
-    ``backup-damaged``: VACUUM has deleted files of it.
+    ``backup-damaged``: VACUUM deleted its files.
     """
     real = str(place.real)
     check_kept(real, version, newest)
@@ -118,14 +117,14 @@ def swap_back(
 
 
 def check_kept(location: str, version: int, newest: int) -> None:
-    """Raises Refused as a restore would, and (``backup-damaged``) where VACUUM has deleted files of the version."""
+    """Raises Refused as a restore would, and (``backup-damaged``) after VACUUM."""
     DeltaVersion(location, newest).check_restorable(version)
     for missing in damaged_files(open_read_store(location), DeltaVersion(location, version).sizes()):
         raise damaged(f"{location}/{missing.path}", f"version {version}: {missing.expected}", missing.found)
 
 
 def since_swap(log: DeltaLog, record: Record, newest: int | None = None) -> list[Commit]:
-    """The commits since the swap up to ``newest``, newest first, the last one that of the swap; none without it."""
+    """Commits from ``newest`` back to the swap, included; empty without it."""
     version, seen = log.versions().newest if newest is None else newest, list[Commit]()
     while version > record.version:
         commit = log.commit(version)
@@ -138,7 +137,7 @@ def since_swap(log: DeltaLog, record: Record, newest: int | None = None) -> list
 
 
 def check_own(location: str, commits: list[Commit], app: str) -> None:
-    """Raises Refused (``restore-conflict``) if another writer has changed the table since the swap."""
+    """Raises Refused (``restore-conflict``) for foreign changes since the swap."""
     others = [commit for commit in commits if commit.changes_table and app not in commit.batches]
     if others:
         raise Refused(
@@ -162,16 +161,15 @@ def _overtaken(location: str, version: int) -> Refused:
 
 
 def _start_of(log: DeltaLog) -> Commit | None:
-    """The commit with what a staged table starts with, ``None`` where it starts empty."""
+    """``None``: the staged table starts empty."""
     commits = (log.commit(version) for version in log.versions().commits)
     return next((commit for commit in commits if "staged" in commit.note), None)
 
 
 def _batches(log: DeltaLog, app: str) -> dict[str, object]:
-    """The batch that a staged table started after, and the files of each since unless rows were replaced.
+    """The start batch, and each later batch's files unless rows were replaced.
 
-    Nothing where a file that the table started with was replaced: the new one has older rows, too, and no cut or swap
-    may take it out.
+    Empty if a starting file was replaced: the new file has older rows, which no cut may remove.
     """
     versions = log.versions().commits
     if not versions or versions[0] != 0:
@@ -192,7 +190,7 @@ def _batches(log: DeltaLog, app: str) -> dict[str, object]:
 
 
 def _bare(schema: Any) -> Any:
-    """A schema without the metadata of its columns, such as comments."""
+    """Without column metadata, such as comments."""
     if isinstance(schema, Mapping):
         return {key: _bare(value) for key, value in schema.items() if key != "metadata"}
     return [_bare(each) for each in schema] if isinstance(schema, list) else schema

@@ -1,8 +1,7 @@
-"""One version of a Delta table by the ``deltalake`` library: what it has, and the commits that can follow it.
+"""A Delta table's version by ``deltalake``, and commits on it.
 
-A commit is conditional: it becomes the version after the one that was read, or is refused. The library does this by
-``max_commit_retries=0``: it neither looks for conflicts nor follows another writer's commit. A table whose features the
-library cannot write is refused before that, by their names.
+A commit becomes the version after the one that was read, or fails: ``max_commit_retries=0`` neither checks conflicts
+nor follows other writers. Tables with features that the library cannot write are refused first.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ _S3 = frozenset({"s3", "s3a", "s3n"})
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A data file of a version, as its ``add`` action has it. ``path`` is decoded; ``statistics`` are JSON."""
+    """A version's data file, from its ``add`` action. ``path`` is decoded; ``statistics`` are JSON."""
 
     path: str
     size: int
@@ -71,9 +70,9 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class CommitMark:
-    """What every commit of ours has in addition to its files: a note, and the stream's newest batch after it.
+    """Our commits' note, and the newest batch.
 
-    ``batch`` is ``None`` where it changes none.
+    ``batch`` ``None``: unchanged.
     """
 
     app: str
@@ -82,10 +81,10 @@ class CommitMark:
 
 
 class DeltaVersion:
-    """A version of the table at ``location``, the newest without a number.
+    """A version of the table at ``location``, by default the newest.
 
-    Raises EnvironmentMissing without the library, SinkUnreadable where it cannot read the table, and Refused
-    (``delta-log-cleaned``) where the log no longer has all of an older version.
+    Raises EnvironmentMissing without the library, SinkUnreadable, and Refused (``delta-log-cleaned``) if the log lost
+    part of an older version.
     """
 
     def __init__(self, location: str, version: int | None = None) -> None:
@@ -95,39 +94,37 @@ class DeltaVersion:
 
     @property
     def table_id(self) -> str:
-        """The id that the table was created with, which its readers log."""
+        """The permanent id, which readers log."""
         return str(self.handle.metadata().id)
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The table's properties."""
         return self.handle.metadata().configuration
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
-        """The columns that the table is partitioned by."""
         return tuple(self.handle.metadata().partition_columns)
 
     @property
     def constraints(self) -> Mapping[str, str]:
-        """The CHECK constraints, by their names."""
+        """By name."""
         found = sorted(self.properties.items())
         return {name.removeprefix(CONSTRAINT): value for name, value in found if name.startswith(CONSTRAINT)}
 
     @cached_property
     def schema_json(self) -> str:
-        """The columns, as the log has them."""
+        """As in the log."""
         return str(self.handle.schema().to_json())
 
     @property
     def features(self) -> frozenset[str]:
-        """The features that the protocol names; empty up to writer version 6."""
+        """Empty up to writer version 6."""
         protocol = self.handle.protocol()
         return frozenset((*(protocol.reader_features or ()), *(protocol.writer_features or ())))
 
     @property
     def unwritable(self) -> str:
-        """What of the protocol the library cannot write, empty where it can."""
+        """Protocol parts that the library cannot write."""
         protocol = self.handle.protocol()
         others = sorted(self.features - WRITABLE_FEATURES)
         if protocol.min_writer_version not in {*range(PLAIN_WRITER + 1), FEATURE_WRITER}:
@@ -136,19 +133,18 @@ class DeltaVersion:
 
     @property
     def is_append_only(self) -> bool:
-        """Whether no file may be removed."""
         return self.properties.get(APPEND_ONLY, "").lower() == "true"
 
     @property
     def maps_columns(self) -> bool:
-        """Whether the columns have other names in its files."""
+        """Whether columns have different names in files."""
         return self.properties.get(_MAPPING, "none").lower() != "none"
 
     @property
     def has_deleted_rows(self) -> bool:
         """Whether files have deletion vectors, which the library neither adds nor removes.
 
-        Raises SinkUnreadable where one of them cannot be read: those that are kept in files can be lost.
+        Raises SinkUnreadable for a lost deletion vector file.
         """
         try:
             return (
@@ -159,25 +155,25 @@ class DeltaVersion:
 
     @property
     def lacks_feature_for(self) -> frozenset[str]:
-        """Types of columns that the protocol does not allow."""
+        """Column types that the protocol does not allow."""
         return frozenset(name for name, feature in _OF_TYPES.items() if feature not in self.features)
 
     def newest_batch(self, app: str) -> int:
-        """The newest batch of an application that the table records, -1 for none."""
+        """-1 for none."""
         version = self.handle.transaction_version(app)
         return -1 if version is None else int(version)
 
     def sizes(self) -> Mapping[str, int]:
-        """The files by their decoded paths, in bytes."""
+        """Bytes by decoded path."""
         actions: Any = self.handle.get_add_actions()
         columns = zip(actions.column("path"), actions.column("size_bytes"), strict=True)
         return {unquote(path.as_py()): size.as_py() for path, size in columns}
 
     def check_removable(self, paths: Iterable[str] | None = None) -> None:
-        """Raises Refused (``delta-path``) if deltalake would remove one of these files, or any, under another spelling.
+        """Raises Refused (``delta-path``) if deltalake would spell a removed file's path differently.
 
-        Spark writes characters beyond ASCII as they are and deltalake percent-encodes them. Spark compares the strings:
-        it would still read the file.
+        Spark keeps non-ASCII characters, deltalake percent-encodes them. Spark compares strings: it would still read
+        the file.
         """
         actions: Any = self.handle.get_add_actions()
         written = {unquote(path): path for path in (one.as_py() for one in actions.column("path"))}
@@ -196,10 +192,10 @@ class DeltaVersion:
                 )
 
     def check_restorable(self, version: int) -> None:
-        """Raises Refused as ``check_removable`` for the files that are not in an older version.
+        """Raises Refused as ``check_removable`` for files missing in an older version.
 
-        ``delta-restore``: VACUUM has deleted files with deletion vectors of that version. The library looks for the
-        data files alone, and Spark could not read the table afterwards.
+        ``delta-restore``: VACUUM deleted files with deletion vectors. The library checks only data files, and Spark
+        could not read the table afterwards.
         """
         older = DeltaVersion(self.location, version)
         self.check_removable(self.sizes().keys() - older.sizes().keys())
@@ -209,7 +205,7 @@ class DeltaVersion:
             raise self._unrestored(version, error) from error
 
     def files(self) -> Mapping[str, TableFile]:
-        """The files by their decoded paths. Raises Refused where their partitions cannot be written again."""
+        """By decoded path. Raises Refused if partitions cannot be rewritten."""
         import pyarrow as pa  # noqa: PLC0415 - heavy; only a swap pays for it
 
         actions = pa.table(self.handle.get_add_actions())
@@ -232,10 +228,9 @@ class DeltaVersion:
         remove: Iterable[DataFile | TableFile] = (),
         columns_of: DeltaVersion | None = None,
     ) -> None:
-        """Commit the version after this one. With ``columns_of`` all files and columns of this version are replaced.
+        """Commit the next version. ``columns_of`` replaces all files and columns by its own.
 
-        Raises FileExistsError where another writer has committed a version, Refused (``delta-commit``) where the
-        library does not commit to this table.
+        Raises FileExistsError if a different writer was faster, Refused (``delta-commit``) if the library refuses.
         """
         remove = tuple(remove)
         # Only an overwrite changes columns, and it removes every file.
@@ -262,9 +257,9 @@ class DeltaVersion:
             ) from error
 
     def restore(self, version: int, mark: CommitMark) -> None:
-        """Commit the rows and columns of an older version as the version after this one.
+        """Commit an older version's rows and columns.
 
-        Raises FileExistsError as ``commit``, and Refused (``delta-restore``) where VACUUM has deleted its files.
+        Raises FileExistsError as ``commit``, and Refused (``delta-restore``) after VACUUM.
         """
         self.check_restorable(version)
         try:
@@ -282,13 +277,13 @@ class DeltaVersion:
         )
 
     def _overtaken(self) -> FileExistsError | None:
-        """The error of a commit that another writer was faster than, ``None`` if no other commit followed."""
+        """``None`` if no other commit followed."""
         newest = _open(self.location, None).version()
         return FileExistsError(f"version {newest} of {self.location}") if newest != self.number else None
 
 
 def damaged_files(store: ReadStore, sizes: Mapping[str, int]) -> Iterator[Damage]:
-    """The files that are missing below the table, or have another size. Those elsewhere are of another table."""
+    """Missing files and wrong sizes; files elsewhere belong to different tables."""
     for path, expected in sizes.items():
         if "://" in path or path.startswith("/"):
             continue
@@ -296,9 +291,9 @@ def damaged_files(store: ReadStore, sizes: Mapping[str, int]) -> Iterator[Damage
 
 
 def create_like(location: str, table: DeltaVersion) -> None:
-    """Create an empty table with the columns, partitions and constraints of another one.
+    """Create an empty table with equal columns, partitions and constraints.
 
-    What an interrupted call has created stays. Raises Refused (``swap-unsupported``) where the library cannot do it.
+    Repeatable. Raises Refused (``swap-unsupported``) if the library cannot.
     """
     try:
         _create_like(location, table)
@@ -324,7 +319,7 @@ def _create_like(location: str, table: DeltaVersion) -> None:
 
 
 def require_library() -> None:
-    """Raises EnvironmentMissing unless ``deltalake`` is installed."""
+    """Raises EnvironmentMissing without ``deltalake``."""
     if find_spec("deltalake") is None:
         raise EnvironmentMissing(
             "extra-missing",
@@ -334,9 +329,9 @@ def require_library() -> None:
 
 
 def storage_options(location: str) -> dict[str, str]:
-    """What the library does not find in the environment as fsspec does.
+    """Options that the library, unlike fsspec, does not find in the environment.
 
-    An endpoint without TLS is an explicit choice there, and here a URL in ``AWS_ENDPOINT_URL``.
+    It needs an explicit choice for an endpoint without TLS; here a URL in ``AWS_ENDPOINT_URL``.
     """
     endpoints = (os.environ.get(name, "") for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
     plain = next(filter(None, endpoints), "").startswith("http://")
@@ -344,7 +339,7 @@ def storage_options(location: str) -> dict[str, str]:
 
 
 def _library() -> Any:
-    """The library, imported where it is used first: it takes longer than what most commands do."""
+    """Imported lazily: that takes longer than most commands."""
     require_library()
     import deltalake.exceptions  # noqa: PLC0415 - as above
 

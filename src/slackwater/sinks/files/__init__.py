@@ -1,4 +1,4 @@
-"""Spark's file sink: data files below one directory, and the manifest that lists those that count."""
+"""Spark's file sink: data files in a directory, and the manifest of valid ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A backfill directory: a directory of the file sink that one operation fills in place of the output of a stream.
+"""A directory of the file sink that one operation fills in place of a stream's output.
 
-The operation is its owner: it writes to no directory that has anything else in it, and removes nothing else from it.
+The operation owns it: nothing else may be in it, and nothing else is removed.
 """
 
 from __future__ import annotations
@@ -22,35 +22,34 @@ from slackwater.storage.protocols import LEFTOVER, Folder, WriteStore
 
 DEFAULT_FORMAT = "parquet"
 _DATA_FILE = re.compile(r"\.?part-[0-9]{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[-.].*")
-"""The names that Spark gives to data files and their checksums: also those of a batch that was interrupted."""
+"""Spark's names of data files and checksums, also of interrupted batches."""
 
 
 def backfill_output(sink: Mapping[str, str], path: str) -> BackfillDirectory:
-    """The backfill directory at a path, in the format of the sink with this identity if that is a file sink."""
+    """In the format of ``sink`` if it is a file sink."""
     # A checkpoint that was adopted does not show the format of its output.
     known = sink.get("format") if sink.get("kind") == FilesSink.kind else None
     return BackfillDirectory(known or DEFAULT_FORMAT, path)
 
 
 def directory_sink(sink: Sink, output: BackfillDirectory) -> FilesSink:
-    """The sink that fills it; with the options of the stream's own sink where the format is that of the latter."""
+    """The sink that fills it; with the stream's options if formats are equal."""
     if isinstance(sink, FilesSink) and sink.format == output.format:
         return replace(sink, path=output.path)
     return files(output.format, output.path)
 
 
 def identity(output: BackfillDirectory) -> Mapping[str, str]:
-    """Identifies it as the sink of a stream would."""
+    """As for a stream's sink."""
     return files(output.format, output.path).identity()
 
 
 def open_backfill_output(output: BackfillDirectory) -> FilesOutput:
-    """The directory as an output."""
     return FilesOutput(output.path)
 
 
 def found_in(output: BackfillDirectory) -> tuple[str, ...]:
-    """The names in the directory, sorted; none where it does not exist, ``"a file"`` where it is one.
+    """Sorted names; empty without a directory, ``"a file"`` for a file.
 
     Folders without files do not count: not every store can remove them.
     """
@@ -63,12 +62,12 @@ def found_in(output: BackfillDirectory) -> tuple[str, ...]:
 
 
 def claim(output: BackfillDirectory, operation: str, stream: str, home: str) -> None:
-    """Create the directory and mark it as the operation's. Raises Refused (``sink-owned``) for that of another one."""
+    """Create and mark the directory. Raises Refused (``sink-owned``)."""
     open_backfill_output(output).claim(Owner(operation, stream, home))
 
 
 def discard(output: BackfillDirectory, operation: str) -> None:
-    """Remove what the operation has written to it. Can be repeated after a kill; what is not its own stays."""
+    """Remove the operation's files only. Repeatable."""
     store = open_write_store(output.path)
     if _is_owned(store, operation):
         listed = set(open_backfill_output(output).cut_after(-1, {}).files)
@@ -100,7 +99,7 @@ def _names(folders: list[Folder]) -> list[str]:
 
 
 def _is_linked(store: WriteStore, path: str) -> bool:
-    """Whether a folder is elsewhere: it is below a link that somebody has made."""
+    """Whether a folder is reached by a link."""
     root, full = store.local_path(""), store.local_path(path)
     if root is None or full is None:
         return False
@@ -108,7 +107,7 @@ def _is_linked(store: WriteStore, path: str) -> bool:
 
 
 def _remove_empty(path: str) -> None:
-    """Remove the folders of partitions and of the manifest, on a local disk."""
+    """Removes local partition and manifest folders."""
     local = local_path_of(path)
     if local is not None:
         for folder, _, _ in os.walk(local, topdown=False):

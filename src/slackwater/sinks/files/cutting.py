@@ -1,8 +1,7 @@
-"""Cuts batches out of a file sink's output and puts them back, each step repeatable after a kill.
+"""Cuts batches out of a file sink's output and restores them, repeatable after a kill.
 
-The backup has ``manifest.json``, written before anything is changed: every file that is removed, with its size and
-hash, in the order of removal, and the manifest entries that replace what a compaction had merged. Readers of the
-manifest see a complete log, and no entry whose file is missing, after each step.
+The backup first gets ``manifest.json``: removed files with size and hash, in removal order, and manifest entries that
+replace compacted ones. After each step readers see a complete log, and no entry with a missing file.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore, hadoop
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A file that the cut removes. ``path`` is relative to the output."""
+    """A removed file. ``path`` is relative to the output."""
 
     path: str
     size: int
@@ -32,10 +31,10 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one cut removes and writes. ``stale`` are side files of names that ``written`` puts in place.
+    """A cut's removed and written files. ``stale`` are side files of names that ``written`` uses.
 
-    ``entries`` and ``files`` are in the order of removal, each side file behind its file. ``written`` maps the paths
-    of new manifest entries to their content.
+    ``entries`` and ``files`` are in removal order, side files after their files. ``written`` maps new entries' paths to
+    content.
     """
 
     output: str
@@ -48,7 +47,7 @@ class Record:
 
     @property
     def taken(self) -> tuple[Taken, ...]:
-        """All files that are removed, in this order."""
+        """In removal order."""
         return self.stale + self.entries + self.files
 
 
@@ -56,7 +55,7 @@ RECORD = RecordFile("manifest.json", "slackwater.sink-backup/1", Record)
 
 
 def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, lines: Lines) -> Record:
-    """The record of a cut that is about to start. Reads every file once, to hash it."""
+    """Reads every file once for its hash."""
     existing = set(manifest.all_names())
     written = {
         f"{SINK_LOG}/{name}": content
@@ -75,7 +74,7 @@ def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, l
 
 
 def delete_batches(store: WriteStore, backup: WriteStore, record: Record) -> None:
-    """Remove what the record names, once the backup has all of it. Raises Refused before anything is removed."""
+    """Removes once the backup is complete. Raises Refused before that."""
     for taken in record.taken:
         _back_up(store, backup, taken)
     # Hadoop's ChecksumFileSystem checks a new entry against a side file of its name, which is that of an older entry.
@@ -94,7 +93,7 @@ def delete_batches(store: WriteStore, backup: WriteStore, record: Record) -> Non
 
 
 def restore(store: WriteStore, backup: ReadStore, record: Record, manifest: Manifest) -> None:
-    """Undo ``delete_batches``. Raises Refused before anything is changed: damaged backup, or newer batches."""
+    """Raises Refused before any change: damaged backup, or newer batches."""
     missing = check_restore(store, backup, record, manifest)
     # Side files first: Hadoop verifies a file only if its side file exists, and must not find a wrong one.
     for taken in (*reversed(record.files), *reversed(record.entries)):
@@ -113,7 +112,7 @@ def restore(store: WriteStore, backup: ReadStore, record: Record, manifest: Mani
 
 
 def check_restore(store: ReadStore, backup: ReadStore, record: Record, manifest: Manifest) -> list[Taken]:
-    """The files that the output lacks. Raises Refused where ``restore`` would."""
+    """The missing files. Raises Refused if ``restore`` would."""
     missing = [taken for taken in record.taken if _is_missing(store, taken)]
     _check_output(store, record, manifest)
     for taken in missing:
@@ -123,7 +122,7 @@ def check_restore(store: ReadStore, backup: ReadStore, record: Record, manifest:
 
 
 def check_record(record: Record, cut: Cut, location: str) -> None:
-    """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
+    """Raises Refused (``backup-foreign``) for a different cut or output."""
     names = {taken.path for taken in record.files}
     others = sorted(names - set(cut.files) - {hadoop_checksum_path(path) for path in cut.files})
     if is_at(record.output, location) and record.after == cut.after and record.batches == cut.batches and not others:
@@ -134,7 +133,7 @@ def check_record(record: Record, cut: Cut, location: str) -> None:
 
 
 def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:
-    """Copy one file unless the backup has it, whole. Raises Refused if neither place has the recorded bytes."""
+    """Raises Refused if neither output nor backup has the recorded bytes."""
     if _hash_of(backup, taken.path) == taken.sha256:
         # A file that the output lacks was removed by an attempt that was interrupted after this copy.
         if _hash_of(store, taken.path) in {None, taken.sha256}:
@@ -148,7 +147,7 @@ def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:
 
 
 def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
-    """Raises Refused if something else was written to the output after the cut."""
+    """Raises Refused after foreign writes since the cut."""
     if record.batches and max(manifest.names(), default=-1) < record.after:
         raise Refused(
             "output-changed",
@@ -178,7 +177,7 @@ def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
 
 
 def _remove_leftovers(store: WriteStore, record: Record) -> None:
-    """Remove what an interrupted cut or restore left half written."""
+    """Remove half-written files."""
     for folder in sorted(
         {path.rpartition("/")[0] for path in (SINK_LOG + "/", *(taken.path for taken in record.taken))}
     ):
@@ -211,7 +210,7 @@ def _with_side_files(store: ReadStore, paths: Iterable[str]) -> tuple[Taken, ...
 
 
 def _hashed(store: ReadStore, paths: Iterable[str]) -> tuple[Taken, ...]:
-    """Those of the files that exist: a file that was lost before the cut cannot be restored after it either."""
+    """Existing files only: a file lost before the cut cannot be restored."""
     found: list[Taken] = []
     for path in paths:
         digest = _hash_of(store, path)
@@ -231,7 +230,7 @@ def _hash_of(store: ReadStore, path: str) -> str | None:
 
 
 def _verified(pieces: Iterable[bytes], taken: Taken) -> Iterator[bytes]:
-    """The pieces; raises Refused after the last one if they are not the recorded file."""
+    """Raises Refused after the last piece if the file differs from the record."""
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)

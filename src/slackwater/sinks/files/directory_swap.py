@@ -1,8 +1,7 @@
-"""The swap of an output of files on a local disk: the directories of both change places in one step.
+"""Swaps a local file output: the directories change places atomically.
 
-The manifest has absolute URIs, so its entries are rewritten before the exchange to name the files where they are after
-it. A stream that reads the output takes all files for new ones then, because their names are: a stage behind this one
-has to be replayed as well. Files that no manifest entry names stay in place.
+Manifests have absolute URIs, so entries are rewritten first, for the place after the exchange. Streams that read the
+output then take all files as new: later stages must be replayed too. Files outside of the manifest stay.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _NameOf = Callable[[str], str]
 
 
 class DirectorySwap:
-    """What ``FilesOutput`` does for one operation, in the words of ``Swappable``."""
+    """``FilesOutput``'s ``Swappable`` for one operation."""
 
     def __init__(self, path: str, operation: str) -> None:
         self._path = path
@@ -43,16 +42,15 @@ class DirectorySwap:
 
     @property
     def folder(self) -> str:
-        """The path of the staged output."""
         return str(self._place.folder)
 
     @property
     def is_started(self) -> bool:
-        """Whether the swap has changed the output, or may have."""
+        """Whether the swap has, or may have, changed the output."""
         return self._place.is_swapped
 
     def stage(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
-        """Prepare the staged output; ``find`` returns the path below the output of the file that a URI names."""
+        """``find`` returns a URI's path below the output."""
         place = self._place
         place.check_exchangeable()
         if place.start():
@@ -63,16 +61,16 @@ class DirectorySwap:
             place.set_mark(place.folder, "staged")
 
     def check(self, swap: Swap) -> None:
-        """Raises Refused unless the staged output is ready, and nothing of the real one is in its way."""
+        """Raises Refused unless the staged output is ready and its place is free."""
         _check(self._place, swap)
         _check_free(self._place, self._place.real, self._place.folder)
 
     def resume(self) -> None:
-        """Finish what an interrupted swap was at, where the outputs cannot be looked at before."""
+        """Finish an interrupted swap before looking at the outputs."""
         self._place.finish_exchange()
 
     def swap(self, record: Callable[[Left], object]) -> None:
-        """Put the staged output in the place of the real one. ``record`` makes durable that this starts."""
+        """``record`` makes the start durable."""
         place = self._place
         if not place.is_swapped:
             # Written again, as the staged output may have other files since a swap that was undone.
@@ -85,11 +83,11 @@ class DirectorySwap:
         _carry(place, place.folder, place.real)
 
     def check_back(self) -> None:
-        """Raises Refused if the output that was replaced is not whole."""
+        """Raises Refused if the replaced output is damaged."""
         _check_back(self._place)
 
     def swap_back(self, left: Left) -> None:
-        """Undo ``swap``; ``left`` as it recorded it."""
+        """``left`` is from the swap's record."""
         place = self._place
         place.finish_exchange()
         if not place.is_swapped and place.state != "staged":
@@ -103,20 +101,18 @@ class DirectorySwap:
         name_files_in(place, place.folder)
 
     def discard_staged(self) -> None:
-        """Remove the staged output."""
         self._place.discard("building", "staged")
 
     def discard_replaced(self) -> None:
-        """Remove the output that was replaced."""
         self._place.discard("replaced")
 
 
 def _fill(
     staging: StagingDirectory, manifest: Manifest, after: int, recorded: Lines, find: Callable[[str], str | None]
 ) -> None:
-    """Give the staged output the files and entries of the batches up to ``after``. Raises Refused, SinkUnreadable.
+    """Files and entries of batches up to ``after``. Raises Refused, SinkUnreadable.
 
-    ``find`` returns the path below the output of the file that a URI names.
+    ``find`` returns a URI's path below the output.
     """
     if manifest.newest() < after:
         raise incomplete(
@@ -142,7 +138,7 @@ def _check(staging: StagingDirectory, swap: Swap) -> None:
 
 
 def _check_back(staging: StagingDirectory) -> None:
-    """Raises Refused (``backup-damaged``) unless the output that was replaced is there and whole."""
+    """Raises Refused (``backup-damaged``) unless the replaced output is whole."""
     if staging.is_interrupted:
         return
     if not staging.is_swapped:
@@ -156,9 +152,9 @@ def _check_back(staging: StagingDirectory) -> None:
 
 
 def name_files_in(staging: StagingDirectory, place: Path) -> None:
-    """Make the entries of the output in the staging folder name its files as if they were in ``place``.
+    """Rewrite the staged entries as if files were in ``place``.
 
-    Hadoop verifies an entry by its side file, which goes first: without one it verifies nothing.
+    Side files go first: Hadoop verifies an entry only if it has one.
     """
     store, relative_path = LocalStore(staging.folder), _names_of(staging)
     manifest = Manifest(store)
@@ -172,7 +168,7 @@ def name_files_in(staging: StagingDirectory, place: Path) -> None:
 
 
 def _exchange(staging: StagingDirectory) -> None:
-    """Put the staged output in place, and leave no mark in it."""
+    """Swap in, and remove the mark."""
     if staging.mark_in(staging.folder) == "staged":
         staging.exchange()
     # In this order one of the two marks shows at any time that the folders were exchanged (``is_swapped``).
@@ -181,7 +177,6 @@ def _exchange(staging: StagingDirectory) -> None:
 
 
 def _exchange_back(staging: StagingDirectory) -> None:
-    """Undo ``exchange``; the staged output is in staging again."""
     if staging.mark_in(staging.folder) == "replaced":
         # The new mark before the old one is removed, as in ``_exchange``.
         staging.set_mark(staging.real, "staged")
@@ -192,7 +187,7 @@ def _exchange_back(staging: StagingDirectory) -> None:
 
 
 def _names_of(staging: StagingDirectory) -> _NameOf:
-    """Knows files by their URIs in either place: some entries may have been rewritten already."""
+    """Accepts URIs in both places: some entries may be rewritten already."""
     places = Place(str(staging.folder)), Place(str(staging.real))
     return _known(
         staging, lambda uri: next((name for place in places if (name := place.relative_path(uri)) is not None), None)
@@ -210,7 +205,7 @@ def _known(staging: StagingDirectory, find: Callable[[str], str | None]) -> _Nam
 
 
 def _moved(content: str, place: Path, relative_path: _NameOf) -> str:
-    """An entry with the same files in ``place``; the end of each URI stays as Spark encoded it."""
+    """Keeps each URI's end as Spark encoded it."""
 
     def moved(uri: str) -> str:
         return "/".join([place.as_uri(), *uri.split("/")[-relative_path(uri).count("/") - 1 :]])
@@ -219,7 +214,7 @@ def _moved(content: str, place: Path, relative_path: _NameOf) -> str:
 
 
 def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
-    """The files and their side files. Raises Refused for a file that does not exist."""
+    """Raises Refused for a missing file."""
     for name in sorted(names):
         path = folder / name
         if not path.exists():
@@ -231,7 +226,7 @@ def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
 
 
 def _damage(staging: StagingDirectory) -> Iterator[Damage]:
-    """What is missing or malformed in the staged output, whichever place its entries name."""
+    """Whichever place the entries name."""
     relative_path = _names_of(staging)
     for file in Manifest(LocalStore(staging.folder)).files():
         if isinstance(file, Damage):
@@ -245,12 +240,12 @@ def _damage(staging: StagingDirectory) -> Iterator[Damage]:
 
 
 def _only_in(place: StagingDirectory, folder: Path, other: Path) -> tuple[str, ...]:
-    """The files of one directory that the other one does not have, relative to it."""
+    """Relative to the directory."""
     return tuple(name for name in _others(place, folder) if not os.path.lexists(other / name))
 
 
 def _check_free(place: StagingDirectory, source: Path, target: Path) -> None:
-    """Raises Refused where ``target`` has a file of a batch under the name of one of the files."""
+    """Raises Refused if ``target`` has a batch's file under such a name."""
     named = _named(place, target)
     for name in _others(place, source):
         if name in named and not _is_same(source / name, target / name):
@@ -258,9 +253,9 @@ def _check_free(place: StagingDirectory, source: Path, target: Path) -> None:
 
 
 def _carry(place: StagingDirectory, source: Path, target: Path, without: Collection[str] = ()) -> None:
-    """Give the files a second name in the other directory, but not those in ``without``.
+    """Hard links, except ``without``.
 
-    Where it has another file of that name that is no batch's, the newer one stays.
+    On a name clash with a file of no batch, the newer file stays.
     """
     named, missing = _named(place, target), list[str]()
     for name in _others(place, source):
@@ -289,7 +284,7 @@ def _others(place: StagingDirectory, folder: Path) -> Iterator[str]:
 
 
 def _named(place: StagingDirectory, folder: Path) -> set[str]:
-    """The files that the manifest names, wherever its entries say that they are. Raises SinkUnreadable."""
+    """Files in the manifest, whichever place they name. Raises SinkUnreadable."""
     manifest, relative_path = Manifest(LocalStore(folder)), _names_of(place)
     return {
         relative_path(file.path) for entry in manifest.all_names() for file in parse_file_sink_log(manifest.read(entry))
@@ -297,13 +292,13 @@ def _named(place: StagingDirectory, folder: Path) -> set[str]:
 
 
 def _data_name(name: str) -> str:
-    """The name of the file that a side file belongs to; of any other its own."""
+    """A side file's data file; other names unchanged."""
     is_side_file = name.startswith(".") and name.endswith(".crc")
     return name.removeprefix(".").removesuffix(".crc") if is_side_file else name
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Whether both are one file; a copy, where there are no hard links, has its size and time."""
+    """A copy, without hard links, has equal size and time."""
     left, right = one.lstat(), other.lstat()
     if (left.st_dev, left.st_ino) == (right.st_dev, right.st_ino):
         return True

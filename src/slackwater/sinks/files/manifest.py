@@ -1,4 +1,4 @@
-"""The manifest of Spark's file sink: a log that lists, batch by batch, the data files that count."""
+"""The manifest of Spark's file sink: the valid data files of each batch."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from slackwater.formats.text_log import split_log
 from slackwater.storage.protocols import ReadStore, WriteStore, hadoop_checksum_path
 
 Lines = Mapping[int, Sequence[str]]
-"""The manifest lines that belong to one batch alone, by batch."""
+"""A batch's own manifest lines."""
 
 
 class Manifest:
-    """The manifest of one output directory, read from its store whenever it is asked."""
+    """An output's manifest, always read from its store."""
 
     def __init__(self, store: ReadStore) -> None:
         self._store = store
@@ -35,7 +35,7 @@ class Manifest:
         self._parsed: tuple[bytes, tuple[SinkFile, ...]] = (b"", ())
 
     def names(self) -> dict[int, str]:
-        """Entries by batch, ``N`` or ``N.compact``. Spark reads the compacted one where both exist."""
+        """Entries by batch, ``N`` or ``N.compact``. Spark prefers the compacted one."""
         found: dict[int, str] = {}
         for entry in self._store.list(SINK_LOG):
             parsed = parse_entry_name(entry.name)
@@ -45,25 +45,25 @@ class Manifest:
         return found
 
     def newest(self) -> int:
-        """The newest batch, -1 without entries. Raises SinkUnreadable if its entry cannot be parsed."""
+        """-1 without entries. Raises SinkUnreadable."""
         batch, name = max(self.names().items(), default=(-1, None))
         if name is not None:
             self.read(name)
         return batch
 
     def all_names(self) -> list[str]:
-        """Every entry file, also a single entry next to a compacted one of the same batch."""
+        """Includes entries next to a compacted one of their batch."""
         listed = [entry.name for entry in self._store.list(SINK_LOG) if not entry.is_dir]
         return [name for name in listed if parse_entry_name(name) is not None]
 
     def valid_names(self) -> list[str]:
-        """The entries that Spark reads, oldest first: the newest compacted one and those after it."""
+        """The entries that Spark reads, oldest first: the newest compacted one and later ones."""
         return names_read(self.names().values())
 
     def gaps(self) -> list[tuple[int, int]]:
-        """Ranges (first, last) of batches whose entries are missing: Spark reads all from the newest compacted one on.
+        """Missing (first, last) ranges: Spark reads all from the newest compacted entry on.
 
-        Without a compacted one it reads all from 0 on.
+        Without one, all from 0.
         """
         names = self.names()
         compacted = _newest_compacted(names)
@@ -73,10 +73,9 @@ class Manifest:
         return [(left + 1, right - 1) for left, right in itertools.pairwise(batches) if right > left + 1]
 
     def own_lines(self, batch: int, recorded: Lines) -> list[str]:
-        """The lines that ``batch`` added. Raises Refused if they are unknown: compacted away and not in the ledger.
+        """Raises Refused if unknown: compacted and not in the ledger.
 
-        A recorded entry without the one before it counts as unknown: it may be a compacted one, which has the lines of
-        all older batches, too.
+        Without its predecessor a recorded entry is unknown: it may be compacted, with all older lines.
         """
         name = self.names().get(batch)
         is_recorded = batch in recorded and (batch == 0 or batch - 1 in recorded)
@@ -93,10 +92,10 @@ class Manifest:
         )
 
     def confirmed(self, after: int, recorded: Lines) -> Lines:
-        """The ledger's copies without those of which the compacted entry does not list all files.
+        """Ledger copies whose files are all in the compacted entry.
 
-        They are of an output that was replaced since. Nothing is read where a cut after ``after`` needs no copy. A cut
-        of all batches needs no compacted entry that is damaged, as it needs none that is missing.
+        Others are from a replaced output. Nothing is read if a cut after ``after`` needs no copy. A cut of all batches
+        ignores damaged compacted entries.
         """
         names = self.names()
         compacted = _newest_compacted(names)
@@ -106,7 +105,7 @@ class Manifest:
         return {batch: lines for batch, lines in recorded.items() if batch > compacted or listed.issuperset(lines)}
 
     def after_cut(self, after: int, recorded: Lines) -> dict[str, str]:
-        """Entry files (name to content) that replace those which a compaction after batch ``after`` merged."""
+        """Entry files (name to content) that replace those merged by a later compaction."""
         names = self.names()
         compacted = _newest_compacted(names)
         if compacted <= after or after == NONE_YET:
@@ -123,10 +122,10 @@ class Manifest:
         return lay_out({**older, **entries}, after, interval)
 
     def removal_order(self, after: int) -> list[str]:
-        """The entry files after batch ``after`` in an order that leaves a complete log after each removal.
+        """The entry files after batch ``after``, in an order that keeps the log complete.
 
-        Newest first; but the newest compacted entry is removed last, because readers need nothing older next to it, and
-        what is older may already have been purged in part.
+        Newest first, but the newest compacted entry last: readers need nothing older beside it, and older entries may
+        be partly purged.
         """
         names = self.names()
         compacted = names.get(_newest_compacted(names))
@@ -134,11 +133,11 @@ class Manifest:
         return sorted(doomed, key=lambda name: (name == compacted, -batch_of(name), name))
 
     def lines(self, name: str) -> list[str]:
-        """The lines of one entry file. Raises SinkUnreadable."""
+        """Raises SinkUnreadable."""
         return entry_lines(self.read(name).decode())
 
     def files(self) -> Iterator[SinkFile | Damage]:
-        """The files that count, oldest first, and each entry that is missing or cannot be parsed."""
+        """Valid files, oldest first, and missing or malformed entries."""
         for first, _ in self.gaps():
             yield Damage(f"{SINK_LOG}/{first}", "missing", f"the entry of batch {first}", "no file")
         for name in self.valid_names():
@@ -148,7 +147,7 @@ class Manifest:
                 yield Damage(f"{SINK_LOG}/{name}", "unreadable", "a file sink manifest", str(error))
 
     def read(self, name: str) -> bytes:
-        """The bytes of one entry file. Raises SinkUnreadable if they cannot be parsed."""
+        """Raises SinkUnreadable if malformed."""
         place = f"{self._store.location}/{SINK_LOG}/{name}"
         try:
             data, _ = self.parse(name)
@@ -176,7 +175,7 @@ class Manifest:
         return " && ".join(put_aside(f"{self._store.location}/{path}") for path in paths)
 
     def check_version(self, name: str) -> None:
-        """Check the start of one entry file. Raises FormatError or OSError."""
+        """Checks the start. Raises FormatError or OSError."""
         start = next(iter(self._store.read_pieces(f"{SINK_LOG}/{name}")), b"")
         split_log(start.partition(b"\n")[0], newest=NEWEST_VERSION)
 
@@ -191,7 +190,7 @@ class Manifest:
         return False
 
     def parse(self, name: str) -> tuple[bytes, tuple[SinkFile, ...]]:
-        """The bytes of one entry file and the files it lists. Raises FormatError or OSError."""
+        """Bytes and listed files. Raises FormatError or OSError."""
         data = self._store.read(f"{SINK_LOG}/{name}")
         if not data or data != self._parsed[0]:
             self._parsed = data, parse_file_sink_log(data)
@@ -199,17 +198,17 @@ class Manifest:
 
 
 def entry_lines(content: str) -> list[str]:
-    """The file lines of an entry, without its version line."""
+    """Without the version line."""
     return [line for line in content.split("\n")[1:] if line.strip()]
 
 
 def uris(entries: Iterable[str]) -> list[str]:
-    """The URIs of the files that entries name, each once."""
+    """Each once."""
     return list(dict.fromkeys(str(json.loads(line)["path"]) for content in entries for line in entry_lines(content)))
 
 
 def renamed(content: str, new_uri: Callable[[str], str]) -> str:
-    """An entry with its files under other URIs; a line whose URI stays the same is as Spark wrote it."""
+    """Lines with an unchanged URI stay as Spark wrote them."""
     version, *_ = content.split("\n")
     return "\n".join([version, *(_renamed_line(line, new_uri) for line in entry_lines(content))])
 
@@ -222,7 +221,6 @@ def _renamed_line(line: str, new_uri: Callable[[str], str]) -> str:
 
 
 def lines_of(recorded: Mapping[int, str]) -> dict[int, list[str]]:
-    """The ledger's copies of entries as lines."""
     return {batch: entry_lines(content) for batch, content in recorded.items()}
 
 
@@ -231,13 +229,13 @@ def _newest_compacted(names: Mapping[int, str]) -> int:
 
 
 def batch_of(name: str) -> int:
-    """The batch of an entry file, -1 for another name."""
+    """-1 for other names."""
     parsed = parse_entry_name(name)
     return parsed[0] if parsed else -1
 
 
 def foreign(location: str, found: str) -> Refused:
-    """The refusal of a manifest that lists a file which is not below the output."""
+    """The manifest lists a file outside of the output."""
     return Refused(
         "manifest-foreign",
         "The manifest of the output lists a file that is not below it: "
@@ -250,9 +248,9 @@ def foreign(location: str, found: str) -> Refused:
 
 
 def keep_log(store: WriteStore) -> None:
-    """Let a log without entries exist on other stores than local disks, which have no empty directories.
+    """Keeps an empty log on remote stores, which have no empty directories.
 
-    Readers of an output without a log take all files. Spark ignores hidden names in it.
+    Readers without a log take all files. Spark ignores hidden names in it.
     """
     if store.local_path(SINK_LOG) is None:
         store.write(f"{SINK_LOG}/.keep", b"")

@@ -1,9 +1,8 @@
-"""The swap of an output of files on HDFS or an object store, where directories cannot change places.
+"""Swaps a file output on HDFS or an object store, where directories cannot change places.
 
-Batches that the staged output starts with are not copied: its entries name their files in the real output. The swap
-moves the files of the staged output into the real directory, where no entry names them yet, switches the entries of the
-manifest by one put (``switch``), and moves the files that none of them names any longer to the staging folder. The
-files of others stay where they are. Readers by path, which ignore the manifest, see files of both outputs meanwhile.
+Starting batches are not copied: staged entries name files in the real output. The swap moves staged files into the real
+directory, still unlisted, switches the manifest by one put (``switch``), and moves unlisted files to the staging
+folder. Others' files stay. Readers by path, which ignore the manifest, see both outputs meanwhile.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _COMPACTED = ".compact"
 
 
 class ManifestSwap:
-    """What ``FilesOutput`` does for one operation, in the words of ``Swappable``.
+    """``FilesOutput``'s ``Swappable`` for one operation.
 
-    ``swapping`` and ``restoring`` are the states of the folder from the first file that is moved to the last.
+    ``swapping`` and ``restoring`` last from the first to the last moved file.
     """
 
     def __init__(self, path: str, operation: str) -> None:
@@ -45,22 +44,19 @@ class ManifestSwap:
 
     @property
     def folder(self) -> str:
-        """The path of the staged output."""
         return self._place.folder
 
     @property
     def is_started(self) -> bool:
-        """Whether the swap has changed the output, or may have."""
+        """Whether the swap has, or may have, changed the output."""
         return self._place.state in _STARTED
 
     @cached_property
     def _stores(self) -> WriteStore:
-        """The folder that has both outputs."""
         return open_write_store(self._place.real.rpartition("/")[0])
 
     @cached_property
     def _names(self) -> tuple[str, str]:
-        """The names of the real directory and of the staged one."""
         return self._place.real.rpartition("/")[2], self._place.folder.rpartition("/")[2]
 
     @cached_property
@@ -72,7 +68,7 @@ class ManifestSwap:
         return open_write_store(self._place.folder)
 
     def stage(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
-        """Prepare the staged output; ``find`` returns the path below the output of the file that a URI names."""
+        """``find`` returns a URI's path below the output."""
         if not has_parent(self._place.real):
             raise unsupported(self._place.real, "a directory below the bucket or store", "all of it")
         if self._place.start():
@@ -99,7 +95,7 @@ class ManifestSwap:
             self._staging_store.write(f"{SINK_LOG}/{name}", content.encode())
 
     def check(self, swap: Swap) -> None:
-        """Raises Refused unless the staged output is ready, and nothing of the real one is in its way."""
+        """Raises Refused unless the staged output is ready and its place is free."""
         state = self._place.state
         if state != "staged":
             raise absent(self.folder, swap.operation, state or "no folder")
@@ -111,10 +107,10 @@ class ManifestSwap:
                 raise unsupported(f"{self._place.real}/{name}", "a name that no batch has used", "a file of a batch")
 
     def resume(self) -> None:
-        """Nothing: each state can be looked at."""
+        """Each state can be looked at."""
 
     def swap(self, record: Callable[[Left], object]) -> None:
-        """Put the staged output in the place of the real one. ``record`` makes durable that this starts."""
+        """``record`` makes the start durable."""
         state = self._place.state
         if state == "replaced":
             return
@@ -134,7 +130,7 @@ class ManifestSwap:
         self._place.mark("replaced")
 
     def check_back(self) -> None:
-        """Raises Refused if the output that was replaced is not whole."""
+        """Raises Refused if the replaced output is damaged."""
         state = self._place.state
         if state == "staged":
             return
@@ -147,7 +143,6 @@ class ManifestSwap:
             raise damaged(f"{self.folder}/{missing.path}", missing.expected, missing.found)
 
     def swap_back(self, _left: Left) -> None:
-        """Undo ``swap``."""
         state = self._place.state
         if state == "staged":
             return
@@ -167,33 +162,30 @@ class ManifestSwap:
         self._place.mark("staged")
 
     def discard_staged(self) -> None:
-        """Remove the staged output."""
         self._place.discard("building", "staged")
 
     def discard_replaced(self) -> None:
-        """Remove the output that was replaced."""
         self._place.discard("replaced")
 
     @property
     def _replaced_log(self) -> WriteStore:
-        """The kept entries as the log of an output."""
         return Below(self._stores, f"{self._names[1]}/{REPLACED}")
 
     def _replaced(self) -> dict[str, str]:
         return entries_of(Manifest(self._replaced_log))
 
     def _keep_replaced(self) -> None:
-        """Keep the entries of the real manifest for undo; those of an attempt before go."""
+        """Keep the real manifest's entries for undo, replacing an earlier attempt's."""
         _write_entries(self._replaced_log, entries_of(Manifest(self._real_store)))
 
     def _keep_staged(self, replaced: set[str]) -> None:
-        """Give the staged output the entries that the stream has written since the swap."""
+        """Give the staged output entries written since the swap."""
         present = entries_of(Manifest(self._real_store))
         kept = {name: renamed(text, lambda uri: self._in_staging(uri, replaced)) for name, text in present.items()}
         _write_entries(self._staging_store, kept)
 
     def _move(self, names: Iterable[str], source: str, target: str) -> None:
-        """Move files between the two directories. A move that was killed may have left a file in both."""
+        """A killed move may have left a file in both directories."""
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - brings logging; only a swap needs it
 
         here, there = (set(_sizes(Below(self._stores, folder))) for folder in (source, target))
@@ -209,7 +201,7 @@ class ManifestSwap:
             list(pool.map(move, sorted(here.intersection(names))))
 
     def _files(self, entries: Mapping[str, str]) -> set[str]:
-        """The paths below either directory of the files that entries name. Raises Refused (``manifest-foreign``)."""
+        """Paths below either directory. Raises Refused (``manifest-foreign``)."""
         return {self._name_of(uri) for uri in uris(entries.values())}
 
     def _name_of(self, uri: str) -> str:
@@ -219,7 +211,7 @@ class ManifestSwap:
         return name
 
     def _damage(self, manifest: Manifest, real: Mapping[str, int], staging: Mapping[str, int]) -> Iterator[Damage]:
-        """What is missing or malformed; a file may be in either directory."""
+        """Accepts files in either directory."""
         for file in manifest.files():
             if isinstance(file, Damage):
                 yield file
@@ -243,7 +235,7 @@ class ManifestSwap:
 
 
 def _in_folder(uri: str, name: str, folder_name: Callable[[str], str]) -> str:
-    """The URI of a file in another directory; all other parts stay as Spark encoded them."""
+    """Keeps all other parts as Spark encoded them."""
     parts = uri.split("/")
     folder = -(name.count("/") + 2)
     parts[folder] = folder_name(parts[folder])
@@ -251,7 +243,7 @@ def _in_folder(uri: str, name: str, folder_name: Callable[[str], str]) -> str:
 
 
 def _sizes(store: ReadStore) -> dict[str, int]:
-    """The size of each file of an output, by a listing: a request for each would take hours."""
+    """Bytes from a listing: a request per file would take hours."""
     return {
         f"{folder.path}/{name}".lstrip("/"): size
         for folder in store.folders()
@@ -260,7 +252,7 @@ def _sizes(store: ReadStore) -> dict[str, int]:
 
 
 def _write_entries(store: WriteStore, entries: Mapping[str, str]) -> None:
-    """Make ``entries`` the entries of a log that nobody reads meanwhile."""
+    """For a log without readers."""
     known = Manifest(store).all_names()
     for name, content in entries.items():
         store.write(f"{SINK_LOG}/{name}", content.encode())
@@ -270,16 +262,15 @@ def _write_entries(store: WriteStore, entries: Mapping[str, str]) -> None:
 
 
 def switch(store: WriteStore, target: Mapping[str, str]) -> None:
-    """Make the entries below ``store`` those of ``target``, by name. Can be repeated after a kill at any point.
+    """Replace a log's entries by ``target``. Repeatable after any kill.
 
-    Readers see all of the old entries or all of the new ones. Spark reads the newest compacted entry and those after
-    it. So one compacted entry, ``N.compact``, can hold the whole log, and putting one with the new lines above it is
-    the switch: one put of a file that does not exist yet. What comes before and after only changes which entries have
-    the lines.
+    Readers see all old or all new entries. Spark reads the newest compacted entry and later ones, so putting one new,
+    higher ``N.compact`` with the whole log is the atomic switch. Steps before and after only move lines between
+    entries.
 
-    Spark takes the distance of the newest two compacted entries for the interval of the log, and reads the log wrongly
-    unless this divides the count of entries up to the newest one. Next to ``N.compact`` there is therefore never
-    another one whose distance does not divide N + 1.
+    Spark takes the distance of the newest two compacted entries as the log's interval, and misreads the log unless it
+    divides the count of entries up to the newest. So beside ``N.compact`` there is never one whose distance does not
+    divide N + 1.
     """
     for entry in store.list(SINK_LOG):
         if entry.name.endswith(LEFTOVER) and not entry.is_dir:
@@ -299,12 +290,12 @@ def switch(store: WriteStore, target: Mapping[str, str]) -> None:
 
 
 def entries_of(manifest: Manifest) -> dict[str, str]:
-    """All entries of a manifest, by name. Raises SinkUnreadable."""
+    """By name. Raises SinkUnreadable."""
     return {name: manifest.read(name).decode() for name in manifest.all_names()}
 
 
 def steps(count: int, target: int) -> Iterator[int]:
-    """The counts of entries from ``count``, exclusive, to ``target``; the distance of two in a row divides both."""
+    """Counts from ``count`` (exclusive) to ``target``; each distance divides both neighbours."""
     if count == target:
         return
     if count % abs(target - count) == 0:
@@ -327,7 +318,7 @@ def _highest_bit(number: int) -> int:
 
 
 def _gather(store: WriteStore) -> int:
-    """Let one compacted entry have all lines, and be the only one: its batch, -1 where the log has no entry."""
+    """Merge all lines into the only compacted entry; returns its batch, -1 for an empty log."""
     manifest = Manifest(store)
     names = manifest.names()
     newest = max(names, default=-1)
@@ -350,14 +341,13 @@ def _gather(store: WriteStore) -> int:
 
 
 def _batch_above(target: Mapping[str, str], whole: int) -> int:
-    """The batch of a compacted entry above all of ``target`` next to which these entries can be written."""
+    """A compacted entry's batch above ``target``, next to which its entries can be written."""
     newest = max(map(batch_of, target), default=-1)
     compacted = max((batch_of(name) for name in target if name.endswith(_COMPACTED)), default=-1)
     return 2 * compacted + 1 if compacted >= 0 else max(whole, newest + 1)
 
 
 def _move_whole(store: WriteStore, whole: int, batch: int, lines: Sequence[str]) -> int:
-    """Put the entry that has all lines under another batch."""
     _write_entry(store, f"{batch}{_COMPACTED}", _entry_text(lines))
     if whole >= 0:
         _delete_entry(store, f"{whole}{_COMPACTED}")
@@ -365,7 +355,7 @@ def _move_whole(store: WriteStore, whole: int, batch: int, lines: Sequence[str])
 
 
 def _lines_read(entries: Mapping[str, str]) -> list[str]:
-    """The lines that Spark reads, in its order."""
+    """As Spark reads them, in order."""
     return [line for name in names_read(entries) for line in entry_lines(entries[name])]
 
 

@@ -1,7 +1,6 @@
-"""The output directory of Spark's file sink: which batches and files count, who owns it, cutting it back.
+"""The file sink's output directory: valid batches and files, owner, cuts.
 
-Batches are removed whole. If the manifest was compacted after the cut, the files of each batch must be known from its
-own entry or from the ledger's copy.
+Whole batches are removed. After a compaction, each batch's files must be in its own entry or the ledger.
 """
 
 from __future__ import annotations
@@ -39,30 +38,29 @@ FILES_TRAITS = Traits(
     swaps=True,
 )
 GLOB_CHARACTERS = "{}[]*?\\"
-"""With one of these in its path a file source lists files itself and ignores the manifest (``isGlobPath``)."""
+"""File sources list such paths themselves and ignore the manifest (``isGlobPath``)."""
 _CHECKED_OF_COMPACTED = 100
 _SEEN_IN_PART = 2
 """A cut of fewer files is one step for readers that list them."""
 _NOT_DATA = frozenset({SINK_LOG, owner.MARK, staging.MARK, cutting.RECORD.name, REPLACED})
-"""Names that no data file of Spark has; a manifest that lists one was edited."""
+"""Never Spark data files: a manifest that lists one was edited."""
 
 
 ENTRIES = (CatalogueEntry("files", "files(format, path)", FILES_TRAITS, ("append",), rank=10),)
 
 
 def files_traits(path: str) -> Traits:
-    """What an output in this directory can do."""
     return replace(FILES_TRAITS, swaps=has_parent(path))
 
 
 def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
-    """The output of a recorded identity of kind ``files``. Raises SinkUnreadable if the identity is incomplete."""
+    """Raises SinkUnreadable for an incomplete identity."""
     path = path_of("files", identity)
     return FilesOutput(path) if "table" not in identity else TableOutput(path, identity["table"])
 
 
 class FilesOutput(DirectoryOutput):
-    """One output directory. ``path`` is what Spark is given; the store is not opened before it is needed."""
+    """``path`` is for Spark; the store is opened on demand."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -76,7 +74,7 @@ class FilesOutput(DirectoryOutput):
         return self._manifest.newest()
 
     def orphans(self) -> tuple[str, ...]:
-        """Data files that no manifest entry names; none where an entry cannot be parsed, which is damage."""
+        """Unlisted data files; empty if an entry is malformed, which is damage."""
         try:
             entries = [self._manifest.parse(name)[1] for name in self._manifest.valid_names()]
         except (OSError, FormatError):
@@ -156,7 +154,7 @@ class FilesOutput(DirectoryOutput):
         self._way(operation).stage(after, lines, self._manifest, self.relative_path)
 
     def swap_of(self, operation: str, stream_id: str, _after: int = NONE_YET) -> Swap:
-        """Files that no batch has written stay, whenever they are written."""
+        """Files of no batch stay, whenever written."""
         return Swap(operation, stream_id, self.last_written())
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
@@ -225,7 +223,7 @@ class FilesOutput(DirectoryOutput):
         return self._path
 
     def _recorded_cut(self, cut: Cut, backup: WriteStore) -> cutting.Record | None:
-        """The record of a cut; ``None`` where it was interrupted before it recorded, and so removed, anything."""
+        """``None``: interrupted before recording, so nothing was removed."""
         record = cutting.RECORD.read(backup)
         if record is not None:
             cutting.check_record(record, cut, self.location)
@@ -237,7 +235,6 @@ class FilesOutput(DirectoryOutput):
         return self._manifest.confirmed(after, lines_of(recorded))
 
     def _way(self, operation: str) -> DirectorySwap | ManifestSwap:
-        """How the output is swapped on its store."""
         return DirectorySwap(self._path, operation) if self._is_local else ManifestSwap(self._path, operation)
 
     @property
@@ -249,7 +246,7 @@ class FilesOutput(DirectoryOutput):
         return f"readers that list the files of {self.location} and ignore its manifest ({SINK_LOG}), such as a glob,"
 
     def _prepare(self) -> None:
-        """Create an empty manifest: a file source decides once, at its start, whether its input has one."""
+        """Create an empty manifest: a file source checks for one only at its start."""
         local = self._store.local_path(SINK_LOG)
         if local is not None:
             Path(local).mkdir(parents=True, exist_ok=True)
@@ -257,7 +254,7 @@ class FilesOutput(DirectoryOutput):
             keep_log(self._store)
 
     def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
-        """Raises Refused unless the manifest names exactly what ``cut`` takes out."""
+        """Raises Refused unless the manifest matches ``cut``."""
         expected = self.cut_after(cut.after, recorded)
         foreign = sorted(set(cut.files) - set(expected.files)) or sorted(set(expected.files) - set(cut.files))
         if foreign or cut.batches != expected.batches:
@@ -309,14 +306,14 @@ class FilesOutput(DirectoryOutput):
 
 
 class TableOutput(FilesOutput):
-    """The directory of a table of files, where Spark's catalog has it. Without a manifest there nothing is known."""
+    """A file table's directory from Spark's catalog. Unknown without a manifest."""
 
     def __init__(self, path: str, table: str) -> None:
         super().__init__(path)
         self._table = table
 
     def written_by(self, _query_id: str) -> int:
-        """The newest batch of the manifest, which names no query. Raises SinkUnchecked where there is no manifest."""
+        """The manifest names no query. Raises SinkUnchecked without a manifest."""
         try:
             if self._store.exists(SINK_LOG):
                 return self.last_written()
@@ -329,18 +326,18 @@ class TableOutput(FilesOutput):
         raise table_unchecked(self._table, self._path, found)
 
     def of_query(self, _query_id: str, /) -> TableOutput:
-        """This output itself: the manifest names no query."""
+        """The manifest names no query."""
         return self
 
 
 def _server(uri: str) -> str:
-    """Scheme and host of an address, by which Spark compares addresses as strings."""
+    """Spark compares scheme and host as strings."""
     scheme, separator, rest = uri.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}" if separator else uri.partition(":")[0] + "://"
 
 
 def _is_hidden(name: str) -> bool:
-    """Whether Spark leaves out a file or folder of this name when it lists data (``shouldFilterOutPathName``)."""
+    """As in ``shouldFilterOutPathName``."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 

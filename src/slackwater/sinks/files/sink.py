@@ -1,7 +1,7 @@
-"""The file sink: how Spark writes it.
+"""The file sink.
 
-Exactly-once because the sink keeps its own manifest, keyed by batch id: a batch whose id is not above the newest one
-there is skipped. For the same reason ids must never restart at 0 next to an old output.
+Exactly-once by its manifest: batch ids not above the newest are skipped. So ids must never restart at 0 next to old
+output.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ CONNECTORS: Mapping[str, tuple[str, ...]] = {"avro": ("avro",)}
 
 @dataclass(frozen=True, slots=True)
 class FilesSink:
-    """Files of one format below one directory."""
-
     format: str
     path: str
     options: Mapping[str, str] = field(default_factory=dict)
@@ -41,32 +39,29 @@ class FilesSink:
 
     @property
     def traits(self) -> Traits:
-        """The traits of the output directory."""
         return files_traits(self.location)
 
     @property
     def connectors(self) -> tuple[str, ...]:
-        """The connector of the format, if it has one."""
         return CONNECTORS.get(self.format, ())
 
     def identity(self) -> Mapping[str, str]:
-        """Kind, format and absolute path: a stream may not change them between restarts."""
+        """Kind, format and absolute path: fixed over restarts."""
         return {"kind": self.kind, "format": self.format, "path": self.location}
 
     @property
     def location(self) -> str:
-        """The output directory as the user named it: an absolute path, or the URI."""
+        """An absolute path, or the URI."""
         return absolute(self.path)
 
     def staged(self, operation: str, /) -> FilesSink:
-        """The sink for the staged output of an operation, in a hidden folder next to the real output."""
+        """A hidden folder next to the real output."""
         return replace(self, path=str(staging_of(self.location, operation).folder))
 
     def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:
-        """Nothing: Spark itself checks directory and schema when the query starts."""
+        """Spark checks directory and schema at the start."""
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
-        """Set the format, its options and the directory on the writer."""
         return writer.format(self.format).options(**self.options).option("path", self.location)
 
 
@@ -88,7 +83,7 @@ def files(format: str, path: str | os.PathLike[str], **options: object) -> Files
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """The identity of the directory that an application's writer was given; ``None`` of any other sink."""
+    """``None`` for a different sink."""
     if calls.function or calls.table or calls.format not in FORMATS or "path" not in calls.options:
         return None
     return FilesSink(calls.format, calls.options["path"]).identity()

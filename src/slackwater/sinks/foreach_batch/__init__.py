@@ -1,4 +1,4 @@
-"""A user's own batch function, which gets the batch's id with what it needs to write each batch once."""
+"""A user's batch function, which gets the batch's id and means to write it once."""
 
 from __future__ import annotations
 

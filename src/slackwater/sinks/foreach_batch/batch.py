@@ -1,9 +1,8 @@
-"""The batch that a user's function gets: its id, with the run that writes it and a transaction for its marker.
+"""The batch for a user's function: id, run, and a transaction with its marker.
 
-A transaction must not start where the same batch was written before. The body of a ``with`` cannot be skipped, so it
-starts only after the question was asked: by the sink, which does not call the function again for a batch that the
-declared database has, or by the function itself, with ``already_written``. Forgetting it fails in the first batch and
-not in the first restart.
+A batch written before must not start a transaction. A ``with`` body cannot be skipped, so the question comes first:
+from the sink, which skips calls for batches in the declared database, or from the function by ``already_written``.
+Forgetting it fails in the first batch, not the first restart.
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ class Batch(int):
         return found
 
     def _place(self, engine: Engine) -> str:
-        """The database of an engine, without user, password and driver."""
+        """Without user, password and driver."""
         if engine is self._engine and self._declared is not None:
             return self._declared.location
         return Address(engine.url.set(password=None).render_as_string()).location
@@ -172,7 +171,7 @@ class Batch(int):
 
 
 def marker_target(name: str, stream_id: str | None, part: str = "") -> str:
-    """The marker's target: of the declared database that of the function, elsewhere also of the stream."""
+    """The function's in the declared database, elsewhere also the stream's."""
     return "/".join(piece for piece in ("foreach_batch", name, stream_id, part) if piece)
 
 

@@ -1,6 +1,6 @@
-"""``sinks.foreach_batch``: a user's function for each batch, with a transaction that makes it exactly-once.
+"""``sinks.foreach_batch``: a user's batch function, with a transaction that makes it exactly-once.
 
-What its output holds, the database that it writes to shows: the newest batch and the owner are in the marker's row.
+The marker's row in the written database shows newest batch and owner.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ URL = "writes_to"
 
 
 def open_foreach_batch_output(identity: Mapping[str, str]) -> Output:
-    """The output of a recorded identity of kind ``foreach_batch``."""
     name = identity.get("name", "")
     if URL not in identity:
         return OpaqueOutput(KIND, UNMARKED, None)
@@ -39,7 +38,7 @@ def open_foreach_batch_output(identity: Mapping[str, str]) -> Output:
 
 
 class MarkedOutput(AppendOnlyOutput[MarkedTarget]):
-    """A function with a declared database, whose marker shows the newest batch, and nothing else."""
+    """A function with a declared database; only its marker is known."""
 
     def __init__(self, address: Address, name: str) -> None:
         location = f"{address.location} foreach_batch/{name}"
@@ -65,7 +64,7 @@ NAME_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class ForeachBatchSink(BatchFunctionSink):
-    """A batch function. ``writes_to`` is the database whose marker shows which batches were written."""
+    """``writes_to`` is the database with the marker."""
 
     function: Callable[[Any, Batch], object]
     name: str
@@ -77,22 +76,22 @@ class ForeachBatchSink(BatchFunctionSink):
 
     @property
     def traits(self) -> Traits:
-        """Exactly-once with a declared database, at-least-once as such."""
+        """Exactly-once with a declared database, else at-least-once."""
         return UNMARKED if self.writes_to is None else MARKED
 
     def identity(self) -> Mapping[str, str]:
-        """The name of the function, and the declared database without a password."""
+        """Function name, and database without password."""
         declared = {} if self.writes_to is None else self.writes_to.identity(URL)
         return {"kind": self.kind, "name": self.name, **declared}
 
     def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
-        """Check that the declared database can be reached, and refuse earlier runs from now on."""
+        """Check the database connection, and refuse earlier runs."""
         refuse_partitions(self.kind, context)
         if self.writes_to is not None:
             MarkedOutput(self.writes_to, self.name).target.begin_epoch(context)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """The function with the batch's id as ``Batch``; with a declared database not called for a batch it has."""
+        """Calls the function with ``Batch``; skips batches in the declared database."""
 
         # Kept over the batches of the query: a marker that was set back is behind what this query has published.
         published: dict[str, int] = {}
@@ -164,5 +163,4 @@ def _unmarked(name: str, writes_to: Address) -> PipelineError:
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """The identity of an application's own batch function."""
     return {"kind": "foreach_batch"} if calls.function == "foreachBatch" else None

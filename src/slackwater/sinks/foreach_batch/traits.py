@@ -1,4 +1,4 @@
-"""What a batch function can do, with and without a declared database."""
+"""Traits with and without a declared database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes one batch into an Iceberg table: staged as a snapshot that nobody sees, then published with its number."""
+"""Writes one batch into an Iceberg table: an invisible snapshot, then published with its number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WAP_ID = "spark.wap.id"
 
 @dataclass(frozen=True, slots=True)
 class BatchWriter:
-    """The batch function of one run. ``where`` is the table's name in errors."""
+    """One run's batch function. ``where`` is for errors."""
 
     table: TableName
     where: str
@@ -35,7 +35,7 @@ class BatchWriter:
     context: WriteContext
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write the batch, unless the table has it."""
+        """Skips a batch that the table has."""
         session = frame.sparkSession
         self.table.register(session)
         publisher = Publisher(session, self.table.sql, self.context, self.table.branch)
@@ -52,7 +52,7 @@ class BatchWriter:
             raise self._ahead(batch, newest)
 
     def stage(self, frame: DataFrame, batch: int, staged: str) -> bool:
-        """Write the rows into a snapshot that is marked ``staged`` and that no reader sees; whether there is one."""
+        """Write an invisible snapshot marked ``staged``; returns whether there is one."""
         session = frame.sparkSession
 
         def run(statement: str) -> None:

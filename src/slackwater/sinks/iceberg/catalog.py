@@ -1,4 +1,4 @@
-"""A table of a catalog, read and committed to by pyiceberg."""
+"""A catalog's table, through pyiceberg."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _UNWRITTEN = 3
 
 
 def properties_of(settings: CatalogSettings) -> dict[str, str]:
-    """pyiceberg's properties of a JDBC catalog of Spark's. Raises StreamFailed (``sink-password-missing``).
+    """pyiceberg's properties of Spark's JDBC catalog. Raises StreamFailed (``sink-password-missing``).
 
     Names: pyiceberg's "Configuration", sections "Catalogs" and "FileIO".
     """
@@ -50,9 +50,9 @@ def properties_of(settings: CatalogSettings) -> dict[str, str]:
 
 
 class CatalogTable:
-    """The table ``identifier``, namespaces first, of a catalog. ``where`` is its name in errors.
+    """``identifier`` has namespaces first; ``where`` is for errors.
 
-    The catalog is opened for each call, so that no connection stays open while Spark works.
+    The catalog is opened per call: no connection stays open while Spark works.
     """
 
     def __init__(self, settings: CatalogSettings, identifier: tuple[str, ...], where: str) -> None:
@@ -114,7 +114,7 @@ class CatalogTable:
         return ("format version 1 or 2, which pyiceberg writes", str(version)) if version >= _UNWRITTEN else None
 
     def check_writable(self) -> None:
-        """Of a table on a local disk; what a store and the catalog's server permit is seen when it is committed to."""
+        """Local tables only; remote permissions show at the commit."""
         newest = self.newest()
         local = local_path_of(newest.location) if newest is not None else None
         if local is not None:
@@ -124,7 +124,7 @@ class CatalogTable:
         return Manifests(self._io(newest), newest)
 
     def _io(self, newest: Metadata) -> FileIO:
-        """The files that a version names, which ``newest`` has returned."""
+        """The files of version ``newest``."""
         if self._files is None:
             raise ValueError(newest.file)
         return self._files
@@ -162,19 +162,19 @@ class CatalogTable:
 
 
 def _is_empty(catalog: Catalog) -> bool:
-    """Whether the database has no tables of a catalog: Spark creates them when it first uses the catalog."""
+    """Whether the database has no catalog tables: Spark creates them on first use."""
     engine = getattr(catalog, "engine", None)
     return isinstance(engine, Engine) and not inspect(engine).has_table(IcebergTables.__tablename__)
 
 
 def _reason(error: Exception) -> str:
-    """The first line of the driver's message; SQLAlchemy's own has the statement."""
+    """The driver's first line; SQLAlchemy's has the statement."""
     text = str(getattr(error, "orig", None) or error)
     return mask((text.splitlines() or [type(error).__name__])[0])
 
 
 def _address(values: Mapping[str, str]) -> str:
-    """The address of a JDBC catalog's database, as SQLAlchemy has it."""
+    """For SQLAlchemy."""
     match = JDBC_URL.fullmatch(values["uri"])
     if match is None:
         raise ValueError(values["uri"])

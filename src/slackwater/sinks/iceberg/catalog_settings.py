@@ -1,7 +1,7 @@
-"""The catalogs of Spark's settings (``spark.sql.catalog.NAME`` and below) that can be opened without Spark.
+"""Spark catalogs (``spark.sql.catalog.NAME`` and below) that open without Spark.
 
-They are read from slackwater.toml, which every command has: a table whose catalog is set up elsewhere, or is of another
-type, shows nothing outside of a run. Names: Iceberg's "Spark Configuration", section "Catalogs".
+From slackwater.toml, which every command has; tables of other catalogs show nothing outside of a run. Names: Iceberg's
+"Spark Configuration", section "Catalogs".
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ _PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
 
 @dataclass(frozen=True, slots=True)
 class CatalogSettings:
-    """A catalog. ``properties`` are Spark's, without the prefix; secrets in them may be references."""
+    """``properties`` are Spark's, without prefix; secrets may be references."""
 
     name: str
     kind: Kind
     properties: Mapping[str, str]
 
     def folder_of(self, identifier: tuple[str, ...]) -> str:
-        """The directory of a table of a Hadoop catalog."""
+        """In a Hadoop catalog."""
         return "/".join((self.properties["warehouse"].rstrip("/"), *identifier))
 
     @property
     def database_file(self) -> str | None:
-        """The file of a catalog in SQLite, which opening it would create."""
+        """A SQLite catalog's file, which opening would create."""
         match = JDBC_URL.fullmatch(self.properties.get("uri", ""))
         return match["file"] if match else None
 
 
 def parts_of(table: str) -> tuple[str, ...]:
-    """The parts of a table's name in SQL, the catalog first."""
+    """The catalog first."""
     return tuple(quoted.replace("``", "`") or plain for quoted, plain in _PART.findall(table))
 
 
 def settings_of(catalog: str) -> CatalogSettings | None:
-    """The settings of a catalog that can be opened without Spark, ``None`` for another. Raises SettingsError."""
+    """``None`` if only Spark can open it. Raises SettingsError."""
     prefix = f"{CATALOGS}{catalog}."
     properties = {key.removeprefix(prefix): value for key, value in spark_settings().items() if key.startswith(prefix)}
     named = properties.get("type", "").lower()

@@ -1,7 +1,6 @@
-"""Commits of an Iceberg table as pyiceberg makes them: its updates, the requirements under which they apply, its files.
+"""Iceberg commits by pyiceberg: updates, requirements, files.
 
-Imported when something is committed or a manifest is read: pyiceberg is heavy, and ``status`` of a table in a directory
-needs none of it.
+Imported lazily: pyiceberg is heavy, and ``status`` of a directory's table does not need it.
 """
 
 from __future__ import annotations
@@ -44,21 +43,21 @@ _TOTALS = ("records", "data-files", "delete-files", "position-deletes", "equalit
 
 @dataclass(frozen=True, slots=True)
 class AssertProperties:
-    """A requirement: the properties are as they were read. Marks change without a snapshot, which no other sees.
+    """Requires unchanged properties. Marks change without a snapshot, so only this detects it.
 
-    A catalog whose server compares, such as REST, could not check it.
+    A server that compares, such as REST, could not check it.
     """
 
     properties: Mapping[str, str]
 
     def validate(self, base_metadata: TableMetadata | None) -> None:
-        """Raises CommitFailedException where another writer has set or removed a property."""
+        """Raises CommitFailedException if a different writer changed a property."""
         if base_metadata is None or dict(base_metadata.properties) != dict(self.properties):
             raise CommitFailedException("Requirement failed: the properties of the table have changed")
 
 
 def updates_of(base: Metadata, change: Change, io: FileIO) -> tuple[TableUpdate, ...]:
-    """The change as pyiceberg's updates of ``base``. The manifest list of an empty snapshot is written now."""
+    """pyiceberg's updates. Writes an empty snapshot's manifest list now."""
     properties = {property_of(branch): mark.render() for branch, mark in change.marks.items() if mark is not None}
     removed = [property_of(branch) for branch, mark in change.marks.items() if mark is None]
     updates: list[TableUpdate] = []
@@ -77,7 +76,7 @@ def updates_of(base: Metadata, change: Change, io: FileIO) -> tuple[TableUpdate,
 
 
 def requirements_of(base: Metadata, change: Change) -> tuple[Any, ...]:
-    """What must hold so that the commit follows ``base``: each branch at its snapshot, and the same properties."""
+    """Each branch's snapshot and the properties must be unchanged."""
     # pyiceberg refuses requirements about other branches while a table has no snapshots (``AssertRefSnapshotId``).
     branches = {MAIN, *change.branches} if base.snapshots else {MAIN}
     unmoved = [AssertRefSnapshotId(ref=branch, snapshot_id=base.branches.get(branch)) for branch in sorted(branches)]
@@ -86,7 +85,7 @@ def requirements_of(base: Metadata, change: Change) -> tuple[Any, ...]:
 
 
 def known_by_library(base: Metadata) -> TableMetadata:
-    """A version as pyiceberg has it. Raises Refused where it cannot parse it, as with columns of type ``variant``."""
+    """Raises Refused if pyiceberg cannot parse it, as with ``variant`` columns."""
     try:
         return TableMetadataUtil.parse_obj(dict(base.fields))
     except (InvalidFields, ValidationError) as error:
@@ -95,7 +94,7 @@ def known_by_library(base: Metadata) -> TableMetadata:
 
 
 def following(base: Metadata, change: Change, store: WriteStore) -> dict[str, Any]:
-    """The fields of the version after ``base``, whose file the table's directory is to get. Raises Refused."""
+    """The next version's fields. Raises Refused."""
     known = known_by_library(base)
     updates = updates_of(base, change, StoreIO(store, base.location))
     after = update_table_metadata(known, updates, metadata_location=f"{base.location.rstrip('/')}/{base.file}")
@@ -115,7 +114,7 @@ def following(base: Metadata, change: Change, store: WriteStore) -> dict[str, An
 
 
 def _move_clock(base: Metadata, fields: dict[str, Any]) -> None:
-    """The table changes now: by the time of a snapshot that is taken over it could be older than its own history.
+    """The table changes now: a taken-over snapshot's time could precede the table's history.
 
     Iceberg refuses to read such a table.
     """
@@ -127,13 +126,13 @@ def _move_clock(base: Metadata, fields: dict[str, Any]) -> None:
 
 
 def _at(base: Metadata, branch: str, snapshot: int) -> SetSnapshotRefUpdate:
-    """A branch that is moved or made; how long it is kept stays as it was."""
+    """Moves or makes a branch; keeps its retention."""
     known = (base.fields.get("refs") or {}).get(branch, {})
     return SetSnapshotRefUpdate(**{**known, "ref-name": branch, "type": "branch", "snapshot-id": snapshot})
 
 
 def _empty(base: Metadata, identifier: int, io: FileIO) -> Snapshot:
-    """A snapshot without files and without a parent."""
+    """Without files and parent."""
     version = int(base.fields["format-version"])
     number = int(base.fields.get("last-sequence-number", 0)) + 1 if version > 1 else None
     path = f"{base.location.rstrip('/')}/metadata/snap-{identifier}-1-slackwater.avro"

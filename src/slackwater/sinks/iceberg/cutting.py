@@ -1,8 +1,7 @@
-"""Cuts batches out of an Iceberg table and puts them back: one commit each, recorded before it is made.
+"""Cuts batches out of an Iceberg table and restores them: one recorded commit each.
 
-A cut makes an older snapshot the current one, as ``rollback_to_snapshot`` does, and lowers the recorded batch in the
-same version, so that no batch is skipped afterwards. No file is deleted: until ``expire_snapshots`` deletes them, the
-snapshot from before the cut can be made the current one again.
+A cut makes an older snapshot current, like ``rollback_to_snapshot``, and lowers the recorded batch in the same version,
+so no batch is skipped later. No file is deleted: until ``expire_snapshots`` the old snapshot can be restored.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from slackwater.sinks.iceberg.versions import Table
 
 @dataclass(frozen=True, slots=True)
 class Record(CutRecord):
-    """A cut of what ``stream`` wrote: from snapshot ``head`` to ``target``, ``None`` for before the first one."""
+    """From snapshot ``head`` to ``target``; ``None``: before the first snapshot."""
 
     stream: str
     head: int | None
@@ -33,18 +32,18 @@ RECORD = RecordFile("iceberg.json", "slackwater.iceberg-backup/1", Record, alone
 
 
 def delete_batches(table: Table, metadata: Metadata, record: Record) -> None:
-    """Commit the cut. Raises Refused where another writer was faster."""
+    """Raises Refused if a different writer was faster."""
     _move(table, metadata, Mark(record.stream, _next_epoch(metadata), record.after, record.target), record)
 
 
 def restore(table: Table, metadata: Metadata, record: Record) -> None:
-    """Make the snapshot before the cut the current one. Raises Refused where it has expired."""
+    """Raises Refused if the snapshot has expired."""
     check_kept(record.output, metadata, record.head)
     _move(table, metadata, Mark(record.stream, _next_epoch(metadata), record.last, record.head), record)
 
 
 def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
-    """Raises Refused unless the table has the snapshot that is to be the current one again."""
+    """Raises Refused without the snapshot."""
     if snapshot is not None and snapshot not in metadata.snapshots:
         raise Refused(
             "iceberg-restore",
@@ -57,7 +56,6 @@ def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
 
 
 def state_after(table: Table, metadata: Metadata, record: Record) -> TableState:
-    """What the table is now."""
     batch = written(metadata, table.older(metadata), record.stream)
     if (metadata.current, batch) == (record.head, record.last):
         return "whole"
@@ -71,7 +69,6 @@ def state_after(table: Table, metadata: Metadata, record: Record) -> TableState:
 
 
 def changed(record: Record, code: str) -> Refused:
-    """The refusal of a table that something else has changed since the cut."""
     return Refused(
         code,
         "The Iceberg table was changed after the cut was planned; to continue would undo those changes",
@@ -91,5 +88,5 @@ def _move(table: Table, metadata: Metadata, mark: Mark, record: Record) -> None:
 
 
 def _next_epoch(metadata: Metadata) -> int:
-    """A run that started before this may still be about to publish: it is refused from now on."""
+    """Refuses an earlier run that may be about to publish."""
     return metadata.mark.epoch + 1 if metadata.mark is not None else 1

@@ -1,4 +1,4 @@
-"""The files of a snapshot, from its manifests, as pyiceberg parses these; and how it opens files of our own stores."""
+"""A snapshot's files, from manifests parsed by pyiceberg, and its access to our stores."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slackwater.storage.protocols import WriteStore
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A file of a table; ``path`` is relative to the table where it is below it. ``deletes``: it deletes rows."""
+    """``path`` is relative if below the table. ``deletes``: it deletes rows."""
 
     path: str
     size: int
@@ -26,27 +26,25 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The files that one snapshot has and another has not, and the other way round."""
+    """Files only in one of two snapshots."""
 
     added: tuple[TableFile, ...]
     removed: tuple[TableFile, ...]
 
     @property
     def rows(self) -> int | None:
-        """How many rows the one has more, ``None`` where rows were replaced or deleted."""
+        """``None`` if rows were replaced or deleted."""
         replaced = self.removed or any(file.deletes for file in self.added)
         return None if replaced else sum(file.rows for file in self.added)
 
 
 class Manifests:
-    """Reads manifests of one table."""
-
     def __init__(self, files: FileIO, metadata: Metadata) -> None:
         self._io = files
         self._prefix = metadata.location.rstrip("/") + "/"
 
     def difference(self, one: Snapshot | None, other: Snapshot | None) -> Difference:
-        """What ``one`` has and ``other`` has not; manifests that both have are not read."""
+        """Skips manifests that both have."""
         ones, others = self._manifests(one), self._manifests(other)
         added = self._files({path: ones[path] for path in ones.keys() - others.keys()})
         removed = self._files({path: others[path] for path in others.keys() - ones.keys()})
@@ -87,9 +85,9 @@ def _unreadable(path: str, error: Exception) -> SinkUnreadable:
 
 
 class StoreIO(FileIO):
-    """The files of a table in a directory, by our own store: that one is open already, with the user's credentials.
+    """Reads a table's files through our open store, with the user's credentials.
 
-    ``root`` is the location of the table in its metadata, which a table that was moved keeps.
+    ``root`` is the metadata's table location, which a moved table keeps.
     """
 
     def __init__(self, store: WriteStore, root: str) -> None:
@@ -144,7 +142,7 @@ class _Output(OutputFile):
 
 
 class _Upload(io.BytesIO):
-    """Bytes that are a file once it is closed."""
+    """Becomes a file when closed."""
 
     def __init__(self, store: WriteStore, path: str) -> None:
         super().__init__()

@@ -1,8 +1,7 @@
-"""The metadata of an Iceberg table: its snapshots, and which of them wrote which batch of a stream.
+"""An Iceberg table's metadata: its snapshots, and their batches.
 
-Format: Apache Iceberg's table specification, section "Table Metadata Fields". The newest batch is found in the
-ancestors of the current snapshot and not in a table property alone: whoever rolls the table back takes batches out of
-it, and no property changes with that.
+Format: Apache Iceberg's table specification, section "Table Metadata Fields". The newest batch is from ancestors of the
+current snapshot, not only from a property: a rollback removes batches and changes no property.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _QUERY, _EPOCH = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """As of ``snapshot`` (``None``: before the first one) ``batch`` is the newest of ``stream``.
+    """``batch`` is ``stream``'s newest as of ``snapshot`` (``None``: before the first).
 
-    ``epoch`` is the fence number of the newest run: one with a lower number may not write.
+    ``epoch`` is the newest run's fence number; lower ones may not write.
     """
 
     stream: str
@@ -39,23 +38,20 @@ class Mark:
     snapshot: int | None
 
     def render(self) -> str:
-        """The value of the table property."""
         return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One snapshot of the table."""
-
     id: int
     parent: int | None
     manifest_list: str
     summary: Mapping[str, str]
 
     def batch_of(self, stream: str) -> int | None:
-        """The batch of ``stream`` that it wrote, ``None`` for a snapshot of another writer.
+        """``None`` for other writers.
 
-        Where Iceberg's own streaming sink wrote it, ``stream`` is the id of the query.
+        For Iceberg's own streaming sink ``stream`` is the query id.
         """
         epoch = self.summary.get(_EPOCH, "")
         if self.summary.get(_QUERY) == stream and epoch.isdecimal():
@@ -68,16 +64,16 @@ class Snapshot:
 
     @property
     def changes_rows(self) -> bool:
-        """Whether the table has other rows since: compaction only replaces files."""
+        """Compaction only replaces files."""
         return self.summary.get("operation") != "replace"
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """One version of the table's metadata, as readers of ``branch`` see it: ``current`` is the newest snapshot there.
+    """A metadata version as seen on ``branch``; ``current`` is its newest snapshot.
 
-    ``marks`` are those of all branches, by their property; ``log`` names the files of older versions, the newest first.
-    ``file`` is the file that it was read from, relative to the table or as its catalog names it.
+    ``marks`` are by property; ``log`` has older files, newest first. ``file`` is relative to the table, or as the
+    catalog names it.
     """
 
     location: str
@@ -93,24 +89,22 @@ class Metadata:
 
     @property
     def mark(self) -> Mark | None:
-        """The newest batch of the branch, as the sink has recorded it."""
+        """The branch's newest recorded batch."""
         return self.marks.get(property_of(self.branch))
 
     def on(self, branch: str) -> Metadata:
-        """The same version as readers of another branch see it."""
         return self if branch == self.branch else replace(self, branch=branch, current=self.branches.get(branch))
 
     def staged(self, marker: str) -> Snapshot | None:
-        """The snapshot with this marker."""
         return next((one for one in self.snapshots.values() if one.summary.get(MARKER) == marker), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What one commit changes: the newest snapshot of each branch (``None``: without any), and the mark of each.
+    """A commit's changes: each branch's newest snapshot (``None``: none) and mark.
 
-    A branch other than the main one that has no snapshot does not exist; a mark that is ``None`` is removed. ``empty``
-    is the id of a snapshot without files that is added, ``snapshots`` are others, as JSON. ``properties`` are set.
+    A non-main branch without a snapshot does not exist; mark ``None`` removes it. ``empty`` is the id of a new empty
+    snapshot, ``snapshots`` are others as JSON. ``properties`` are set.
     """
 
     branches: Mapping[str, int | None] = field(default_factory=dict)
@@ -121,22 +115,20 @@ class Change:
 
 
 def move(branch: str, mark: Mark) -> Change:
-    """A branch at the snapshot of the mark."""
     return Change({branch: mark.snapshot}, {branch: mark})
 
 
 def property_of(branch: str) -> str:
-    """The table property with the mark of a branch."""
     return PROPERTY if branch == MAIN else f"{PROPERTY}.{branch}"
 
 
 def marker(stream: str, epoch: int, batch: int, attempt: str) -> str:
-    """What a snapshot's summary says about the batch that it holds; ``attempt`` makes it unique."""
+    """For a snapshot's summary; ``attempt`` makes it unique."""
     return f"{_PREFIX}:{stream}:{epoch}:{batch}:{attempt}"
 
 
 def parse(data: str | bytes, file: str = "") -> Metadata:
-    """One version, as the JSON in ``file``, which may be compressed. Raises FormatError (``iceberg-metadata``)."""
+    """``file``'s JSON may be compressed. Raises FormatError (``iceberg-metadata``)."""
     try:
         fields = json.loads(gzip.decompress(data) if isinstance(data, bytes) and ".gz" in file else data)
     except (ValueError, RecursionError, OSError, EOFError) as error:
@@ -145,7 +137,7 @@ def parse(data: str | bytes, file: str = "") -> Metadata:
 
 
 def metadata_of(fields: Mapping[str, Any], file: str) -> Metadata:
-    """One version by its fields. Raises FormatError (``iceberg-metadata``)."""
+    """Raises FormatError (``iceberg-metadata``)."""
     try:
         return _metadata(fields, file)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -186,8 +178,7 @@ def _metadata(fields: Mapping[str, Any], file: str) -> Metadata:
 def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int | None, Snapshot | None]]:
     """The current snapshot and its ancestors, ended by ``(None, None)``.
 
-    One that expired is looked up in ``older`` metadata; one that is not there either comes without a snapshot, and
-    nothing comes after it.
+    An expired one is looked up in ``older``; if missing it comes without a snapshot, as the last.
     """
     known, current = dict(newest.snapshots), newest.current
     while current is not None:
@@ -202,9 +193,9 @@ def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int |
 
 
 def epochs(newest: Metadata, older: Iterator[Metadata], query: str) -> dict[str, int]:
-    """The newest batch by query id of those that Iceberg's own sink wrote, as far back as snapshots are known.
+    """Batches of Iceberg's own sink by query id, from known snapshots.
 
-    Of ``query`` also the one that a cut has recorded: where it has left no batch, no snapshot shows one.
+    For ``query`` also a cut's record: it may have left no batch.
     """
     found: dict[str, int] = {}
     mark = newest.mark if newest.mark is not None and newest.mark.stream == query else None
@@ -219,9 +210,9 @@ def epochs(newest: Metadata, older: Iterator[Metadata], query: str) -> dict[str,
 
 
 def written(newest: Metadata, older: Iterator[Metadata], stream: str) -> int:
-    """The newest batch of ``stream`` in the table, -1 for none.
+    """-1 for none.
 
-    Raises SinkUnreadable (``iceberg-history``) where that is unknown: the snapshots that show it have expired.
+    Raises SinkUnreadable (``iceberg-history``) if the snapshots have expired.
     """
     mark = newest.mark if newest.mark is not None and newest.mark.stream == stream else None
     for identifier, snapshot in lineage(newest, older):

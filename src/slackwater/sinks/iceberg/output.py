@@ -1,4 +1,4 @@
-"""The output of a recorded identity of kind ``iceberg``: a table in a directory, or in a catalog."""
+"""Outputs of kind ``iceberg``: a table in a directory or a catalog."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _VERSION_MAX = 2
 
 
 def open_iceberg_output(identity: Mapping[str, str]) -> Output:
-    """The output of a recorded identity of kind ``iceberg``. Raises SinkUnreadable if the identity is incomplete."""
+    """Raises SinkUnreadable for an incomplete identity."""
     if identity.get("path"):
         return IcebergOutput(identity["path"], identity.get("branch", MAIN))
     if identity.get("table"):
@@ -106,7 +106,7 @@ def _named(table: str, branch: str) -> Output:
 
 
 class OpaqueCatalogOutput(OpaqueOutput):
-    """A table of a catalog that only Spark can open, by the name that Spark knows it by."""
+    """A catalog's table that only Spark can open."""
 
     def __init__(self, table: str) -> None:
         super().__init__("iceberg", CATALOG_TRAITS, f"iceberg table {table}")
@@ -117,7 +117,7 @@ class OpaqueCatalogOutput(OpaqueOutput):
 
 
 class CatalogOutput(TableOutput):
-    """A table of a catalog that pyiceberg opens. Its owner is a property of the table."""
+    """A catalog's table, opened by pyiceberg. The owner is a table property."""
 
     traits = ICEBERG_TRAITS
 
@@ -149,7 +149,7 @@ class CatalogOutput(TableOutput):
         return None if known is None else parse_owner(known, self._where, f"the table property {OWNER}")
 
     def claim(self, owner: Owner) -> None:
-        """Of a table that does not exist nothing is recorded: the sink creates it before a stream claims it."""
+        """A missing table is not claimed: the sink creates it first."""
         for _ in range(ATTEMPTS):
             newest = self._newest()
             known = None if newest is None else self._owner_in(newest)
@@ -172,9 +172,9 @@ class CatalogOutput(TableOutput):
 
 
 class IcebergOutput(TableOutput):
-    """A table in a directory; the store is not opened before it is needed.
+    """A table in a directory, opened on demand.
 
-    ``path`` is what Spark is given, unless the table has a ``name`` in a Hadoop catalog.
+    ``path`` is for Spark unless the table has a ``name`` in a Hadoop catalog.
     """
 
     traits = ICEBERG_TRAITS
@@ -221,34 +221,32 @@ class IcebergOutput(TableOutput):
         return IcebergOutput(self._path, Branches(operation).staged, self._name)
 
     def filled_by(self, query_id: str, /) -> QueryTable:
-        """The table as Iceberg's own streaming sink fills it."""
         return QueryTable(self._path, query_id)
 
 
 class QueryTable(IcebergOutput):
-    """A table in a directory that Iceberg's own streaming sink fills, with the batches of one query.
+    """A directory's table filled by Iceberg's own streaming sink, with one query's batches.
 
-    This sink skips a batch where the newest snapshot of the query, among the ancestors of the current one, has its
-    number or a later one. It asks the current snapshot whichever branch it writes to. So a cut makes an older snapshot
-    the current one, and what is staged is no branch, but a second line of metadata (``_start_second``).
+    The sink skips a batch if the query's newest snapshot among the current one's ancestors is not older, whichever
+    branch it writes to. So a cut makes an older snapshot current, and staging uses a second line of metadata
+    (``_start_second``), not a branch.
     """
 
     def __init__(self, path: str, query_id: str) -> None:
         super().__init__(path)
         self._query = query_id
 
-    def claim(self, owner: Owner) -> None:
-        """Nothing: the table is that of the program."""
+    def claim(self, owner: Owner) -> None: ...
 
     def staged(self, operation: str) -> QueryTable:
         return QueryTable(self.staged_path(operation), self._query)
 
     def staged_path(self, operation: str, /) -> str:
-        """A folder below the table."""
+        """Below the table."""
         return f"{self._path.rstrip('/')}/{_second_folder(operation)}"
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        """The staged table has no rows and no older batches."""
+        """The staged table starts empty."""
         del recorded  # As above.
         metadata = self._for_swap()
         self._check_start(after)
@@ -327,24 +325,23 @@ class QueryTable(IcebergOutput):
 
 
 def _second_folder(operation: str) -> str:
-    """The folder of an operation below the table. Not hidden: it stays, with the files that were put in place."""
+    """Not hidden: it stays, with files that were swapped in."""
     return f"slackwater-{operation}"
 
 
 def _check_format(metadata: Metadata) -> None:
-    """Raises Refused for a table whose snapshots cannot be taken over."""
+    """Raises Refused if snapshots cannot be taken over."""
     version = int(metadata.fields["format-version"])
     if version > _VERSION_MAX:
         raise unsupported(metadata.location, f"a table of format version {_VERSION_MAX} or lower", f"{version}")
 
 
 def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None:
-    """Write the first version of a second line of metadata, in the folder ``store`` below that of the table.
+    """Start a second line of metadata in ``store``, below the table.
 
-    Iceberg's own streaming sink fills it as a table: it starts without snapshots, with the columns, partitions and
-    properties of the real one, and the sink finds only the epochs that it has written there. One version of the real
-    table then takes over the snapshots, with the files where they are: their numbers follow those of the real table,
-    which nobody may have changed meanwhile.
+    Iceberg's own sink fills it as a table: without snapshots, with the real columns, partitions and properties, so the
+    sink finds only its epochs there. One version of the real table then takes over the snapshots, with files in place:
+    their numbers follow the real table's, which must be unchanged.
     """
     fields: dict[str, Any] = dict(metadata.fields)
     for name in ("statistics", "partition-statistics", "snapshots", "snapshot-log", "metadata-log"):
@@ -361,18 +358,18 @@ def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None
 
 
 def _take_over(metadata: Metadata, beside: Metadata, branches: Branches, replaced: Mark) -> Change:
-    """Make the newest snapshot of the second line the current one of the table; ``replaced`` is what it was."""
+    """Make the second line's newest snapshot current; ``replaced`` is the old one."""
     moved = {MAIN: beside.current, branches.replaced: replaced.snapshot}
     return Change(moved, {branches.replaced: replaced}, snapshots=_snapshots_unknown_to(metadata, beside))
 
 
 def _give_back(branches: Branches, replaced: Mark) -> Change:
-    """Undo ``take_over``. The snapshots stay in the table until ``expire_snapshots`` deletes them."""
+    """Snapshots stay until ``expire_snapshots``."""
     return Change({MAIN: replaced.snapshot, branches.replaced: None}, {branches.replaced: None})
 
 
 def _check_alike(metadata: Metadata, beside: Metadata) -> None:
-    """Raises Refused where the table could not take over the snapshots."""
+    """Raises Refused if the snapshots cannot be taken over."""
     for name in _OF_FILES:
         if _without_empty(metadata.fields.get(name)) != _without_empty(beside.fields.get(name)):
             raise unsupported(beside.location, f"{name} of the table", f"other {name}")
@@ -383,7 +380,7 @@ def _check_alike(metadata: Metadata, beside: Metadata) -> None:
 
 
 def _without_empty(value: Any) -> Any:
-    """Without what Iceberg leaves out where it is empty, and pyiceberg writes."""
+    """Iceberg omits empty fields that pyiceberg writes."""
     if isinstance(value, Mapping):
         bare = {key: _without_empty(each) for key, each in value.items()}
         return {key: each for key, each in bare.items() if each not in (None, [], {}) or key == "fields"}
@@ -391,13 +388,13 @@ def _without_empty(value: Any) -> Any:
 
 
 def _snapshots_unknown_to(metadata: Metadata, beside: Metadata) -> tuple[Mapping[str, Any], ...]:
-    """The snapshots of the second line that the table does not have."""
+    """The second line's snapshots that are not in the table."""
     found = beside.fields.get("snapshots") or ()
     return tuple(one for one in found if int(one["snapshot-id"]) not in metadata.snapshots)
 
 
 def _remove_second(store: WriteStore, metadata: Metadata | None) -> None:
-    """Remove the second line; its files only where the table has never taken over its snapshots."""
+    """Keeps the files once the table has taken over snapshots."""
     store.delete(f"{FOLDER}/{HINT}")
     versions = Versions(store)
     while (newest := versions.newest()) is not None:
@@ -408,7 +405,6 @@ def _remove_second(store: WriteStore, metadata: Metadata | None) -> None:
 
 
 def _newest_second(store: WriteStore) -> Metadata | None:
-    """What the second line is now; ``None`` where there is none."""
     versions = Versions(store)
     newest = versions.newest()
     return None if newest is None else versions.read(newest)

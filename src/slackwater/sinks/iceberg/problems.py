@@ -1,4 +1,4 @@
-"""What Spark and Iceberg raise, as errors of ours."""
+"""Translates errors of Spark and Iceberg."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slackwater.core.masking import mask
 
 @contextmanager
 def reading(where: str) -> Iterator[None]:
-    """Raises StreamFailed (``iceberg-unreachable``) where Spark cannot read the table or reach its catalog."""
+    """Raises StreamFailed (``iceberg-unreachable``) if Spark cannot read the table or catalog."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -29,7 +29,7 @@ def reading(where: str) -> Iterator[None]:
 
 @contextmanager
 def creating(where: str) -> Iterator[None]:
-    """Raises PipelineError (``iceberg-create``) where Spark cannot create the table."""
+    """Raises PipelineError (``iceberg-create``)."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -42,7 +42,7 @@ def creating(where: str) -> Iterator[None]:
 
 
 def reason_of(error: Any) -> str:
-    """The first line of the message, without the JVM's stack trace; secrets in it are masked."""
+    """The first line, without stack trace; secrets are masked."""
     thrown = getattr(error, "java_exception", None)
     message = str(thrown.getMessage()) if thrown is not None else str(error)
     return mask((message.splitlines() or [type(error).__name__])[0])

@@ -1,8 +1,7 @@
-"""Commits versions of an Iceberg table through its catalog: the fence of a run, and what a batch has staged.
+"""Commits Iceberg versions through the catalog: a run's fence, and staged batches.
 
-``TableOperations.commit`` of Iceberg compares and swaps the whole metadata of the table. So what is checked on a
-version holds when the version after it is committed, whoever else writes: no batch is published twice, and none by a
-run that a later one has replaced.
+Iceberg's ``TableOperations.commit`` compares and swaps all metadata, so a check on a version holds for the next: no
+batch is published twice, or by a replaced run.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ ATTEMPTS = 20
 
 
 class Publisher:
-    """One branch of a table as one run sees it. ``table`` is the table's name in SQL."""
+    """A table's branch as seen by a run. ``table`` is for SQL."""
 
     def __init__(self, session: SparkSession, table: str, context: WriteContext, branch: str = MAIN) -> None:
         self._packages = cast("Any", session.sparkContext._jvm)
@@ -45,8 +44,8 @@ class Publisher:
     def refresh(self) -> Metadata:
         """The newest metadata, which the next commit compares with.
 
-        Raises Refused: ``sink-owned`` if another stream has written to the table, ``sink-fenced`` if a later run has,
-        ``staged-absent`` if the branch of an operation was swapped or discarded.
+        Raises Refused: ``sink-owned``, ``sink-fenced`` for a later run, ``staged-absent`` if an operation's branch was
+        swapped or discarded.
         """
         with reading(self._table):
             self._base = self._operations.refresh()
@@ -57,11 +56,11 @@ class Publisher:
         return metadata
 
     def written(self, metadata: Metadata) -> int:
-        """The newest batch of the stream in the table. Raises SinkUnreadable where that is unknown."""
+        """Raises SinkUnreadable if unknown."""
         return written(metadata, self._older(), self._context.stream_id)
 
     def begin_epoch(self) -> None:
-        """Refuse all runs with a lower epoch from now on, and let this one stage its batches. Raises Refused."""
+        """Refuse runs with lower epochs, and enable staging. Raises Refused."""
         for _ in range(ATTEMPTS):
             metadata = self.refresh()
             fenced = metadata.mark is not None and metadata.mark.epoch == self._context.epoch
@@ -72,10 +71,9 @@ class Publisher:
         raise self._busy()
 
     def publish(self, before: Metadata, batch: int, marker: str, *, has_rows: bool) -> None:
-        """Make what was staged under ``marker`` the current snapshot, unless the table changed since ``before``.
+        """Make the snapshot under ``marker`` current, unless rows changed since ``before``.
 
-        Raises StreamFailed (``iceberg-conflict``) if another writer has committed rows since, or if the snapshot with
-        the batch's rows was removed; Refused as ``refresh``.
+        Raises StreamFailed (``iceberg-conflict``) for foreign rows or a removed snapshot; Refused as ``refresh``.
         """
         for _ in range(ATTEMPTS):
             metadata = self.refresh()
@@ -97,7 +95,7 @@ class Publisher:
         return parse(str(self._parser.toJson(metadata))).on(self._branch)
 
     def _older(self) -> Iterator[Metadata]:
-        """Older metadata as far as they are kept, the newest first."""
+        """Newest first, as far as kept."""
         for entry in reversed(list(self._base.previousFiles())):
             try:
                 found = self._parser.read(self._operations.io(), entry.file())
@@ -106,7 +104,7 @@ class Publisher:
             yield self._parsed(found)
 
     def _commit(self, current: int | None, batch: int, metadata: Metadata) -> bool:
-        """Commit the version after ``metadata``; ``False`` if another writer was faster."""
+        """``False`` if a different writer was faster."""
         mark = Mark(self._context.stream_id, self._context.epoch, batch, current)
         builder = self._packages.org.apache.iceberg.TableMetadata.buildFrom(self._base)
         if current is not None and current != metadata.current:

@@ -1,4 +1,4 @@
-"""Before the query starts: creates the table, and checks that an existing one accepts the query's rows."""
+"""Creates the table, or checks that it accepts the query's rows."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _AS_STRING = re.compile(r"\b(var)?char\(\d+\)")
 
 @dataclass(frozen=True, slots=True)
 class SparkTable:
-    """The table of a sink as Spark creates it, and as the rows of a query need it.
+    """A sink's table for Spark and the query.
 
-    ``location`` is its directory, or else its name in a catalog.
+    ``location`` is its directory or catalog name.
     """
 
     name: TableName
@@ -43,7 +43,7 @@ class SparkTable:
     in_directory: bool
 
     def create(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
-        """Create the table, empty, unless it exists. Raises PipelineError where that is impossible."""
+        """Creates an empty table if missing. Raises PipelineError."""
         session = frame.sparkSession
         self.name.register(session)
         if self.in_directory:
@@ -64,9 +64,9 @@ class SparkTable:
             writer.create()
 
     def check(self, frame: DataFrame, context: WriteContext, keys: tuple[str, ...]) -> None:
-        """Check the table, and refuse earlier runs from now on.
+        """Check the table, and refuse earlier runs.
 
-        Raises PipelineError where the table does not accept the rows, Refused where it is another stream's.
+        Raises PipelineError if rows do not fit, Refused for a foreign table.
         """
         publisher = Publisher(frame.sparkSession, self.name.sql, context, self.name.branch)
         self._check_schema(frame, publisher.refresh(), context.partition_by, keys)
@@ -75,7 +75,7 @@ class SparkTable:
     def _check_schema(
         self, frame: DataFrame, metadata: Metadata, partition_by: tuple[str, ...], keys: tuple[str, ...]
     ) -> None:
-        """Raises PipelineError unless the table has the query's columns, in these types and partitions."""
+        """Raises PipelineError unless columns, types and partitions match."""
         partitions = _partitions(metadata.fields)
         if partition_by and partition_by != partitions:
             raise _rejected(metadata, "partitions", ", ".join(partitions) or "none", ", ".join(partition_by))
@@ -94,7 +94,7 @@ class SparkTable:
 
 
 def _check_store(location: str) -> None:
-    """Raises PipelineError where no table can be in a directory of this store."""
+    """Raises PipelineError if the store cannot hold tables."""
     if not open_read_store(location).traits.atomic_rename:
         raise PipelineError(
             "iceberg-store",
@@ -107,7 +107,7 @@ def _check_store(location: str) -> None:
 
 
 def _check_place(location: str) -> None:
-    """Raises PipelineError where the directory has something other than a table."""
+    """Raises PipelineError if the directory is not a table."""
     store = open_read_store(location)
     local = store.local_path("")
     if local is not None and Path(local).exists() and not Path(local).is_dir():
@@ -120,7 +120,7 @@ def _check_place(location: str) -> None:
 
 
 def _check_catalog(session: SparkSession, table: str) -> None:
-    """Raises PipelineError where the catalog of a table's name is not in Spark's settings."""
+    """Raises PipelineError for a catalog that is not in Spark's settings."""
     catalog = table.split(".", 1)[0].strip("`")
     key = f"spark.sql.catalog.{catalog}"
     if session.conf.get(key, None) is None:
@@ -136,13 +136,13 @@ def _check_catalog(session: SparkSession, table: str) -> None:
 
 
 def _types(schema: StructType) -> dict[str, str]:
-    """The type of each column, as Iceberg stores it."""
+    """As Iceberg stores them."""
     found = {field.name.lower(): field.dataType.simpleString().lower() for field in schema}
     return {name: _AS_STRING.sub("string", _AS_INT.sub("int", kind)) for name, kind in found.items()}
 
 
 def _partitions(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """The columns, or for another transform than identity its name in the partition spec."""
+    """Columns, or transforms' names in the partition spec."""
     specs = fields.get("partition-specs") or ()
     used = next((spec["fields"] for spec in specs if spec["spec-id"] == fields.get("default-spec-id")), ())
     return tuple(str(field["name"]) for field in used if field["transform"] != "void")

@@ -1,8 +1,8 @@
-"""The Iceberg sink: how Spark writes it.
+"""The Iceberg sink.
 
-Always a batch function, never Spark's native Iceberg sink: that one numbers its commits by the id of the query, which
-a deleted checkpoint takes with it, so that the next query writes batch 0 again and doubles its rows
-(docs/decisions/0130). Here the number line belongs to the stream.
+Always a batch function, never Spark's native sink: that numbers commits by query id, which is lost with the checkpoint,
+so the next query would write batch 0 again and double its rows (docs/decisions/0130). Here the number line is the
+stream's.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ _EXAMPLE = 'sinks.iceberg("gold/hourly") or sinks.iceberg("lake.gold.hourly")'
 
 @dataclass(frozen=True, slots=True)
 class IcebergSink(BatchFunctionSink):
-    """An Iceberg table: in the directory ``path``, or else ``table``, its name in a catalog of Spark's settings.
+    """In the directory ``path``, or ``table`` in a Spark catalog.
 
-    With ``keys``, rows replace those with equal keys; ``options`` are Iceberg's own for each write. ``branch`` is the
-    branch of the table that is written to.
+    With ``keys``, rows replace equal keys; ``options`` are Iceberg's own. ``branch`` is written to.
     """
 
     path: str = ""
@@ -51,31 +50,30 @@ class IcebergSink(BatchFunctionSink):
 
     @property
     def traits(self) -> Traits:
-        """A table of a catalog that only Spark can open shows nothing without it."""
+        """Tables that only Spark can open show nothing without it."""
         return open_iceberg_output(self.identity()).traits
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """Without keys it is unknown which row an update replaces."""
+        """Without keys an update has no target row."""
         return ("append", "update") if self.keys else ("append", "complete")
 
     @property
     def location(self) -> str:
-        """The table's directory as the user named it: an absolute path, or the URI; else the table's name."""
+        """An absolute path, the URI, or the table's name."""
         return absolute(self.path) if self.path else self.table
 
     @property
     def name(self) -> TableName:
-        """How Spark names it."""
         return in_directory(self.location, self.branch) if self.path else TableName(self.table, branch=self.branch)
 
     def identity(self) -> Mapping[str, str]:
-        """Kind and absolute path or table: a stream may not change them between restarts."""
+        """Kind, and absolute path or table: fixed over restarts."""
         named = {"path": self.location} if self.path else {"table": self.table}
         return {"kind": self.kind, **named, **({} if self.branch == MAIN else {"branch": self.branch})}
 
     def staged(self, operation: str, /) -> IcebergSink:
-        """The sink for the staged branch of an operation. Raises Refused where only Spark can swap the table."""
+        """Raises Refused if only Spark can swap the table."""
         if not self.traits.swaps:
             raise unsupported(
                 self.table, "an Iceberg table that pyiceberg can open", "a catalog that only Spark can open"
@@ -83,19 +81,17 @@ class IcebergSink(BatchFunctionSink):
         return replace(self, branch=Branches(operation).staged)
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
-        """Create the table, empty, unless it exists."""
         self._spark_table.create(frame, partition_by)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check the table, and refuse earlier runs from now on.
+        """Check the table, and refuse earlier runs.
 
-        Raises PipelineError where the table does not accept the rows, Refused where it is another stream's.
+        Raises PipelineError if rows do not fit, Refused for a foreign table.
         """
         self.create_output(frame, context.partition_by)
         self._spark_table.check(frame, context, self.keys)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """The function that publishes one batch."""
         from slackwater.sinks.iceberg.batches import BatchWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
         return BatchWriter(self.name, self.location, self.keys, self.options, context).write

@@ -1,4 +1,4 @@
-"""Which snapshots of an Iceberg table wrote the batches after a given one, and what other writers have in it."""
+"""The snapshots of batches after a given one, and other writers' rows."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from slackwater.sinks.iceberg.metadata import Metadata, Snapshot, lineage
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The snapshots that go when the table goes back from ``head`` to ``target``, the newest first.
+    """The snapshots between ``head`` and ``target``, newest first.
 
-    ``None`` is the table before its first snapshot. ``own`` wrote batches of the stream; the rest are of other writers.
+    ``None`` is before the first snapshot. ``own`` are the stream's; the rest are others'.
     """
 
     head: int | None
@@ -23,12 +23,12 @@ class Span:
     own: frozenset[int]
 
     def others(self) -> tuple[Snapshot, ...]:
-        """Snapshots of other writers that changed rows, the newest first."""
+        """Others' snapshots with changed rows, newest first."""
         return tuple(one for one in self.snapshots if one.id not in self.own and one.changes_rows)
 
 
 def span_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> Span:
-    """The snapshots of batches above ``batch``. Raises Refused (``iceberg-expired``) where they are not kept."""
+    """Raises Refused (``iceberg-expired``)."""
     span, complete = _known_after(newest, older, stream, batch)
     if not complete or (span.target is not None and span.target not in newest.snapshots):
         raise Refused(
@@ -43,12 +43,12 @@ def span_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: 
 
 
 def snapshots_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> frozenset[int]:
-    """The ids of the snapshots of batches above ``batch``, as far as they are still known."""
+    """Known snapshot ids of batches above ``batch``."""
     return frozenset(snapshot.id for snapshot in _known_after(newest, older, stream, batch)[0].snapshots)
 
 
 def check_alone(location: str, span: Span) -> None:
-    """Raises Refused if another writer has changed rows since the first batch that is cut."""
+    """Raises Refused if others changed rows since the first cut batch."""
     others = span.others()
     if others:
         raise Refused(
@@ -63,7 +63,7 @@ def check_alone(location: str, span: Span) -> None:
 
 
 def _known_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> tuple[Span, bool]:
-    """The span as far as it is known, and whether that is all of it."""
+    """The known span, and whether it is complete."""
     seen, own, span = list[Snapshot](), set[int](), 0
     target, complete = newest.current, False
     for identifier, snapshot in lineage(newest, older):
@@ -79,7 +79,7 @@ def _known_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch
 
 
 def _is_before(newest: Metadata, identifier: int | None, snapshot: Snapshot | None, stream: str, batch: int) -> bool:
-    """Whether this snapshot has no batch above ``batch``: by its marker, or by the mark that names it."""
+    """Whether the snapshot has no batch above ``batch``, by its marker or a mark."""
     marker = snapshot.batch_of(stream) if snapshot is not None else None
     mark = newest.mark
     named = mark.batch if mark is not None and (mark.stream, mark.snapshot) == (stream, identifier) else None
@@ -87,7 +87,7 @@ def _is_before(newest: Metadata, identifier: int | None, snapshot: Snapshot | No
 
 
 def others_in(newest: Metadata, older: Iterator[Metadata], stream: str | None) -> Others:
-    """What others have written to the table; what a batch in complete mode has replaced since does not count."""
+    """Rows replaced by a complete-mode batch do not count."""
     found, last = list[Snapshot](), None
     for identifier, snapshot in lineage(newest, older):
         if snapshot is None:
@@ -102,14 +102,13 @@ def others_in(newest: Metadata, older: Iterator[Metadata], stream: str | None) -
 
 
 def written_by(snapshots: Sequence[Snapshot]) -> Others:
-    """What these snapshots have written."""
     rows = [_number(one, "added-records") for one in snapshots]
     files = [_number(one, "added-data-files") for one in snapshots]
     return Others(sum(map(_known, rows)), sum(map(_known, files)), len(snapshots))
 
 
 def state_of(newest: Metadata, older: Iterator[Metadata]) -> str:
-    """Names the newest snapshot that changed rows: compaction does not count."""
+    """The newest snapshot with changed rows; compaction does not count."""
     for identifier, snapshot in lineage(newest, older):
         if snapshot is None or _changes(snapshot):
             return f"snapshot {identifier}"
@@ -125,7 +124,7 @@ def _changes(snapshot: Snapshot) -> bool:
 
 
 def _unknown(found: Sequence[Snapshot], last: Snapshot | None) -> Others:
-    """The snapshots before ``last`` have expired: whose their rows are is unknown."""
+    """Snapshots before ``last`` have expired: the owner of their rows is unknown."""
     if last is None:
         return Others(None, sure=False)
     before = _known(_number(last, "total-records")) - _known(_number(last, "added-records"))

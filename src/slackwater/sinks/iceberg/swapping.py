@@ -1,8 +1,8 @@
-"""Builds the rows of an Iceberg table in staging, on a branch of the same table, and makes them those that readers see.
+"""Stages an Iceberg table's rows on a branch, then makes them visible.
 
-A branch starts empty or at an older snapshot; the sink writes to it as to the table. One version of the metadata then
-makes its newest snapshot that of the main branch, and keeps the one from before on a second branch, so that
-``expire_snapshots`` deletes neither. No file is written twice or moved, and none is deleted.
+A branch starts empty or at an older snapshot; the sink writes to it as usual. One metadata version then makes its
+newest snapshot main, and keeps the old one on a second branch, so ``expire_snapshots`` deletes neither. No file is
+copied, moved or deleted.
 """
 
 from __future__ import annotations
@@ -22,29 +22,28 @@ State = Literal["staged", "replaced"]
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """The branches of one operation: what it stages, and what it has replaced. Only one of them exists.
+    """An operation's staged and replaced branches, never both.
 
-    The property with the mark of a branch shows that it is the operation's own.
+    The mark's property shows that a branch is the operation's.
     """
 
     operation: str
 
     @property
     def staged(self) -> str:
-        """The one that is staged."""
         return f"slackwater-staged-{self.operation}"
 
     @property
     def replaced(self) -> str:
-        """The one with what readers saw before the swap; it does not exist if they saw a table without snapshots."""
+        """The state before the swap; missing if the table had no snapshots."""
         return f"slackwater-replaced-{self.operation}"
 
     def replaced_mark(self, metadata: Metadata) -> Mark:
-        """The newest batch and snapshot that readers saw before the swap."""
+        """The state before the swap."""
         return metadata.marks[property_of(self.replaced)]
 
     def state(self, metadata: Metadata) -> State | None:
-        """What the table has of the operation. Raises Refused (``staged-foreign``) for another's branch."""
+        """Raises Refused (``staged-foreign``)."""
         for branch in (self.staged, self.replaced):
             if branch in metadata.branches and property_of(branch) not in metadata.marks:
                 raise occupied(
@@ -57,7 +56,7 @@ class Branches:
 
 
 def start(metadata: Metadata, branch: str, mark: Mark) -> Change:
-    """A new branch with what ``mark`` names, without rows if that is no snapshot."""
+    """A new branch at ``mark``; empty without a snapshot."""
     snapshot = mark.snapshot
     if snapshot is not None:
         return Change({branch: snapshot}, {branch: mark})
@@ -68,7 +67,7 @@ def start(metadata: Metadata, branch: str, mark: Mark) -> Change:
 
 
 def mark_after(metadata: Metadata, stream: str, after: int, span: Span | None) -> Mark:
-    """Where a branch with the batches up to ``after`` starts. Raises Refused where others have written rows since.
+    """Where a branch with batches up to ``after`` starts. Raises Refused if others wrote rows since.
 
     Without a span, before all batches.
     """
@@ -78,7 +77,7 @@ def mark_after(metadata: Metadata, stream: str, after: int, span: Span | None) -
 
 
 def swap_in(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
-    """Make the staged branch what readers see; runs that started before it publish nothing to either."""
+    """Make the staged branch visible; earlier runs can publish to neither."""
     staged = metadata.on(branches.staged)
     epoch = max(_epoch(metadata) + 1, _epoch(staged))
     replaced = Mark(stream, _epoch(metadata), written(metadata, older, stream), metadata.current)
@@ -90,7 +89,7 @@ def swap_in(metadata: Metadata, older: Iterator[Metadata], branches: Branches, s
 
 
 def swap_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
-    """Undo ``swap_in``; what readers have seen since is the staged branch again."""
+    """The present main branch becomes the staged one."""
     replaced, epoch = branches.replaced_mark(metadata), _epoch(metadata) + 1
     staged = Mark(stream, epoch, written(metadata, older, stream), metadata.current)
     now = Mark(stream, epoch, replaced.batch, replaced.snapshot)
@@ -101,12 +100,12 @@ def swap_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches,
 
 
 def drop(branch: str) -> Change:
-    """Remove a branch; ``expire_snapshots`` then deletes the files that only it has."""
+    """``expire_snapshots`` then deletes its own files."""
     return Change({branch: None}, {branch: None})
 
 
 def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swapped: int | None) -> None:
-    """Raises Refused if another writer has changed the table since ``swapped`` became the current snapshot."""
+    """Raises Refused for foreign changes since ``swapped`` became current."""
     others = list[Snapshot]()
     for identifier, snapshot in lineage(metadata, older):
         if identifier == swapped and others:
@@ -122,7 +121,7 @@ def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swappe
 
 
 def conflict(location: str, expected: str, found: str) -> Refused:
-    """The refusal to undo a swap that other changes have followed."""
+    """Other changes followed the swap."""
     return Refused(
         "restore-conflict",
         "Another writer has changed the Iceberg table since the swap; going back would undo that",
@@ -135,7 +134,7 @@ def conflict(location: str, expected: str, found: str) -> Refused:
 
 
 def moved(location: str) -> Refused:
-    """The refusal where another writer was faster."""
+    """A different writer was faster."""
     return Refused(
         "swap-moved",
         "Another writer has committed to the Iceberg table meanwhile",

@@ -1,4 +1,4 @@
-"""How Spark names the table of a sink: by its place in a catalog of the user's, or in one made for its directory."""
+"""Spark's names of a sink's table: in a user's catalog, or in a catalog made for a directory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """``sql`` is the name in SQL; ``settings`` are those of its catalog, empty for one that the user has set up.
+    """``sql`` is the SQL name; ``settings`` are its catalog's, empty for a user's.
 
-    ``branch`` is the one that rows are written to.
+    ``branch`` is written to.
     """
 
     sql: str
@@ -29,18 +29,17 @@ class TableName:
 
     @property
     def target(self) -> str:
-        """The name in SQL of what rows are written to."""
+        """The SQL name with the branch."""
         return self.sql if self.branch == MAIN else f"{self.sql}.{backquoted(f'branch_{self.branch}')}"
 
     def register(self, session: SparkSession) -> None:
-        """Make the session know the catalog."""
         for key, value in self.settings.items():
             if session.conf.get(key, None) != value:
                 session.conf.set(key, value)
 
 
 def in_directory(location: str, branch: str = MAIN) -> TableName:
-    """The table in a directory: a Hadoop catalog whose warehouse is the directory above has it under its name."""
+    """In a Hadoop catalog whose warehouse is the parent directory."""
     warehouse, _, name = location.rstrip("/").rpartition("/")
     catalog = f"slackwater_{sha256(warehouse.encode()).hexdigest()[:12]}"
     key = f"spark.sql.catalog.{catalog}"

@@ -1,6 +1,6 @@
-"""An Iceberg table as the output of a stream: its newest batch, its damage, cutting it back, swapping it.
+"""An Iceberg table as a stream's output: newest batch, damage, cuts, swaps.
 
-The same for tables in a directory and in a catalog: what differs is what keeps the newest version (``Table``).
+Directories and catalogs differ only in ``Table``, which keeps the newest version.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ATTEMPTS = 20
 
 
 class TableOutput(CutTable[cutting.Record, Metadata]):
-    """One branch of a table: the main one, or one that an operation stages."""
+    """The main branch, or an operation's staged one."""
 
     cut_records = cutting.RECORD
     version_noun = "snapshot"
@@ -60,38 +60,32 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
 
     @abstractmethod
     def _open(self) -> Table:
-        """The table, whose store or catalog is not reached before it is read."""
+        """Reaches store or catalog only on reading."""
 
     @property
     @abstractmethod
     def _where(self) -> str:
-        """Where the table is, as ``location`` of its main branch."""
+        """``location`` of the main branch."""
 
     @property
     @abstractmethod
-    def _reader_path(self) -> str:
-        """What ``load`` of Spark is given."""
+    def _reader_path(self) -> str: ...
 
     @abstractmethod
-    def owner(self) -> Owner | None:
-        """The stream that claimed the table."""
+    def owner(self) -> Owner | None: ...
 
     @abstractmethod
-    def _owner_in(self, metadata: Metadata) -> Owner | None:
-        """The owner, as of a version of the table that has been read."""
+    def _owner_in(self, metadata: Metadata) -> Owner | None: ...
 
     @abstractmethod
-    def staged(self, operation: str) -> TableOutput:
-        """The staged branch of an operation."""
+    def staged(self, operation: str) -> TableOutput: ...
 
     @property
     def location(self) -> str:
-        """Where the branch is."""
         return self._where if self._branch == MAIN else f"{self._where} (branch {self._branch})"
 
     @property
     def exists(self) -> bool:
-        """Whether there is a table, with this branch."""
         return self._newest() is not None
 
     def last_written(self) -> int:
@@ -99,14 +93,14 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return -1 if newest is None else self._written(newest)
 
     def transactions(self, application: str) -> Mapping[str, int]:
-        """What Iceberg's own sink wrote for queries that Slackwater does not run; no checkpoint of a log has more."""
+        """Iceberg's own sink's batches of queries not run by Slackwater."""
         newest = self._newest()
         return {} if newest is None else epochs(newest, self._table.older(newest), application)
 
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:
-        """Marks and rows are in one metadata file, but a copy has no marks, and properties can be removed."""
+        """One file has marks and rows, but copies lack marks, and properties can be removed."""
         newest = self._newest()
         current = None if newest is None else newest.snapshots.get(newest.current or -1)
         return marked < 0 and current is not None and current.summary.get("total-records") != "0"
@@ -121,7 +115,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return tuple(self._damage(thorough=thorough))
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        """The staged table is a branch of the real one, with the same columns."""
+        """A branch with the same columns."""
         del recorded  # As above.
         branches = Branches(operation)
         metadata = self._for_swap()
@@ -148,7 +142,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return Swap(operation, stream_id, self._written(metadata), version=state, others=others)
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
-        """Also where the snapshots before the first batch have expired, to which a cut could not go back."""
+        """Works even if snapshots before the first batch have expired, unlike a cut."""
         del recorded  # As above.
         metadata = self._newest()
         if metadata is None or metadata.current is None:
@@ -186,15 +180,14 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
             self._commit(metadata, swapping.swap_back(metadata, older, branches, swap.stream_id))
 
     def discard_staged(self, operation: str) -> None:
-        """Remove the branch; its files are deleted by ``expire_snapshots``."""
+        """``expire_snapshots`` deletes the files."""
         self._discard(operation, "staged", Branches(operation).staged)
 
     def discard_replaced(self, operation: str) -> None:
-        """Remove the branch; its files are deleted by ``expire_snapshots``."""
+        """``expire_snapshots`` deletes the files."""
         self._discard(operation, "replaced", Branches(operation).replaced)
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
-        """Whether a source of Iceberg at one of these offsets has read a snapshot that the cut takes out."""
         places = {place for place in map(_snapshot_of, offsets) if place is not None}
         metadata = self._newest() if places else None
         if metadata is None:
@@ -208,7 +201,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return self._reader_path
 
     def _newest(self) -> Metadata | None:
-        """The newest version, ``None`` where there is no table, or no such branch."""
+        """``None`` without a table or branch."""
         try:
             found = self._table.newest()
             metadata = None if found is None else found.on(self._branch)
@@ -224,7 +217,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return metadata if metadata is not None and self._branch in {MAIN, *metadata.branches} else None
 
     def _for_swap(self) -> Metadata:
-        """The newest version. Raises Refused where there is no table, or where nothing can be committed to it."""
+        """Raises Refused without a table, or if it is read-only."""
         metadata = self._newest()
         if metadata is None:
             raise unsupported(self.location, "an Iceberg table", "none")
@@ -234,7 +227,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return metadata
 
     def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
-        """As ``check_swap``, for the version that the swap follows."""
+        """For the version that the swap follows."""
         known = started(backup, self.location, swap)
         state = Branches(swap.operation).state(metadata)
         if known is not None and state == "replaced":
@@ -247,7 +240,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
 
     def _check_swap_back(self, swap: Swap, swapped: int, metadata: Metadata) -> bool:
-        """Whether there is something to swap back; ``swapped`` is the snapshot that the swap has put in place."""
+        """``swapped`` is the swapped-in snapshot."""
         branches = Branches(swap.operation)
         state = branches.state(metadata)
         if state == "replaced":
@@ -258,7 +251,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return state == "replaced"
 
     def _commit(self, base: Metadata, change: Change) -> None:
-        """Add the version after ``base``. Raises Refused (``swap-moved``) where another writer was faster."""
+        """Raises Refused (``swap-moved``) if a different writer was faster."""
         try:
             self._table.commit(base, change)
         except FileExistsError as error:
@@ -276,7 +269,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         raise swapping.moved(self.location)
 
     def _stream(self, metadata: Metadata) -> str | None:
-        """The id of the stream that writes here, ``None`` if no stream has."""
         known = self._owner_in(metadata)
         if known is not None:
             return known.stream_id
@@ -295,7 +287,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return metadata
 
     def _check_cuttable(self, metadata: Metadata) -> None:
-        """Raises Refused where nothing can be committed to the table."""
+        """Raises Refused for a table without commits."""
         lack = self._table.lack(metadata)
         if lack is not None:
             raise Refused(
@@ -324,7 +316,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return cutting.changed(record, code)
 
     def _difference(self, metadata: Metadata, one: int | None, other: int | None) -> Difference:
-        """The files that one snapshot has and another has not; ``None`` is the table before its first."""
+        """``None`` is before the first snapshot."""
         known = metadata.snapshots
         head, target = (None if number is None else known[number] for number in (one, other))
         return self._table.manifests(metadata).difference(head, target)
@@ -374,7 +366,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
 
 
 def _snapshot_of(offset: str) -> int | None:
-    """The snapshot that an offset of Iceberg's source names, ``None`` for an offset of another source."""
+    """``None`` for a different source."""
     try:
         return int(json.loads(offset)["snapshot_id"])
     except (ValueError, KeyError, TypeError):

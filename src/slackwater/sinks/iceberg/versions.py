@@ -1,7 +1,7 @@
-"""The versions of an Iceberg table in a directory, as ``HadoopTableOperations`` of Iceberg keeps them.
+"""Versions of an Iceberg table in a directory, as in ``HadoopTableOperations``.
 
-Each version is a file ``metadata/vN.metadata.json`` that is renamed into place and never replaced; the highest number
-counts. ``version-hint.text`` saves readers the listing and may be absent (specification, section "File System Tables").
+Each is ``metadata/vN.metadata.json``, renamed into place and never replaced; the highest counts. ``version-hint.text``
+only saves a listing (specification, section "File System Tables").
 """
 
 from __future__ import annotations
@@ -30,19 +30,18 @@ _VERSION = re.compile(r"v(\d+)((?:\.gz)?\.metadata\.json(?:\.gz)?)")
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """The number of a version and how the name of its file ends."""
+    """Number and file name ending."""
 
     number: int
     ending: str
 
     @property
     def path(self) -> str:
-        """The path of its file, relative to the table."""
+        """Relative to the table."""
         return f"{FOLDER}/v{self.number}{self.ending}"
 
 
 def version_of(path: str) -> Version:
-    """The version of a file by its path."""
     match = _VERSION.fullmatch(path.rpartition("/")[2])
     if match is None:
         raise ValueError(path)
@@ -50,23 +49,21 @@ def version_of(path: str) -> Version:
 
 
 class Versions:
-    """The versions of one table."""
-
     def __init__(self, store: WriteStore) -> None:
         self._store = store
 
     def newest(self) -> Version | None:
-        """The newest version, ``None`` where there is no table."""
+        """``None`` without a table."""
         names = (_VERSION.fullmatch(entry.name) for entry in self._store.list(FOLDER))
         found = [Version(int(match[1]), match[2]) for match in names if match]
         return max(found, key=lambda version: version.number, default=None)
 
     def read(self, version: Version) -> Metadata:
-        """The metadata of one version. Raises FormatError, FileNotFoundError."""
+        """Raises FormatError, FileNotFoundError."""
         return self._read(version.path)
 
     def older(self, newest: Metadata) -> Iterator[Metadata]:
-        """Older metadata as far as it is kept, the newest first. Raises FormatError."""
+        """Newest first, as far as kept. Raises FormatError."""
         for file in newest.log:
             try:
                 yield self._read(f"{FOLDER}/{file.rpartition('/')[2]}")
@@ -74,7 +71,7 @@ class Versions:
                 continue  # write.metadata.delete-after-commit.enabled deletes them.
 
     def commit(self, base: Version, fields: dict[str, Any]) -> None:
-        """Add the version after ``base``. Raises FileExistsError where another writer has added it."""
+        """Raises FileExistsError if a different writer was faster."""
         following = Version(base.number + 1, base.ending)
         data = json.dumps(fields).encode()
         temporary = f"{FOLDER}/.{uuid.uuid4()}{LEFTOVER}"
@@ -92,7 +89,7 @@ class Versions:
             self._drop_hint()
 
     def _drop_hint(self) -> None:
-        """Iceberg refuses to commit while the hint names another version than the newest; without one it lists."""
+        """Iceberg refuses commits while the hint is not the newest version; without a hint it lists."""
         # Hadoop's ChecksumFileSystem refuses to read a hint next to the checksum file of an older one.
         self._store.delete(f"{FOLDER}/.{HINT}.crc")
         self._store.delete(f"{FOLDER}/{HINT}")
@@ -102,33 +99,31 @@ class Versions:
 
 
 class Table(Protocol):
-    """One table, by what keeps its newest version and lets only one writer add the next."""
+    """Keeps a table's newest version; only one writer can add the next."""
 
     def newest(self) -> Metadata | None:
-        """The newest version, ``None`` where there is no table. Raises FormatError, OSError or SinkUnreadable."""
+        """``None`` without a table. Raises FormatError, OSError or SinkUnreadable."""
 
     def older(self, newest: Metadata) -> Iterator[Metadata]:
-        """Older versions as far as they are kept, the newest first. Raises FormatError."""
+        """Newest first, as far as kept. Raises FormatError."""
 
     def commit(self, base: Metadata, change: Change) -> None:
-        """Add the version after ``base``. Raises FileExistsError where another writer has added one."""
+        """Raises FileExistsError if a different writer was faster."""
 
     def lack(self, base: Metadata) -> tuple[str, str] | None:
-        """What a commit after ``base`` would need, and what there is instead; ``None`` where it can be made."""
+        """A commit's missing requirement, and the present state; ``None`` if it is possible."""
 
     def check_writable(self) -> None:
-        """Raises Refused unless this user may commit, as far as that can be known before."""
+        """Raises Refused unless this user may commit, as far as known."""
 
     def manifests(self, newest: Metadata) -> Manifests:
-        """Reads the manifests of ``newest``. Raises EnvironmentMissing where pyiceberg is not installed."""
+        """Raises EnvironmentMissing without pyiceberg."""
 
     def size(self, newest: Metadata, name: str) -> int:
-        """Bytes of a file, by its path relative to the table. Raises OSError."""
+        """Bytes; ``name`` is relative to the table. Raises OSError."""
 
 
 class DirectoryTable:
-    """A table in a directory."""
-
     def __init__(self, store: WriteStore) -> None:
         self._store = store
         self._versions = Versions(store)
@@ -167,7 +162,7 @@ class DirectoryTable:
 
 
 def _commits() -> Any:
-    """How pyiceberg commits, imported where that is needed first."""
+    """Imported lazily."""
     require_library()
     from slackwater.sinks.iceberg import commits  # noqa: PLC0415 - needs pyiceberg
 
@@ -175,7 +170,7 @@ def _commits() -> Any:
 
 
 def require_library() -> None:
-    """Raises EnvironmentMissing unless ``pyiceberg`` is installed."""
+    """Raises EnvironmentMissing without ``pyiceberg``."""
     if find_spec("pyiceberg") is None:
         raise EnvironmentMissing(
             "extra-missing",

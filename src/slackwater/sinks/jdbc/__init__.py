@@ -1,4 +1,4 @@
-"""A table of any database that SQLAlchemy knows, exactly once: rows and the marker's row in one transaction."""
+"""A table of any SQLAlchemy database, exactly once: rows and marker in one transaction."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Counts rows and adds to each the partition and an id made in the task.
+"""Counts rows and tags each with partition and task attempt.
 
-Pickled by value: executors need pyarrow, nothing else.
+Pickled by value: executors need only pyarrow.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pyspark import TaskContext
 
 
 def tagger(counter: Any) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The function for ``mapInArrow``: the batches with two more columns, the attempt and the partition.
+    """For ``mapInArrow``: adds columns for attempt and partition.
 
-    ``counter`` is an accumulator of Spark, which takes the rows of one attempt of each task.
+    ``counter`` is a Spark accumulator, which counts one attempt of each task.
     """
 
     def tagged(batches: Iterable[Any]) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""What a table of any database holds: its newest batch and its owner, both from the marker's row."""
+"""A table in any database: newest batch and owner from the marker's row."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from slackwater.sinks.jdbc.traits import JDBC_TRAITS
 
 
 def open_jdbc_output(identity: Mapping[str, str]) -> JdbcOutput:
-    """The output of a recorded identity of kind ``jdbc``. Raises SinkUnreadable if the identity is incomplete."""
+    """Raises SinkUnreadable for an incomplete identity."""
     require_table("jdbc", identity)
     return JdbcOutput(address_in(identity), identity["table"])
 
 
 class JdbcOutput(AppendOnlyOutput[MarkedTarget]):
-    """One table. It has no batch ids, so that no batch can be cut."""
+    """Rows have no batch ids, so no batch can be cut."""
 
     def __init__(self, address: Address, table: str) -> None:
         self._table = table

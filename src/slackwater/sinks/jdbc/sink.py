@@ -1,4 +1,4 @@
-"""``sinks.jdbc``: a table of any database that SQLAlchemy knows, exactly once."""
+"""``sinks.jdbc``: a table of any SQLAlchemy database, exactly once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NUM_PARTITIONS = "numpartitions"
 
 @dataclass(frozen=True, slots=True)
 class JdbcSink(BatchFunctionSink):
-    """A table. ``jdbc_url`` lets executors stage; without it rows pass through the driver."""
+    """With ``jdbc_url`` executors stage; else rows pass through the driver."""
 
     address: Address
     table: str
@@ -45,15 +45,15 @@ class JdbcSink(BatchFunctionSink):
 
     @property
     def connectors(self) -> tuple[str, ...]:
-        """The locked driver, where there is one."""
+        """The locked driver, if any."""
         return ("postgresql",) if (self.jdbc_url or "").startswith("jdbc:postgresql:") else ()
 
     def identity(self) -> Mapping[str, str]:
-        """The address without a password, and the table."""
+        """Address without password, and table."""
         return {"kind": self.kind, **self.address.identity(), "table": self.table}
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check that the table has the query's columns, and refuse earlier runs from now on."""
+        """Check the columns, and refuse earlier runs."""
         refuse_partitions(self.kind, context)
         target = JdbcOutput(self.address, self.table).target
         target.begin_epoch(context)
@@ -78,7 +78,6 @@ class JdbcSink(BatchFunctionSink):
             check_logged(connection, ".".join(map(quote, self.table.rsplit(".", 1))), target.location)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """The function that publishes one batch."""
         from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
         target = JdbcOutput(self.address, self.table).target
@@ -120,7 +119,7 @@ def jdbc(url: str, table: str, *, jdbc_url: str | None = None, password: str | N
 
 
 def _partitions_max(options: Mapping[str, str]) -> int | None:
-    """Spark's option ``numPartitions``. Raises PipelineError (``sink-option-value``)."""
+    """Spark's ``numPartitions``. Raises PipelineError (``sink-option-value``)."""
     value = next((value for name, value in options.items() if name.lower() == NUM_PARTITIONS), None)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""Tables as they are in the database: the sink's own, and those that its batches have staged."""
+"""Tables in the database: the sink's, and staged ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.sinks.common.database.problems import writing
 
 
 def reflected(connection: Connection, name: str) -> Table:
-    """The table as it is in the database. Raises StreamFailed if there is none."""
+    """Raises StreamFailed if missing."""
     schema, _, table = name.rpartition(".")
     try:
         return Table(table, MetaData(), schema=schema or None, autoload_with=connection)
@@ -23,7 +23,7 @@ def reflected(connection: Connection, name: str) -> Table:
 
 
 def column_names(target: MarkedTarget, table: str) -> set[str] | None:
-    """The columns of the table, ``None`` if there is none. Raises StreamFailed."""
+    """``None`` without a table. Raises StreamFailed."""
     schema, _, name = table.rpartition(".")
     with writing(target.location):
         found = inspect(target.engine)
@@ -33,12 +33,12 @@ def column_names(target: MarkedTarget, table: str) -> set[str] | None:
 
 
 def staged_prefix(stream_id: str, table: str) -> str:
-    """How the names of all tables start that a stream stages for this table; eight characters follow."""
+    """The prefix of a stream's staged tables; eight characters follow."""
     return f"slackwater_stage_{sha256(f'{stream_id}/{table}'.encode()).hexdigest()[:12]}"
 
 
 def drop_orphans(target: MarkedTarget, prefix: str) -> None:
-    """Drop what interrupted batches staged. Earlier runs, which might still stage, must be refused already."""
+    """Drop interrupted batches' tables. Earlier runs, which might still stage, must be refused already."""
     with writing(target.location):
         for name in inspect(target.engine).get_table_names():
             if name.startswith(prefix):

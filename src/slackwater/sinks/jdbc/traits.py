@@ -1,5 +1,3 @@
-"""What a table of any database can do."""
-
 from __future__ import annotations
 
 from slackwater.core.sink import CatalogueEntry

@@ -1,9 +1,8 @@
-"""Writes batches to a table of any database: rows and the marker's row in one transaction.
+"""Writes batches to a table of any database: rows and marker in one transaction.
 
-With a JDBC url executors stage the rows by Spark's own writer. It commits each partition by itself, and a partition
-whose task is run again after its commit is there twice: each row carries the partition and an id made in the task, and
-one attempt of each partition is published, if these are as many rows as the tasks have written. Without one the rows
-pass through the driver, a partition after the other.
+With a JDBC url executors stage by Spark's writer, which commits per partition; a task rerun after its commit doubles
+the partition. So each row has the partition and an attempt id, and one attempt per partition is published if it has as
+many rows as the tasks wrote. Without it rows pass through the driver by partition.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ ATTEMPT, PARTITION = "slackwater_attempt", "slackwater_partition"
 
 @dataclass(frozen=True, slots=True)
 class JdbcStaging:
-    """How Spark's writer stages: its url, and its options with the driver's class and the login.
+    """Spark's writer url and options, with driver class and login.
 
-    ``partitions_max`` is Spark's option ``numPartitions``, the most connections at once.
+    ``partitions_max`` is Spark's ``numPartitions``, the most connections.
     """
 
     url: str
@@ -64,7 +63,7 @@ class JdbcStaging:
 
 @dataclass(frozen=True, slots=True)
 class JdbcWriter:
-    """Writes the batches of one run to ``table``; ``replace`` removes the rows of the batches before."""
+    """One run's writer; ``replace`` removes earlier rows."""
 
     target: MarkedTarget
     context: WriteContext
@@ -74,7 +73,7 @@ class JdbcWriter:
     published: Published = field(default_factory=Published)
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a replaced run."""
+        """Skips a written batch. Raises StreamFailed, or Refused for a replaced run."""
         if self.target.is_written(self.context, batch):
             run_without_output(frame)
             return
@@ -125,7 +124,7 @@ class JdbcWriter:
             connection.execute(insert(table), rows)
 
     def _insert(self, connection: Connection, table: Table, staged: Staged, columns: Sequence[str]) -> None:
-        """Insert what was staged. Raises StreamFailed if rows of it are lost."""
+        """Raises StreamFailed if staged rows are lost."""
         if not inspect(connection).has_table(staged.table):
             raise lost(self.target.location, staged.rows, None)
         chosen = _one_attempt(connection, staged.table, columns)
@@ -136,7 +135,7 @@ class JdbcWriter:
                 raise lost(self.target.location, staged.rows, found)
 
     def _table(self, connection: Connection, columns: Sequence[str]) -> Table:
-        """The table, with at least these columns. Raises StreamFailed."""
+        """Raises StreamFailed unless it has these columns."""
         table = reflected(connection, self.table)
         missing = [name for name in columns if name not in table.c]
         if missing:
@@ -152,9 +151,9 @@ class JdbcWriter:
 
 
 def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
-    """Write the rows to a new table by Spark's JDBC writer, each with its partition and an id of its attempt.
+    """Stage rows in a new table by Spark's JDBC writer, with partition and attempt id.
 
-    Returns how many rows the tasks have written, each partition counted once.
+    Returns the written rows, each partition counted once.
     """
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
     register(attempts)
@@ -173,7 +172,7 @@ def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
 
 
 def _one_attempt(connection: Connection, staged: str, columns: Iterable[str]) -> Any:
-    """The rows of one attempt of each partition: an attempt commits all its rows or none."""
+    """One attempt per partition: an attempt commits all its rows or none."""
     table = reflected(connection, staged)
     whole = select(func.min(table.c[ATTEMPT])).group_by(table.c[PARTITION])
     return select(*(table.c[name] for name in columns)).where(table.c[ATTEMPT].in_(whole))
@@ -187,7 +186,7 @@ def _chunks(frame: DataFrame) -> Iterator[list[dict[str, Any]]]:
 
 
 def _in_utc(value: Any, kind: DataType) -> Any:
-    """A timestamp with its zone: PySpark's are in the driver's, and a database would take them for its session's."""
+    """With a zone: PySpark's timestamps are in the driver's, and a database would assume its session's."""
     if isinstance(kind, TimestampType) and value is not None:
         try:
             return value.astimezone(UTC)

@@ -1,5 +1,3 @@
-"""A topic that is written exactly once, by name."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,7 +7,7 @@ from slackwater.sinks.kafka.cluster import Cluster
 
 @dataclass(frozen=True)
 class TopicAddress:
-    """A topic and the topic of its marks."""
+    """A topic and its marker topic."""
 
     cluster: Cluster
     topic: str
@@ -17,5 +15,4 @@ class TopicAddress:
 
     @property
     def location(self) -> str:
-        """Servers, topic, and the marker topic."""
         return f"{self.cluster.servers} {self.topic} (marker {self.marker})"

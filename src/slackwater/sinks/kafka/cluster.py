@@ -1,6 +1,6 @@
-"""A Kafka cluster as a sink reaches it: its servers, the settings of the connection, a reference to the password.
+"""A Kafka cluster for a sink: servers, connection settings, password reference.
 
-Spark's options ``kafka.*`` are those of Java's client; exactly-once sinks use librdkafka, whose names differ in places:
+Spark's ``kafka.*`` options are the Java client's; exactly-once sinks use librdkafka, with partly different names:
 https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md
 """
 
@@ -35,9 +35,9 @@ _KNOWN: dict[tuple[str, frozenset[tuple[str, str]]], Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """``settings`` are librdkafka's, those that can be recorded. ``password`` is ``env:NAME`` or ``file:PATH``.
+    """``settings`` are recordable librdkafka settings. ``password`` is ``env:NAME`` or ``file:PATH``.
 
-    ``others`` are further settings: of the producer, or with secrets.
+    ``others`` are producer settings or secrets.
     """
 
     servers: str
@@ -46,16 +46,15 @@ class Cluster:
     others: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def identity(self) -> dict[str, str]:
-        """What is recorded of it."""
         reference = {"password": self.password} if self.password else {}
         return {"bootstrap_servers": self.servers, **{PREFIX + k: v for k, v in self.settings.items()}, **reference}
 
     def connection(self) -> dict[str, str]:
-        """Settings for a client of any kind. Raises StreamFailed (``sink-password-missing``)."""
+        """For any client. Raises StreamFailed (``sink-password-missing``)."""
         return {name: value for name, value in self._all().items() if name.startswith(CONNECTION)} | self._base()
 
     def producing(self) -> dict[str, str]:
-        """Settings for a producer. Raises StreamFailed (``sink-password-missing``)."""
+        """For a producer. Raises StreamFailed (``sink-password-missing``)."""
         return self._all() | self._base()
 
     def _all(self) -> dict[str, str]:
@@ -68,7 +67,7 @@ class Cluster:
 
 
 def cluster_of(servers: str, options: Mapping[str, str], password: object) -> Cluster:
-    """The cluster that a user gave. Raises PipelineError (``kafka-option``, ``sink-password``)."""
+    """Raises PipelineError (``kafka-option``, ``sink-password``)."""
     foreign = sorted(name for name in options if not name.startswith(PREFIX))
     if foreign:
         raise PipelineError(
@@ -93,14 +92,13 @@ def cluster_of(servers: str, options: Mapping[str, str], password: object) -> Cl
 
 
 def cluster_in(identity: Mapping[str, str]) -> Cluster:
-    """The cluster in a recorded identity."""
     settings = {name.removeprefix(PREFIX): value for name, value in identity.items() if name.startswith(PREFIX)}
     servers = identity["bootstrap_servers"]
     return Cluster(servers, settings, identity.get("password"), _KNOWN.get(_key(servers, settings), {}))
 
 
 def _login_of(jaas: str) -> dict[str, str]:
-    """User and password of Java's login modules for PLAIN and SCRAM."""
+    """From Java's login modules for PLAIN and SCRAM."""
     found = {name: re.sub(r"\\(.)", r"\1", value) for name, value in JAAS_LOGIN.findall(jaas)}
     if "username" not in found or "password" not in found:
         raise PipelineError(

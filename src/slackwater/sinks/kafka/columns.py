@@ -1,4 +1,4 @@
-"""The columns that Spark's ``KafkaWriter`` accepts: ``value``, ``key``, ``headers``, ``partition``."""
+"""The columns of Spark's ``KafkaWriter``: ``value``, ``key``, ``headers``, ``partition``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CASTS = {"headers": "array<struct<key:string,value:binary>>", "partition": "int"
 
 
 def check_columns(frame: DataFrame, stream: str) -> None:
-    """Raises PipelineError (``sink-schema``) where the rows have no value, or a column of another type."""
+    """Raises PipelineError (``sink-schema``) without a value, or for a wrong type."""
     types = {column.name.lower(): column.dataType.simpleString() for column in frame.schema.fields}
     if "value" not in types:
         raise PipelineError(
@@ -43,7 +43,7 @@ def check_columns(frame: DataFrame, stream: str) -> None:
 
 
 def written_columns(frame: DataFrame) -> DataFrame:
-    """The columns that are written, value and key as bytes."""
+    """Value and key as bytes."""
     present = {column.lower() for column in frame.columns}
     kinds = {"value": "binary", "key": "binary", **CASTS}
     return frame.selectExpr(*(f"CAST({name} AS {kinds[name]}) AS {name}" for name in COLUMNS if name in present))

@@ -1,4 +1,4 @@
-"""A topic that is written exactly once, with its marker topic: who writes it, and its newest batch."""
+"""An exactly-once topic with its marker topic: writer and newest batch."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _waited_for: defaultdict[str, dict[str, Undecided]] = defaultdict(dict)
 
 
 class MarkedTopic(TopicAddress):
-    """A topic and the topic of its marks. No connection is opened before it is needed, and none is kept."""
+    """A topic and its marker topic. Connections are opened on demand and not kept."""
 
     @cached_property
     def target(self) -> Target:
-        """What tasks are given. Raises StreamFailed (``sink-password-missing``)."""
+        """For tasks. Raises StreamFailed (``sink-password-missing``)."""
         return Target(
             self.topic,
             self.marker,
@@ -65,37 +65,37 @@ class MarkedTopic(TopicAddress):
         )
 
     def check(self) -> None:
-        """Raises PipelineError or Refused where a topic cannot be used, StreamFailed where no broker answers."""
+        """Raises PipelineError or Refused for an unusable topic, StreamFailed without a broker."""
         with writing(self.location):
             topics.check_target(self.cluster, self.topic, self.marker)
 
     def exists(self) -> bool:
-        """Whether there is the topic. Raises SinkUnreadable."""
+        """Raises SinkUnreadable."""
         with reading(self.location):
             return topics.exists(self.cluster, self.topic)
 
     def is_new(self) -> bool:
-        """Whether nobody has ever written to the topic. Raises SinkUnreadable."""
+        """Whether the topic was never written. Raises SinkUnreadable."""
         with reading(self.location):
             return topics.is_new(self.cluster, self.topic)
 
     def mark(self, wait_s_max: float = WAIT_S_MAX) -> Mark | None:
-        """The newest mark. Raises SinkUnreadable."""
+        """Raises SinkUnreadable."""
         with reading(self.location):
             return self._read(wait_s_max)
 
     def last_written(self) -> int:
-        """The newest batch, -1 for none. Raises SinkUnreadable."""
+        """-1 for none. Raises SinkUnreadable."""
         mark = self.mark()
         return NONE_YET if mark is None else mark.batch_id
 
     def owner(self) -> Owner | None:
-        """The stream that claimed the topic. Raises SinkUnreadable."""
+        """Raises SinkUnreadable."""
         mark = self.mark()
         return None if mark is None else mark.owner
 
     def claim(self, owner: Owner) -> None:
-        """Record the owner. Raises Refused (``sink-owned``), or StreamFailed."""
+        """Raises Refused (``sink-owned``) or StreamFailed."""
 
         def claimed(known: Mark | None) -> Mark:
             if known is not None and known.stream_id != owner.stream_id:
@@ -113,14 +113,14 @@ class MarkedTopic(TopicAddress):
                 self._change(claimed)
 
     def begin_epoch(self, context: WriteContext) -> None:
-        """Refuse earlier runs from now on, and end their transactions. Raises Refused if a later one has started."""
+        """Refuse earlier runs and end their transactions. Raises Refused if a later run has started."""
         with writing(self.location):
             # Asked first without a producer, which would end the transaction of a later run or of another stream.
             self.check_fence(self._read(WAIT_S_MAX), context)
             self._change(lambda known: replace(self.check_fence(known, context), epoch=context.epoch))
 
     def check_fence(self, mark: Mark | None, context: WriteContext) -> Mark:
-        """The mark. Raises Refused if it is not this run's to replace."""
+        """Raises Refused if this run may not replace the mark."""
         if mark is None or mark.stream_id != context.stream_id:
             raise self._owned(mark, context.stream, None)
         if mark.epoch > context.epoch:
@@ -144,7 +144,7 @@ class MarkedTopic(TopicAddress):
         )
 
     def _change(self, change: Callable[[Mark | None], Mark]) -> None:
-        """Replace the mark in a transaction. No other one can be between its read and its write."""
+        """Replace the mark in a transaction: no other write can come between."""
         producer = fencing_producer(replace(self.target, wait_s_max=WAIT_S_MAX))
         new = change(self._read(WAIT_S_MAX))
         producer.begin_transaction()

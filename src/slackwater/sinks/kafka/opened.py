@@ -1,4 +1,4 @@
-"""From the name of a topic to the topic itself: Kafka's client, an extra, is imported when one is opened."""
+"""Opens a topic; imports Kafka's client, an extra, lazily."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def open_topic(address: TopicAddress) -> MarkedTopic:
-    """The topic as the client reads and writes it. Raises EnvironmentMissing (``extra-missing``)."""
+    """Raises EnvironmentMissing (``extra-missing``)."""
     if not has_client():
         raise EnvironmentMissing(
             "extra-missing", "An exactly-once Kafka sink needs confluent-kafka", where=address.location,
@@ -25,5 +25,4 @@ def open_topic(address: TopicAddress) -> MarkedTopic:
 
 
 def has_client() -> bool:
-    """Whether confluent-kafka is installed."""
     return find_spec("confluent_kafka") is not None

@@ -1,4 +1,4 @@
-"""What a topic holds: nothing that can be known of one written at least once, else what its marker topic shows."""
+"""A topic's content: unknown for at-least-once, else as in its marker topic."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ENTRIES = (
 
 
 def open_kafka_output(identity: Mapping[str, str]) -> Output:
-    """The topic of a recorded identity. Raises SinkUnreadable if the identity is incomplete."""
+    """Raises SinkUnreadable for an incomplete identity."""
     topic = identity.get("topic", "")
     if MARKER not in identity:
         return TopicOutput(topic)
@@ -50,8 +50,6 @@ def open_kafka_output(identity: Mapping[str, str]) -> Output:
 
 
 class TopicOutput(OpaqueOutput):
-    """A topic that Spark's own sink writes."""
-
     def __init__(self, topic: str) -> None:
         super().__init__("kafka", AT_LEAST_ONCE, f"Kafka topic {topic}")
         self._topic = topic
@@ -61,7 +59,7 @@ class TopicOutput(OpaqueOutput):
 
 
 class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
-    """A topic whose batches are transactions. Kafka deletes no single records, so that no batch can be cut."""
+    """Batches are transactions. Kafka deletes no single records, so no batch can be cut."""
 
     def __init__(self, address: TopicAddress) -> None:
         message = f"Kafka cannot remove single batches from the topic {address.topic}"
@@ -69,7 +67,7 @@ class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
         self.address = address
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        """The topic is missing, although batches were written."""
+        """A missing topic after written batches is damage."""
         written = self.last_written()
         if written < 0 or not thorough or open_topic(self.address).exists():
             return ()
@@ -77,14 +75,14 @@ class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
 
     @property
     def marker_locations(self) -> frozenset[str]:
-        """The marker topic on each of the servers."""
+        """The marker topic on each server."""
         servers = (server.strip() for server in self.address.cluster.servers.split(","))
         return frozenset(f"{server} {self.address.marker}" for server in servers)
 
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:
-        """A topic that nobody has ever written to has none."""
+        """A topic that was never written has no rows."""
         return marked >= 0 or not open_topic(self.address).is_new()
 
     def how_to_empty(self, marked: int) -> str:

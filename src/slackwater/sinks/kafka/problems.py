@@ -1,7 +1,6 @@
-"""Translates the errors of Kafka's client, once: what failed, whether a restart may help, what to do next.
+"""Translates errors of Kafka's client: cause, use of a restart, next step.
 
-The names are those of librdkafka; those without a leading underscore are of the protocol
-(https://kafka.apache.org/protocol, "Error Codes").
+Names are librdkafka's; without a leading underscore, the protocol's (https://kafka.apache.org/protocol, "Error Codes").
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ _BY_NAME = {
 
 
 def problem_of(error: BaseException) -> Problem | None:
-    """What an exception of the client, or of Spark, which quotes a task's, reports; ``None`` if it is not Kafka's."""
+    """From the client, or Spark, which quotes a task's; ``None`` if not Kafka's."""
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         return _named(error.args[0].name(), error.args[0].str())
     own = TASK_ERROR.search(str(error))
@@ -79,7 +78,7 @@ def problem_of(error: BaseException) -> Problem | None:
 
 @contextmanager
 def reading(where: str) -> Iterator[None]:
-    """Translate errors of a read of the output to SinkUnreadable."""
+    """Translates errors to SinkUnreadable."""
     try:
         yield
     except KafkaException as error:
@@ -90,7 +89,7 @@ def reading(where: str) -> Iterator[None]:
 
 @contextmanager
 def writing(where: str) -> Iterator[None]:
-    """Translate errors of a change of the output: to PipelineError for a setting, else to StreamFailed."""
+    """Translates errors: PipelineError for a setting, else StreamFailed."""
     try:
         yield
     except KafkaException as error:

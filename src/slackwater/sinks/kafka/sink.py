@@ -1,4 +1,4 @@
-"""``sinks.kafka``: a topic, written by Spark's own sink at least once, or by transactions exactly once."""
+"""``sinks.kafka``: a topic, by Spark's own sink at least once, or by transactions exactly once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PARTITION_HINT = 'choose Kafka\'s partition in a column "partition"'
 
 @dataclass(frozen=True, slots=True)
 class KafkaSink:
-    """One topic. The rows have a column ``value``, and may have ``key``, ``headers`` and ``partition``."""
+    """Rows have a column ``value``, and may have ``key``, ``headers`` and ``partition``."""
 
     topic: str
     bootstrap_servers: str
@@ -47,11 +47,11 @@ class KafkaSink:
     connectors = ("kafka",)
 
     def identity(self) -> Mapping[str, str]:
-        """Kind and topic. The servers may change between restarts, as clusters grow and move."""
+        """Without servers, which may change as clusters grow and move."""
         return {"kind": self.kind, "topic": self.topic}
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check the columns; and, without a secured connection, that the broker answers and has the topic.
+        """Check columns and, on an unsecured connection, broker and topic.
 
         Raises PipelineError, or StreamFailed (``broker-unreachable``).
         """
@@ -64,14 +64,13 @@ class KafkaSink:
             check_exists(self.bootstrap_servers, self.topic)
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
-        """Set the format, its options, servers and topic on the writer."""
         given = {**self.options, SERVERS: self.bootstrap_servers, "topic": self.topic}
         return writer.format("kafka").options(**given)
 
 
 @dataclass(frozen=True, slots=True)
 class ExactlyOnceKafkaSink(BatchFunctionSink):
-    """One topic, each batch of which is one transaction with its mark in the marker topic."""
+    """Each batch is one transaction with its mark in the marker topic."""
 
     address: TopicAddress
 
@@ -81,19 +80,19 @@ class ExactlyOnceKafkaSink(BatchFunctionSink):
     connectors = ()
 
     def identity(self) -> Mapping[str, str]:
-        """Topic and marker topic, and how the cluster is reached, without a password."""
+        """Topic, marker topic, and connection without password."""
         names = {"kind": self.kind, "topic": self.address.topic, MARKER: self.address.marker}
         return {**names, **self.address.cluster.identity()}
 
     @property
     def target(self) -> MarkedTopic:
-        """The topic, opened. Raises EnvironmentMissing (``extra-missing``)."""
+        """Raises EnvironmentMissing (``extra-missing``)."""
         return open_topic(self.address)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check columns, topics and permissions, and refuse earlier runs from now on.
+        """Check columns, topics and permissions, and refuse earlier runs.
 
-        Raises PipelineError or Refused, or StreamFailed.
+        Raises PipelineError, Refused or StreamFailed.
         """
         refuse_partitions(self.kind, context, PARTITION_HINT)
         check_columns(frame, context.stream)
@@ -101,7 +100,6 @@ class ExactlyOnceKafkaSink(BatchFunctionSink):
         self.target.begin_epoch(context)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """The function that sends one batch in a transaction."""
         from slackwater.sinks.kafka.writer import KafkaWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
         return KafkaWriter(self.target, context).write
@@ -157,7 +155,7 @@ def kafka(
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """The identity of the topic that an application's writer was given; without one, each row has its own."""
+    """Without a topic each row has its own."""
     if calls.format != "kafka" or calls.function or calls.table:
         return None
     return {"kind": "kafka", "topic": calls.options.get("topic", "")}

@@ -1,4 +1,4 @@
-"""Topics as the broker describes them: whether they exist, what this user may do, how long records are kept."""
+"""Topics as described by brokers: existence, permissions, retention."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTE
 
 
 def check_exists(servers: str, topic: str) -> None:
-    """Raises PipelineError (``kafka-topic``) where a topic is missing and is not created, or StreamFailed."""
+    """Raises PipelineError (``kafka-topic``) if a topic is missing and not auto-created, or StreamFailed."""
     with writing(servers):
         _check_exists(servers, topic, _admin_of(Cluster(servers)))
 
@@ -41,7 +41,7 @@ def _admin_of(cluster: Cluster) -> Any:
 
 
 def create_marker(cluster: Cluster, marker: str) -> None:
-    """Create the marker topic unless it exists: one partition, and compacted, so that no mark expires."""
+    """One partition, compacted, so that no mark expires."""
     admin = _admin_of(cluster)
     wanted = NewTopic(marker, 1, config={CLEANUP: "compact"})
     try:
@@ -58,7 +58,7 @@ def create_marker(cluster: Cluster, marker: str) -> None:
 
 
 def check_target(cluster: Cluster, topic: str, marker: str) -> None:
-    """Check that both topics can be used. Raises PipelineError or Refused (``sink-grant``), or KafkaException."""
+    """Raises PipelineError or Refused (``sink-grant``), or KafkaException."""
     admin = _admin_of(cluster)
     _check_exists(cluster.servers, topic, admin)
     _check_permissions(admin, cluster.servers, {topic: ("WRITE",), marker: ("WRITE", "READ")}, created=topic)
@@ -66,7 +66,7 @@ def check_target(cluster: Cluster, topic: str, marker: str) -> None:
 
 
 def _check_permissions(admin: Any, servers: str, wanted: Mapping[str, tuple[str, ...]], *, created: str) -> None:
-    """``created`` is the topic that the broker may create with its first row."""
+    """``created`` is the topic that the broker may auto-create."""
     names = TopicCollection(list(wanted))
     described = admin.describe_topics(names, include_authorized_operations=True, request_timeout=WAIT_S_MAX)
     for topic, operations in wanted.items():
@@ -120,7 +120,7 @@ def _not_granted(operation: str, topic: str, servers: str, hint: str) -> Refused
 
 
 def _creates_topics(admin: Any, broker: int) -> bool:
-    """Whether the broker creates a topic when it is first written to; true where it does not let us ask."""
+    """Whether the broker auto-creates topics; true if it does not tell."""
     resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
     try:
         settings = admin.describe_configs([resource])[resource].result(WAIT_S_MAX)
@@ -130,7 +130,7 @@ def _creates_topics(admin: Any, broker: int) -> bool:
 
 
 def is_new(cluster: Cluster, topic: str) -> bool:
-    """Whether no record was ever written to the topic, or there is none. Raises KafkaException."""
+    """Whether no record was ever written, or there is no topic. Raises KafkaException."""
     admin = _admin_of(cluster)
     known = admin.list_topics(timeout=WAIT_S_MAX).topics.get(topic)
     if known is None:
@@ -142,5 +142,5 @@ def is_new(cluster: Cluster, topic: str) -> bool:
 
 
 def exists(cluster: Cluster, topic: str) -> bool:
-    """Whether the topic exists. Raises KafkaException."""
+    """Raises KafkaException."""
     return topic in _admin_of(cluster).list_topics(timeout=WAIT_S_MAX).topics

@@ -1,10 +1,10 @@
-"""One Kafka transaction for a batch: its rows and its mark are visible together or not at all.
+"""One Kafka transaction per batch: rows and mark become visible together or not at all.
 
-Runs in the driver and in tasks. Pickled by value: executors need confluent-kafka and pyarrow, nothing else.
+Runs in driver and tasks. Pickled by value: executors need only confluent-kafka and pyarrow.
 
-``init_transactions`` comes first. It makes every earlier producer with the same transactional id fail, and returns when
-their transactions have ended; the mark that is read after it is therefore the newest, and nobody can replace it before
-this producer's commit without making that fail.
+``init_transactions`` comes first: it fences earlier producers of the transactional id, and returns when their
+transactions have ended. So a mark read after it is the newest, and nobody can replace it before this producer's commit
+without fencing it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Undecided = tuple[int, int]
 
 @dataclass(frozen=True)
 class Target:
-    """A topic and the topic of its marker, with the settings of librdkafka to write and to read them."""
+    """A topic, its marker topic, and librdkafka settings for both."""
 
     topic: str
     marker_topic: str
@@ -51,10 +51,10 @@ class Target:
 
 @dataclass(frozen=True)
 class BatchToWrite:
-    """A batch and who writes it.
+    """A batch and its writer.
 
-    ``fenced_s_max`` is how long a replaced attempt waits for the other's commit, ``commit_s_max`` how long the
-    commit is tried again until its outcome is unknown.
+    ``fenced_s_max``: a replaced attempt waits for the other's commit. ``commit_s_max``: the commit is retried until its
+    outcome is unknown.
     """
 
     stream_id: str
@@ -65,9 +65,9 @@ class BatchToWrite:
 
 
 def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The function for ``mapInArrow`` on one partition: writes its rows and the mark in one transaction.
+    """For ``mapInArrow`` on one partition: writes rows and mark in one transaction.
 
-    The columns are those of ``KafkaWriter``, as binary. Errors are raised as text that the driver can parse.
+    Columns are ``KafkaWriter``'s, as binary. Errors are text that the driver can parse.
     """
 
     def publish(batches: Iterable[Any]) -> Iterator[Any]:
@@ -83,9 +83,9 @@ def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], 
 
 
 def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int | None:
-    """Write the Arrow batches of a batch unless it was written before; the number of rows, ``None`` if it was.
+    """Write a batch; the number of rows, ``None`` if it was written before.
 
-    All rows are read in both cases, so that Spark's watermark and row counts are those of an uninterrupted run.
+    Always reads all rows, so that Spark's watermark and row counts are as in an uninterrupted run.
     """
     undelivered: list[Any] = []
     producer = fencing_producer(target, undelivered)
@@ -117,9 +117,9 @@ def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int
 
 
 def fencing_producer(target: Target, undelivered: list[Any] | None = None) -> Any:
-    """A producer of the target's transactional id; all earlier ones fail from now on.
+    """A producer that fences all earlier ones.
 
-    The errors of rows that the broker refuses are added to ``undelivered``.
+    Broker errors of rows are added to ``undelivered``.
     """
     failed = [] if undelivered is None else undelivered
     reports = {"delivery.report.only.error": True, "on_delivery": lambda error, _: failed.append(error)}
@@ -129,7 +129,7 @@ def fencing_producer(target: Target, undelivered: list[Any] | None = None) -> An
 
 
 def commit(producer: Any, marker_topic: str, mark: Mapping[str, Any], wait_s_max: float) -> None:
-    """Add the mark to the transaction and commit it. Raises KafkaException; then the outcome may be unknown."""
+    """Commit with the mark. Raises KafkaException; the outcome may then be unknown."""
     # One key and one partition: compaction keeps the newest mark, and marks are in the order of their commits.
     producer.produce(marker_topic, json.dumps(dict(mark)).encode(), MARK_KEY, 0)
     deadline = time.monotonic() + wait_s_max
@@ -145,10 +145,9 @@ def commit(producer: Any, marker_topic: str, mark: Mapping[str, Any], wait_s_max
 
 
 def abort(producer: Any) -> Any:
-    """Abort the transaction, so that readers need not wait for its timeout; the next producer does it otherwise.
+    """Abort, so that readers need not wait for the timeout; else the next producer does.
 
-    Returns the error that ended the client for good, such as its fence, ``None`` if it lives: once it has ended,
-    ``produce`` says no more than ``_FATAL``.
+    Returns the client's fatal error, such as its fence, if any: afterwards ``produce`` only reports ``_FATAL``.
     """
     with suppress(Exception):
         try:
@@ -160,7 +159,7 @@ def abort(producer: Any) -> Any:
 
 
 def produce(producer: Any, topic: str, rows: Any) -> None:
-    """Hand the rows of an Arrow batch to the producer, in their order."""
+    """In order."""
     columns = {name: rows.column(name).to_pylist() for name in rows.schema.names}
     nothing: list[None] = [None] * rows.num_rows
     used = [columns["value"], columns.get("key", nothing)]
@@ -205,9 +204,9 @@ def _send_when_there_is_room(producer: Any, send: Callable[..., None], topic: st
 def read_mark(
     target: Target, wait_s_max: float | None = None, waited_for: dict[str, Undecided] | None = None
 ) -> dict[str, Any] | None:
-    """The newest committed mark, ``None`` for none. Raises KafkaException, or ValueError for a malformed one.
+    """The newest committed mark. Raises KafkaException, or ValueError if malformed.
 
-    ``waited_for`` are the records that earlier reads have waited for in vain, by topic: no read waits for them again.
+    ``waited_for`` are records that earlier reads waited for in vain, by topic; they are not waited for again.
     """
     errors: list[Any] = []
     consumer = confluent_kafka.Consumer({**target.reader, "error_cb": errors.append, "logger": _silent()})
@@ -246,11 +245,11 @@ def _newest_value(consumer: Any, topic: str, wait_s: float, waited_for: dict[str
 
 
 def _last_value(consumer: Any, start: Any, deadline: float, waited_for: dict[str, Undecided]) -> bytes | None:
-    """The last mark from an offset to the end of what is committed.
+    """The last committed mark from an offset.
 
-    ``commit_transaction`` returns when the coordinator has recorded the commit; that its records may be read is
-    written to their partitions after that. So the reader waits until what is behind the committed records is decided,
-    but not for long: a writer that was killed before its commit leaves it undecided for minutes.
+    ``commit_transaction`` returns when the coordinator has recorded the commit, before partitions get its markers. So
+    the reader waits briefly until later records are decided: a writer killed before its commit leaves them undecided
+    for minutes.
     """
     consumer.assign([start])
     found: bytes | None = None
@@ -277,7 +276,7 @@ def _last_value(consumer: Any, start: Any, deadline: float, waited_for: dict[str
 
 
 def parsed_mark(value: bytes) -> dict[str, Any]:
-    """The fields of a mark. Raises ValueError."""
+    """Raises ValueError."""
     mark = json.loads(value)
     if not isinstance(mark, dict) or any(not isinstance(mark.get(name), kind) for name, kind in MARK_FIELDS.items()):
         raise ValueError(f"no mark: {value[:80]!r}")
@@ -297,7 +296,7 @@ def _own_mark(target: Target, batch: BatchToWrite) -> dict[str, Any]:
 
 
 def _written_by_another(target: Target, batch: BatchToWrite) -> bool:
-    """Whether the attempt that replaced this one writes the batch: Spark may start another for a slow attempt."""
+    """Whether the replacing attempt writes the same batch: Spark may start a second attempt for a slow one."""
     deadline = time.monotonic() + batch.fenced_s_max
     while time.monotonic() < deadline:
         if _own_mark(target, batch)["batch_id"] >= batch.batch_id:
@@ -307,12 +306,12 @@ def _written_by_another(target: Target, batch: BatchToWrite) -> bool:
 
 
 def _silent() -> logging.Logger:
-    """For the client's own log, which would go to stderr: our error reports a failure, once."""
+    """Keeps the client's log off stderr: our error reports it once."""
     logger = logging.getLogger("slackwater.librdkafka")
     logger.disabled = True
     return logger
 
 
 def as_text(error: Any) -> str:
-    """An error of the client as the text that is all that passes from an executor to the driver."""
+    """Only text passes from executor to driver."""
     return f"[slackwater kafka] {error.args[0].name()}: {error.args[0].str()}"

@@ -1,7 +1,7 @@
-"""Writes batches: Spark brings the rows into one task, which sends them in one transaction with the mark.
+"""Writes batches: Spark gathers the rows in one task, which sends them with the mark in one transaction.
 
-What Spark brings together is in its shuffle files before the transaction starts, so that a transaction lasts as long as
-sending takes. One producer: two of them would be two transactions, and readers could see half a batch.
+Rows are in shuffle files first, so the transaction only lasts for sending. Two producers would be two transactions, and
+readers could see half a batch.
 """
 
 from __future__ import annotations
@@ -31,13 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KafkaWriter:
-    """Writes the batches of one run."""
-
     target: MarkedTopic
     context: WriteContext
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a replaced run."""
+        """Skips a written batch. Raises StreamFailed, or Refused for a replaced run."""
         register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
         register(transaction)
         written = BatchToWrite(self.context.stream_id, self.context.epoch, batch)

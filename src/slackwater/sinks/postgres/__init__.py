@@ -1,4 +1,4 @@
-"""A PostgreSQL table, exactly once: executors stage a batch, the driver publishes it with the marker's row."""
+"""A PostgreSQL table, exactly once: executors stage a batch, the driver publishes it with the marker."""
 
 from __future__ import annotations
 

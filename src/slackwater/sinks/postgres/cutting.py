@@ -1,12 +1,11 @@
-"""Cuts batches out of a table and puts them back, each in one transaction.
+"""Cuts batches out of a table and restores them, each in one transaction.
 
-The rows move to a backup table. Its name is in ``manifest.json`` of the operation's backup before anything is changed,
-so that an interrupted cut or restore finds what it did: the backup table exists exactly while the rows are cut.
+Rows move to a backup table, named in the operation's ``manifest.json`` first, so interrupted changes can resume: the
+backup table exists exactly while rows are cut.
 
-Rows that the stream did not write are found by ``xmin``: the rows of a batch are inserted, copied or restored in one
-transaction, so that a row with a later one was inserted or updated by somebody else since. Batches follow each other,
-so that a batch of which every row is newer than one of a later batch was updated as a whole. A table without batch ids
-shows nothing of this.
+Foreign rows are found by ``xmin``: a batch's rows have one transaction, so a later one is somebody else's insert or
+update. Batches are in order, so a batch with all rows newer than a later batch's was updated as a whole. Tables without
+batch ids show nothing of this.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ _AS_TEXT = ("timezone = 'UTC'", "datestyle = 'ISO, MDY'", "intervalstyle = 'post
 
 
 def lock_writers_out(connection: Connection, table: TableName) -> None:
-    """Let nobody change the table until the transaction ends; it can be read."""
+    """Until the transaction ends; reads are possible."""
     run(connection, f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
     run(connection, f"LOCK TABLE {table.quoted} IN SHARE ROW EXCLUSIVE MODE")
 
 
 def state_of_rows(connection: Connection, table: TableName, until: int | None = None) -> str:
-    """Names the rows of a table by their number and content; with ``until`` without those of later batches."""
+    """By number and content of rows; ``until`` excludes later batches."""
     condition = "" if until is None else f" WHERE {BATCH_COLUMN} <= {until} OR {BATCH_COLUMN} IS NULL"
     for setting in _AS_TEXT:
         run(connection, f"SET LOCAL {setting}")
@@ -54,13 +53,13 @@ def state_of_rows(connection: Connection, table: TableName, until: int | None = 
 
 
 def unmarked_rows(connection: Connection, table: TableName, *, keep_batch_id: bool) -> Others:
-    """All rows that the stream may have written, where the marker does not show which it has."""
+    """All possible rows of the stream, without a marker."""
     condition = f" WHERE {BATCH_COLUMN} IS NOT NULL" if keep_batch_id else ""
     return Others(int(run(connection, f"SELECT count(*) FROM {table.quoted}{condition}")[0][0]), sure=False)
 
 
 def others_after(connection: Connection, table: TableName, after: int, written: int, *, keep_batch_id: bool) -> Others:
-    """The rows above batch ``after`` that the stream did not write; without batch ids all that may be of others."""
+    """Foreign rows above batch ``after``; without batch ids all possible ones."""
     if not keep_batch_id:
         if written <= after:
             return NO_OTHERS
@@ -79,7 +78,7 @@ def others_after(connection: Connection, table: TableName, after: int, written: 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one cut takes out of which table, and the table that has it then."""
+    """A cut's rows and backup table."""
 
     output: str
     backup_table: str
@@ -92,19 +91,17 @@ RECORD = RecordFile("manifest.json", "slackwater.table-backup/1", Record)
 
 
 def rows_after(connection: Connection, table: TableName, batch: int) -> int:
-    """How many rows the batches after ``batch`` wrote."""
     return int(run(connection, f"SELECT count(*) FROM {table.quoted} WHERE {BATCH_COLUMN} > {batch}")[0][0])
 
 
 def make_record(output: str, cut: Cut) -> Record:
-    """The record of a cut that is about to start."""
     return Record(output, f"slackwater_cut_{uuid.uuid4().hex}", cut.after, cut.batches, cut.rows or 0)
 
 
 def delete_batches(connection: Connection, table: TableName, marker: Marker, record: Record, others: Others) -> None:
-    """Move the rows to the backup table, unless they are there. Raises Refused with nothing changed.
+    """Move rows to the backup table, repeatably. Raises Refused with nothing changed.
 
-    ``others``: what the cut is known to take out that the stream did not write.
+    ``others``: known foreign rows in the cut.
     """
     # Locks the marker's row before the table, as a batch does: in another order both could wait for each other.
     written = _written(connection, marker)
@@ -126,7 +123,7 @@ def delete_batches(connection: Connection, table: TableName, marker: Marker, rec
 
 
 def restore(connection: Connection, table: TableName, marker: Marker, record: Record) -> None:
-    """Undo ``delete_batches``, unless that was done. Raises Refused with nothing changed."""
+    """Undo ``delete_batches``, repeatably. Raises Refused with nothing changed."""
     if not check_restore(connection, table, marker, record):
         return
     backup = table.next_to(record.backup_table)
@@ -141,7 +138,7 @@ def restore(connection: Connection, table: TableName, marker: Marker, record: Re
 
 
 def check_restore(connection: Connection, table: TableName, marker: Marker, record: Record) -> bool:
-    """Whether there is anything to put back. Raises Refused where ``restore`` would."""
+    """Whether there is anything to restore. Raises Refused if ``restore`` would."""
     written = _written(connection, marker)
     backup = table.next_to(record.backup_table)
     if not _exists(connection, table):
@@ -166,13 +163,12 @@ def check_restore(connection: Connection, table: TableName, marker: Marker, reco
 
 
 def check_record(record: Record, cut: Cut, location: str) -> None:
-    """Raises Refused (``backup-foreign``) if the record belongs to another cut or to another output."""
+    """Raises Refused (``backup-foreign``) for a different cut or output."""
     if (record.output, record.after, record.batches) != (location, cut.after, cut.batches):
         raise foreign_cut(location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
 
 
 def mismatch(cut: Cut, location: str) -> Refused:
-    """The refusal of a cut that the output does not confirm."""
     return Refused(
         "cut-mismatch",
         f"The table does not have the same rows {after_batch(cut.after)} as the cut",
@@ -193,7 +189,7 @@ def _exists(connection: Connection, table: TableName) -> bool:
 
 
 def _columns(connection: Connection, table: TableName) -> str:
-    """The columns that can be copied back: a generated one is computed again."""
+    """Without generated columns, which are recomputed."""
     return ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
 
 

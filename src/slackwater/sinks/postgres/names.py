@@ -1,4 +1,4 @@
-"""Names in PostgreSQL: quoted, never cut by the server, and those of staged tables; statements written out of them."""
+"""PostgreSQL names, never truncated by the server, and statements with them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ BATCH_COLUMN = "_slackwater_batch"
 
 @dataclass(frozen=True, slots=True)
 class TableName:
-    """A table in a schema."""
-
     schema: str
     table: str
 
@@ -31,25 +29,23 @@ class TableName:
 
     @property
     def quoted(self) -> str:
-        """For a statement."""
         return f"{quoted(self.schema)}.{quoted(self.table)}"
 
     def next_to(self, table: str) -> TableName:
-        """Another table of the schema."""
         return TableName(self.schema, table)
 
     def staging(self, operation: str) -> TableName:
-        """The table that an operation stages for this one, or that it replaced."""
+        """The table that an operation stages or replaced."""
         known = sha256(f"{self}".encode()).hexdigest()[:8]
         return self.next_to(f"slackwater_swap_{re.sub('[^a-z0-9]+', '_', operation.lower())}_{known}")
 
     def staged_prefix(self, stream_id: str) -> str:
-        """How the names of all tables start that a stream stages for this table; 32 characters follow."""
+        """The prefix of a stream's staged tables; 32 characters follow."""
         return f"slackwater_stage_{sha256(f'{stream_id}/{self}'.encode()).hexdigest()[:12]}_"
 
 
 def table_name(name: object) -> TableName:
-    """The table that a user named, in the schema ``public`` if none is given. Raises PipelineError (``sink-table``)."""
+    """Default schema ``public``. Raises PipelineError (``sink-table``)."""
     schema, dot, table = name.rpartition(".") if isinstance(name, str) else ("", "", "")
     parts = (schema if dot else "public", table)
     if not all(fits(part) and part == part.strip() and "." not in part for part in parts):
@@ -63,27 +59,25 @@ def table_name(name: object) -> TableName:
 
 
 def fits(name: str) -> bool:
-    """Whether the server keeps the name as it is."""
+    """Whether the server keeps the name."""
     return 0 < len(name.encode(errors="replace")) <= NAME_BYTES_MAX and "\0" not in name
 
 
 def quoted(name: str) -> str:
-    """An identifier for a statement."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text: str) -> str:
-    """A string for a statement."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def run(connection: Connection, statement: str) -> Sequence[Sequence[Any]]:
-    """Run one statement; its rows, empty if it returns none."""
+    """Rows, empty if none are returned."""
     # Without this option psycopg takes a % in a name for a parameter.
     result = connection.execution_options(no_parameters=True).exec_driver_sql(statement)
     return [tuple(row) for row in result] if result.returns_rows else []
 
 
 def count(connection: Connection, statement: str) -> int:
-    """Run a statement that changes rows; how many it changed."""
+    """Returns the number of changed rows."""
     return connection.execution_options(no_parameters=True).exec_driver_sql(statement).rowcount

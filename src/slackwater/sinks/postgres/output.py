@@ -1,4 +1,4 @@
-"""What a table of PostgreSQL holds: its newest batch and its owner, both from the marker's row."""
+"""A PostgreSQL table's content: newest batch and owner from the marker's row."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 
 
 def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:
-    """The output of a recorded identity of kind ``postgres``. Raises SinkUnreadable if the identity is incomplete."""
+    """Raises SinkUnreadable for an incomplete identity."""
     require_table("postgres", identity)
     kept = identity.get("keep_batch_id") == "true"
     return PostgresOutput(address_in(identity), table_name(identity["table"]), keep_batch_id=kept)
 
 
 class PostgresOutput:
-    """One table. No connection is opened before it is needed, and none is kept."""
+    """Connections are opened on demand and not kept."""
 
     def __init__(self, address: Address, table: TableName, *, keep_batch_id: bool, marked: bool = True) -> None:
         self._table = table
@@ -79,7 +79,7 @@ class PostgresOutput:
         return self.target.how_to_empty(self._table.quoted, marked)
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        """The table is missing, or has rows of a batch that the marker does not have: somebody else wrote them."""
+        """A missing table, or rows of unmarked batches, which somebody else wrote."""
         written = self.last_written()
         with reading(self.location), self.target.engine.connect() as connection:
             if not read_columns(connection, self._table):
@@ -168,7 +168,7 @@ class PostgresOutput:
         return Swap(operation, stream_id, written, version=state, others=found)
 
     def whole(self, _recorded: Mapping[int, str]) -> Cut:
-        """Without rows or files: no stream reads a table of PostgreSQL, and it can be swapped without batch ids."""
+        """No rows or files: no stream reads PostgreSQL, and a swap needs no batch ids."""
         return Cut(NONE_YET, tuple(range(self.last_written() + 1)))
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
@@ -218,7 +218,7 @@ class PostgresOutput:
         raise no_streaming_source(" of PostgreSQL", self.location)
 
     def _fill(self, connection: Connection, staging: TableName, after: int) -> None:
-        """Copy what the batches up to ``after`` wrote, and rows of others. Raises Refused where that is not there."""
+        """Copy batches up to ``after`` and others' rows. Raises Refused if missing."""
         # While the row is locked no batch is published.
         limit_wait(connection)
         mark = self.target.marker.read(connection, lock=True)
@@ -248,7 +248,7 @@ class PostgresOutput:
         check_unmoved(self.location, swap, state_of_rows(connection, self._table))
 
     def _has_to_go_back(self, connection: Connection, known: Record, operation: str, *, lock: bool) -> bool:
-        """Whether the swap was made and not undone yet. Raises Refused if it cannot be undone."""
+        """Whether a swap must be undone. Raises Refused if that is impossible."""
         if lock:
             limit_wait(connection)
         mark = self.target.marker.read(connection, lock=lock)
@@ -263,7 +263,7 @@ class PostgresOutput:
         return state == "replaced"
 
     def _check_own(self, connection: Connection, known: Record, written: int) -> None:
-        """Raises Refused (``restore-conflict``) if others have changed rows since the swap that made ``known``."""
+        """Raises Refused (``restore-conflict``) for foreign changes since the swap in ``known``."""
         keep, since = self._keep_batch_id, written > known.version
         if not known.state or (since and not keep):
             return  # Only a table with batch ids shows which rows the stream has written since.

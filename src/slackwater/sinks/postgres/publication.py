@@ -1,4 +1,4 @@
-"""How staged tables get into the sink's table, in the transaction of the batch; and how they are dropped."""
+"""Publishes staged tables in the batch's transaction, and drops them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Mode = Literal["insert", "upsert", "replace"]
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """How staged rows get into the table. ``filled`` maps the table's columns to expressions of staged ones."""
+    """``filled`` maps the table's columns to staged expressions."""
 
     table: TableName
     mode: Mode
@@ -25,7 +25,7 @@ class Publication:
     batch_column: bool = False
 
     def publish(self, connection: Connection, staged: Sequence[Staged], batch: int, where: str) -> None:
-        """Publish the staged tables of a batch, and drop them. Raises StreamFailed if rows of them are lost."""
+        """Publish and drop staged tables. Raises StreamFailed if rows are lost."""
         if self.mode == "replace":
             # Not TRUNCATE: it waits for all readers, and shows an empty table to those with an older snapshot.
             run(connection, f"DELETE FROM {self.table.quoted}")
@@ -43,7 +43,7 @@ class Publication:
                 raise lost(where, one.rows, found)
 
     def _inserts(self, staged: Sequence[Staged], batch: int) -> list[tuple[str, int]]:
-        """The statements that publish staged tables, and how many rows each of them finds."""
+        """Statements with the number of rows each must find."""
         filled = dict(self.filled) | ({BATCH_COLUMN: str(batch)} if self.batch_column else {})
         into = f"INSERT INTO {self.table.quoted} ({', '.join(quoted(name) for name in filled)})"
         select = ", ".join(filled.values())
@@ -62,13 +62,12 @@ class Publication:
 
 
 def drop_staged(connection: Connection, table: TableName, staged: Sequence[str]) -> None:
-    """Drop staged tables that exist."""
     for name in staged:
         run(connection, f"DROP TABLE IF EXISTS {table.next_to(name).quoted}")
 
 
 def drop_orphans(connection: Connection, table: TableName, stream_id: str) -> None:
-    """Drop what interrupted batches of a stream staged for the table."""
+    """Drop interrupted batches' tables."""
     rows = run(
         connection,
         f"SELECT tablename FROM pg_tables WHERE schemaname = {literal(table.schema)} "

@@ -1,4 +1,4 @@
-"""``sinks.postgres``: checks the table before the query starts, then writes each batch exactly once."""
+"""``sinks.postgres``: checks the table before the start, then writes each batch exactly once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MODE_OF: dict[str, Mode] = {"append": "insert", "update": "upsert", "complete":
 
 @dataclass(frozen=True, slots=True)
 class PostgresSink(BatchFunctionSink):
-    """A table of a PostgreSQL database. ``mode`` is ``None`` where the output mode decides it."""
+    """``mode`` ``None``: the output mode decides."""
 
     address: Address
     table: TableName
@@ -52,12 +52,12 @@ class PostgresSink(BatchFunctionSink):
 
     @property
     def traits(self) -> Traits:
-        """Exactly-once; batches can be cut if the table has their ids."""
+        """Exactly-once; cuts need batch ids."""
         return traits_of(keep_batch_id=self.keep_batch_id)
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """With keys append and update, without them append and complete, unless ``mode`` decides."""
+        """With keys append and update, else append and complete, unless ``mode`` decides."""
         if self.keep_batch_id:
             return ("append",)
         if self.mode is not None:
@@ -65,16 +65,16 @@ class PostgresSink(BatchFunctionSink):
         return MODES["upsert"] if self.keys else (*MODES["insert"], *MODES["replace"])
 
     def identity(self) -> Mapping[str, str]:
-        """The address without a password, the table, and whether it has batch ids."""
+        """Address without password, table, and use of batch ids."""
         kept = {"keep_batch_id": "true"} if self.keep_batch_id else {}
         return {"kind": self.kind, **self.address.identity(), "table": str(self.table), **kept}
 
     def staged(self, operation: str, /) -> PostgresSink:
-        """The sink for the staged table of an operation, in the schema of the real table."""
+        """In the real table's schema."""
         return replace(self, table=self.table.staging(operation))
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check the table and refuse earlier runs from now on; creates the table with ``create=True``."""
+        """Check the table and refuse earlier runs; ``create=True`` creates it."""
         refuse_partitions(self.kind, context)
         columns = staged_columns(frame.schema)
         check_types(columns, self.table)
@@ -101,7 +101,7 @@ class PostgresSink(BatchFunctionSink):
                 self._check_privileges(connection, context)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """The function that stages and publishes one batch. The table is read when the first batch arrives."""
+        """Reads the table at the first batch."""
         from slackwater.sinks.postgres.writer import Writer  # noqa: PLC0415 - heavy; only a run pays for it
 
         output = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id)
@@ -118,7 +118,7 @@ class PostgresSink(BatchFunctionSink):
         return write
 
     def _publication(self, connection: Connection, frame: DataFrame, context: WriteContext) -> Publication:
-        """How rows get into the table as it is now. Raises PipelineError where it does not fit the query."""
+        """Raises PipelineError if the table does not fit the query."""
         found = read_columns(connection, self.table)
         if not found:
             raise PipelineError(

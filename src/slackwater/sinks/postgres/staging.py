@@ -1,7 +1,7 @@
-"""Stages the rows of one task in a table of its own. Pickled by value: executors need adbc and pyarrow, nothing else.
+"""Stages a task's rows in its own table. Pickled by value: executors need only adbc and pyarrow.
 
-The table's name holds a uuid made inside the task. Spark's attempt ids start again with every driver, so a name made of
-them would let a retried batch publish rows that another driver had staged.
+The name has a uuid from inside the task. Spark's attempt ids restart with every driver, so such a name would let a
+retried batch publish a different driver's rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RESULT = "staged STRING, row_count LONG"
 
 @dataclass(frozen=True)
 class Staging:
-    """Where and how tasks stage. ``columns`` are declarations, ``texts`` the places of strings, ``json`` of JSON."""
+    """``columns`` are declarations; ``texts`` and ``json`` are positions."""
 
     conninfo: str
     schema: str
@@ -41,7 +41,7 @@ class Staging:
 
 
 def stager(staging: Staging) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The function for ``mapInArrow``: stages the partition and returns the table's name and its number of rows."""
+    """For ``mapInArrow``: stages the partition, returns table name and row count."""
 
     def stage(batches: Iterable[Any]) -> Iterator[Any]:
         filled = (batch for batch in batches if batch.num_rows)
@@ -56,7 +56,7 @@ def stager(staging: Staging) -> Callable[[Iterable[Any]], Iterator[Any]]:
 
 
 class CheckedRows:
-    """Iterates over batches, counts their rows and refuses a zero byte in a string."""
+    """Iterates over batches, counts rows and rejects zero bytes in strings."""
 
     def __init__(self, staging: Staging, batches: Iterable[Any]) -> None:
         self.count = 0
@@ -75,7 +75,7 @@ class CheckedRows:
 
 
 def _load(staging: Staging, table: str, reader: Any, rows: CheckedRows) -> None:
-    """Create the table and fill it, in one transaction."""
+    """Create and fill the table in one transaction."""
     schema = '"' + staging.schema.replace('"', '""') + '"'
     try:
         with adbc.connect(staging.conninfo) as connection, connection.cursor() as cursor:
@@ -92,7 +92,7 @@ def _load(staging: Staging, table: str, reader: Any, rows: CheckedRows) -> None:
 
 
 def _has_zero(column: Any, *, json: bool) -> bool:
-    """Whether a string, or an element of an array of strings, contains a zero byte; in JSON it is escaped."""
+    """Also in arrays of strings; in JSON it is escaped."""
     strings = column.flatten() if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) else column
     found = pc.match_substring(strings, "\\u0000" if json else "\0")
     if not pc.any(found).as_py():

@@ -1,11 +1,10 @@
-"""Builds a table in staging and puts it in place: one transaction exchanges the names of two tables and their marks.
+"""Stages a table and swaps it in: one transaction exchanges names and marks.
 
-The staged table is made like the real one: columns, defaults, checks, indexes (under names of their own), column
-comments. The exchange gives it the owner, privileges, comment and storage parameters of the table that it replaces, and
-makes views read it. What else depends on the table would silently stay with the old one, so that a table with foreign
-keys, triggers, policies, rules, publications of its own, materialized views or inheritance is refused.
+The staged table copies columns, defaults, checks, indexes (renamed) and column comments. The exchange passes on owner,
+privileges, comment and storage parameters, and redirects views. Other dependents would silently stay with the old
+table, so foreign keys, triggers, policies, rules, own publications, materialized views and inheritance are refused.
 
-A comment on the staged table marks it as the operation's: staged, or replaced.
+A comment marks the table as the operation's: staged, or replaced.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _IDENTITIES = "SELECT attname FROM pg_attribute WHERE attrelid = {table} AND att
 
 
 def state_of(connection: Connection, table: TableName, operation: str) -> State | None:
-    """What the staged table is, ``None`` where there is none. Raises Refused (``staged-foreign``) for another's."""
+    """Raises Refused (``staged-foreign``)."""
     staging = table.staging(operation)
     if not read_columns(connection, staging):
         return None
@@ -80,7 +79,7 @@ def state_of(connection: Connection, table: TableName, operation: str) -> State 
 
 
 def check_supported(connection: Connection, table: TableName) -> None:
-    """Raises Refused (``swap-unsupported``) unless nothing would stay with the replaced table."""
+    """Raises Refused (``swap-unsupported``) if a dependent would stay with the replaced table."""
     if not read_columns(connection, table):
         raise unsupported(str(table), "a table", "none")
     found = run(connection, _IN_THE_WAY.format(table=_oid(table)))
@@ -90,14 +89,13 @@ def check_supported(connection: Connection, table: TableName) -> None:
 
 
 def create(connection: Connection, table: TableName, operation: str) -> None:
-    """Create the staged table, empty."""
     staging = table.staging(operation)
     run(connection, f"CREATE TABLE {staging.quoted} (LIKE {table.quoted} INCLUDING ALL)")
     run(connection, f"COMMENT ON TABLE {staging.quoted} IS {literal(_mark('staged', operation))}")
 
 
 def fill(connection: Connection, table: TableName, staging: TableName, after: int | None) -> None:
-    """Copy the rows of batches up to ``after`` and those without a batch, or all rows with ``None``."""
+    """Rows of batches up to ``after`` and without a batch; ``None``: all."""
     columns = ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
     condition = "" if after is None else f" WHERE {BATCH_COLUMN} <= {after} OR {BATCH_COLUMN} IS NULL"
     run(
@@ -113,7 +111,7 @@ def fill(connection: Connection, table: TableName, staging: TableName, after: in
 
 
 def exchange(connection: Connection, table: TableName, operation: str, became: State) -> None:
-    """Exchange the two tables and their marks; the table that is staged then is marked as ``became``."""
+    """Exchange tables and marks; the then staged table is marked ``became``."""
     staging = table.staging(operation)
     # Without a path the definition of a view names each table with its schema.
     run(connection, "SET LOCAL search_path = ''")
@@ -134,7 +132,7 @@ def exchange(connection: Connection, table: TableName, operation: str, became: S
 
 
 def conflict(location: str, expected: str, found: str, others: Others) -> Refused:
-    """The refusal to undo a swap that changes of others have followed."""
+    """Foreign changes followed the swap."""
     return Refused(
         "restore-conflict",
         "Others have changed the table since the swap; going back would undo that",
@@ -146,13 +144,12 @@ def conflict(location: str, expected: str, found: str, others: Others) -> Refuse
 
 
 def drop(connection: Connection, staging: TableName) -> None:
-    """Drop the staged table and its mark."""
     run(connection, f"DROP TABLE {staging.quoted}")
     Marker(str(staging), staging.schema).remove(connection)
 
 
 def _take_over(connection: Connection, table: TableName, staging: TableName) -> None:
-    """Give the staged table the owner, privileges, sequences and storage parameters of the table."""
+    """Pass on owner, privileges, sequences and storage parameters."""
     facts = "SELECT pg_get_userbyid(relowner), array_to_string(reloptions, ', ') FROM pg_class WHERE oid = {}"
     owner, options = run(connection, facts.format(_oid(table)))[0]
     # Before the privileges are compared, because ALTER TABLE OWNER TO changes them.
@@ -174,7 +171,7 @@ def _take_over(connection: Connection, table: TableName, staging: TableName) -> 
 
 
 def _privileges(connection: Connection, table: TableName) -> set[tuple[str, int, str, str, bool]]:
-    """Column or ``""``, the grantee's id (0 for PUBLIC) and name, the privilege, whether it may be granted."""
+    """Column or ``""``, grantee's id (0: PUBLIC) and name, privilege, grantable."""
     rows = run(connection, _PRIVILEGES.format(table=_oid(table)))
     return {(column, grantee, user, privilege, may_grant) for column, grantee, user, privilege, may_grant in rows}
 

@@ -1,4 +1,4 @@
-"""The table that a sink writes to: created, and compared with the query before the first batch."""
+"""A sink's table: created, and compared with the query before the first batch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEEPS_PLACES = frozenset({"timestamptz", "timestamp", "time", "interval"})
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """A column of a table. ``kind`` is the name of its type, ``declared`` that with its length or precision."""
+    """``kind`` is the type name, ``declared`` includes length or precision."""
 
     name: str
     kind: str
@@ -32,7 +32,7 @@ class TableColumn:
 
     @property
     def places(self) -> int | None:
-        """How many decimal places it keeps, ``None`` for all."""
+        """Decimal places, ``None`` for unlimited."""
         if self.modifier < 0:
             return None
         base = self.kind.removeprefix("_")
@@ -44,7 +44,7 @@ class TableColumn:
 
 
 def read_columns(connection: Connection, table: TableName) -> tuple[TableColumn, ...]:
-    """The columns of a table or of a view that can be written to; empty if there is none."""
+    """Of a table or updatable view; empty without one."""
     rows = run(
         connection,
         "SELECT a.attname, t.typname, format_type(a.atttypid, a.atttypmod), a.atttypmod, t.typtype = 'e', "
@@ -60,7 +60,7 @@ def read_columns(connection: Connection, table: TableName) -> tuple[TableColumn,
 def create_statements(
     table: TableName, columns: Sequence[StagedColumn], keys: Sequence[str], *, batch: bool, version: int
 ) -> list[str]:
-    """The statements that create the table for a query. ``version`` is the server's."""
+    """``version`` is the server's."""
     lines = [f"{quoted(column.name)} {column.kind.created}" for column in columns]
     if batch:
         lines.append(f"{BATCH_COLUMN} bigint NOT NULL")
@@ -72,7 +72,7 @@ def create_statements(
 
 
 def check_types(columns: Sequence[StagedColumn], table: TableName) -> None:
-    """Raises PipelineError for a column that no table of PostgreSQL can take, or whose name it would change."""
+    """Raises PipelineError for a column that PostgreSQL cannot take or would rename."""
     for column in columns:
         if not column.kind.takers:
             raise PipelineError(
@@ -93,7 +93,7 @@ def check_types(columns: Sequence[StagedColumn], table: TableName) -> None:
 def match_columns(
     table: TableName, query: Sequence[StagedColumn], found: Sequence[TableColumn], *, batch: bool
 ) -> dict[str, str]:
-    """Column of the table to the expression that fills it. Raises PipelineError where they do not fit."""
+    """Table column to filling expression. Raises PipelineError."""
     known = {column.name: column for column in found}
     missing = [column.name for column in query if column.name not in known]
     if batch and BATCH_COLUMN not in known:
@@ -124,7 +124,7 @@ def _expression(table: TableName, column: StagedColumn, taker: TableColumn) -> s
 
 
 def check_keys(connection: Connection, table: TableName, keys: Sequence[str]) -> None:
-    """Raises PipelineError unless a unique index finds each row by ``keys``, rows with nulls in them included."""
+    """Raises PipelineError unless a unique index finds each row by ``keys``, including nulls."""
     version = server_version(connection)
     nulls = "i.indnullsnotdistinct" if version >= NULLS_NOT_DISTINCT_SINCE else "false"
     # ON CONFLICT with column names alone finds no index that has a predicate or an expression.
@@ -151,7 +151,7 @@ def check_keys(connection: Connection, table: TableName, keys: Sequence[str]) ->
 
 
 def server_version(connection: Connection) -> int:
-    """The server's version as a number: 150003 for 15.3."""
+    """As a number: 150003 for 15.3."""
     return int(run(connection, "SHOW server_version_num")[0][0])
 
 

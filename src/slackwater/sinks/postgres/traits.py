@@ -1,4 +1,4 @@
-"""What a table of PostgreSQL can do."""
+"""Traits of PostgreSQL tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from slackwater.sinks.common.mark import PUBLISHED_WITH_MARKER, marked_traits
 
 
 def traits_of(*, keep_batch_id: bool) -> Traits:
-    """What the table of a sink can do."""
     return marked_traits(PUBLISHED_WITH_MARKER, cuts=keep_batch_id, swaps=True)
 
 

@@ -1,7 +1,7 @@
-"""Spark's types in PostgreSQL: how a column is staged, created and published, and which columns can take it.
+"""Spark's types in PostgreSQL: staging, creation, publication, and accepting columns.
 
-A column of the table takes a type if no value changes silently: what does not fit is an error of the server. So a long
-may go to an integer, but a decimal not to fewer decimal places, which the server would round to.
+A column accepts a type if no value changes silently; misfits are server errors. A long may go to an integer, but a
+decimal not to fewer places: the server would round.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ JSON = frozenset({"jsonb", "json"})
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One type. ``spark`` is the expression that is staged, ``published`` that of the staged column; {} is the column.
+    """``spark`` is the staged expression, ``published`` the staged column's; {} is the column.
 
-    ``takers`` are the names (``pg_type.typname``) of the types that take it, ``places`` the decimal places it needs.
+    ``takers`` are accepting types (``pg_type.typname``), ``places`` the needed decimal places.
     """
 
     staged: str
@@ -38,8 +38,6 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class StagedColumn:
-    """A column of the query. ``staged_name`` is its name in staged tables."""
-
     name: str
     staged_name: str
     kind: Kind
@@ -48,7 +46,7 @@ class StagedColumn:
 
 
 def staged_columns(schema: StructType) -> tuple[StagedColumn, ...]:
-    """The columns of a query. One whose type has no home in PostgreSQL has a kind that nothing takes."""
+    """An unsupported type gets a kind that nothing takes."""
     return tuple(
         StagedColumn(
             field.name,
@@ -62,7 +60,7 @@ def staged_columns(schema: StructType) -> tuple[StagedColumn, ...]:
 
 
 def kind_of(spark: DataType) -> Kind | None:
-    """The kind of a type; ``None`` if PostgreSQL has no home for it."""
+    """``None`` if unsupported."""
     name = type(spark).__name__
     if name in _SIMPLE:
         return _SIMPLE[name]
@@ -123,7 +121,7 @@ def _decimal(precision: int, scale: int) -> Kind:
 
 
 def _array(element: DataType) -> Kind:
-    """An array of a simple type stays one. PostgreSQL has only rectangular arrays of arrays, so these are JSON."""
+    """Simple types stay arrays. PostgreSQL has only rectangular nested arrays, so these are JSON."""
     kind = kind_of(element)
     if kind is None:
         return replace(_JSON, takers=frozenset())
@@ -137,9 +135,9 @@ def _array(element: DataType) -> Kind:
 
 
 def published(kind: Kind, staged: str, taker: str, taker_type: str) -> str:
-    """The expression that publishes a staged column to a column of the type ``taker``, by name and as declared.
+    """Publishes a staged column to a ``taker`` column.
 
-    A cast that is written out would cut a string to the column's length; an assignment reports an error.
+    An explicit cast would truncate strings; an assignment reports an error.
     """
     value = kind.published.format(staged)
     if kind.is_json and taker in JSON:

@@ -1,8 +1,8 @@
-"""Writes batches: executors stage the rows, then one transaction publishes them together with the marker's row.
+"""Writes batches: executors stage rows, one transaction publishes them with the marker.
 
-Nothing staged counts before it is published, and a batch that the marker has is not staged again. Staged tables are
-unlogged, so that a crash of the server empties them: rows are counted where they are published. If the connection is
-lost while a transaction is committed, the marker is read again: the batch is there as a whole, or not at all.
+Staged rows do not count, and a marked batch is not staged. Staged tables are unlogged, and a server crash empties them:
+publication counts rows. After a connection loss during commit the marker is read again: the batch is complete or
+absent.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DURABLE = "SELECT set_config('synchronous_commit', 'local', true) WHERE current
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes the batches of one run. It is made when the query starts, after the table was checked."""
+    """One run's writer, made at the start after the table check."""
 
     target: MarkedTarget
     context: WriteContext
@@ -51,7 +51,7 @@ class Writer:
     published: Published = field(default_factory=Published)
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write one batch, unless it was written before. Raises StreamFailed, or Refused for a fenced run."""
+        """Skips a written batch. Raises StreamFailed, or Refused for a fenced run."""
         if self.target.is_written(self.context, batch):
             run_without_output(frame)
             return
@@ -97,14 +97,14 @@ class Writer:
         self.published.newest = batch
 
     def _was_committed(self, batch: int) -> bool:
-        """Whether a transaction whose outcome was lost was committed: the row stays locked until it has ended."""
+        """For a lost outcome: the row stays locked until the transaction has ended."""
         with writing(self._where), self.target.engine.begin() as connection:
             run(connection, f"SET LOCAL lock_timeout = '{OUTCOME_WAIT_S}s'")
             mark = self.target.marker.read(connection, lock=True)
             return self.target.marker.check_fence(mark, self.context).batch_id >= batch
 
     def _drop(self, staged: Sequence[Staged]) -> None:
-        """Drop staged tables; what remains is dropped when a query of the stream starts."""
+        """The stream's next start drops the rest."""
         with suppress(Exception), self.target.engine.begin() as connection:
             drop_staged(connection, self.publication.table, [one.table for one in staged])
 
@@ -126,7 +126,7 @@ class Writer:
 
 
 def executors_conninfo(engine: Engine, where: str) -> str:
-    """The connection string for executors: with the password that the driver found, which they may not have."""
+    """With the password found by the driver, which executors may lack."""
     with writing(where), engine.connect() as connection:
         driver = connection.connection.driver_connection
         if driver is None:

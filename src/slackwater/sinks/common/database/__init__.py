@@ -1,4 +1,4 @@
-"""What all sinks that write to a SQL database share: addresses without passwords, and the marker table.
+"""Shared by sinks for SQL databases: addresses without passwords, and the marker table.
 
-No password may leave this package but to a driver of a database.
+No password may leave this package except to a driver.
 """

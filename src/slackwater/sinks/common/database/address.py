@@ -1,4 +1,4 @@
-"""Addresses of databases. The address that is recorded has no password, at most a reference to one."""
+"""Database addresses. Recorded addresses have no password, at most a reference."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from slackwater.sinks.common.password import password_reference, read_password
 CONNECT_TIMEOUT_S = 10
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+_]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>.*))?")
 _FIELD = re.compile(r"[\w.\-]+(?=\s*=)")
-"""The name of a field in the value of a parameter, such as in an ODBC string: ``UID=me;PWD={...}``."""
+"""Field names in a parameter, such as an ODBC string: ``UID=me;PWD={...}``."""
 _POSTGRESQL = frozenset({"postgresql", "postgres"})
 _KNOWN: dict[str, str] = {}
-"""Passwords that the running program itself named in a URL, by the URL without them. They are not recorded."""
+"""Passwords from URLs in the running program, by URL without them. Not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A database. ``password`` is a reference: ``env:NAME`` or ``file:PATH``."""
+    """``password`` is a reference: ``env:NAME`` or ``file:PATH``."""
 
     url: str
     password: str | None = None
@@ -40,7 +40,7 @@ class Address:
 
     @property
     def location(self) -> str:
-        """Names the database without the user: two addresses with one location are the same database."""
+        """Identifies the database, without user."""
         parts = _parts(self.url)
         hosts = parts["authority"].rpartition("@")[2].lower()
         if not self.is_postgresql:
@@ -57,22 +57,22 @@ class Address:
         return f"postgresql://{hosts}/{database}{service}"
 
     def exists(self) -> bool:
-        """Whether there may be a database: opening a SQLite file that does not exist would create it."""
+        """Opening a missing SQLite file would create it."""
         path = _parts(self.url)["path"].removeprefix("/") if self.url.startswith("sqlite") else ""
         return not path.startswith("/") or Path(path).exists()
 
     def identity(self, url: str = "url") -> dict[str, str]:
-        """What is recorded of it, the address under the key ``url``."""
+        """The recorded form, with the address under the key ``url``."""
         return {url: self.url} | ({"password": self.password} if self.password else {})
 
     def secret(self) -> str | None:
-        """The password, ``None`` if the driver has to find one. Raises StreamFailed (``sink-password-missing``)."""
+        """``None``: the driver must find it. Raises StreamFailed (``sink-password-missing``)."""
         if self.password is None:
             return _KNOWN.get(self.url)
         return read_password(self.password, self.location)
 
     def conninfo(self) -> str:
-        """The libpq connection string, with the password if it is known here."""
+        """For libpq, with the password if known."""
         psycopg = _psycopg()
         secret = self.secret()
         try:
@@ -89,7 +89,7 @@ class Address:
         return conninfo
 
     def engine(self) -> Engine:
-        """An engine that keeps no connections open. Raises EnvironmentMissing where the driver is missing."""
+        """Keeps no connections open. Raises EnvironmentMissing without the driver."""
         try:
             if self.is_postgresql:
                 # libpq parses the address: SQLAlchemy reads some URLs differently, such as a ``+`` in a value.
@@ -105,9 +105,9 @@ class Address:
 
 
 def address_of(url: object, password: object = None) -> Address:
-    """The address that a user gave. A password in ``url`` is kept in this process and not in the address.
+    """A password in ``url`` is kept only in this process.
 
-    Raises PipelineError (``sink-url``, ``sink-password``); no message quotes what may hold a password.
+    Raises PipelineError (``sink-url``, ``sink-password``); messages quote nothing that may hold a password.
     """
     match = _URL.fullmatch(url) if isinstance(url, str) else None
     if match is None or "@" in match["path"] or (not match["authority"] and not match["path"] and not match["query"]):
@@ -130,7 +130,7 @@ def address_of(url: object, password: object = None) -> Address:
 
 
 def require_table(kind: str, identity: Mapping[str, str]) -> None:
-    """Raises SinkUnreadable if a recorded identity has no address or no table."""
+    """Raises SinkUnreadable without an address or table."""
     if not identity.get("url") or not identity.get("table"):
         raise SinkUnreadable(
             "sink-identity",
@@ -141,7 +141,7 @@ def require_table(kind: str, identity: Mapping[str, str]) -> None:
 
 
 def _check_parameters(bare: str) -> None:
-    """Raises PipelineError where a parameter is a secret, or has one: what stays in the address is recorded."""
+    """Raises PipelineError for a secret in a parameter: the address is recorded."""
     for name, value in parse_qsl(_parts(bare)["query"] or "", keep_blank_values=True):
         names = (name, *_FIELD.findall(value))
         if any(map(is_secret_name, names)) or mask(value) != value:
@@ -157,7 +157,6 @@ def _check_parameters(bare: str) -> None:
 
 
 def address_in(identity: Mapping[str, str], url: str = "url") -> Address:
-    """The address in a recorded identity."""
     return Address(identity[url], identity.get("password"))
 
 
@@ -184,7 +183,7 @@ def _without_password(match: re.Match[str]) -> tuple[str, str | None]:
 
 
 def _without_parameter(query: str) -> tuple[str, str | None]:
-    """The parameters that libpq reads, without the password, and the password. A ``+`` is no space for libpq."""
+    """Libpq's parameters without the password, and the password. libpq does not take ``+`` as a space."""
     pairs = list(_parameters(query))
     secret = next((unquote(value) for key, value in pairs if unquote(key).lower() == "password"), None)
     kept = (f"{_encoded(key)}={_encoded(value)}" for key, value in pairs if unquote(key).lower() != "password")
@@ -192,21 +191,21 @@ def _without_parameter(query: str) -> tuple[str, str | None]:
 
 
 def _without_form_parameter(query: str) -> tuple[str, str | None]:
-    """The address for SQLAlchemy, which reads parameters as those of a web form."""
+    """For SQLAlchemy, which reads parameters as a web form's."""
     pairs = parse_qsl(query, keep_blank_values=True)
     secret = next((value for key, value in pairs if key.lower() == "password"), None)
     return urlencode([(key, value) for key, value in pairs if key.lower() != "password"], safe="/:,"), secret
 
 
 def _parameters(query: str) -> Iterator[tuple[str, str]]:
-    """Names and values, not decoded."""
+    """Not decoded."""
     for one in filter(None, query.split("&")):
         name, _, value = one.partition("=")
         yield name, value
 
 
 def _encoded(text: str) -> str:
-    """A name or a value in one spelling, in which addresses are recorded: ``+`` and ``%2B`` stay as they are."""
+    """One spelling for the record; keeps ``+`` and ``%2B``."""
     return "+".join(quote(unquote(part), safe="/:,") for part in text.split("+"))
 
 

@@ -1,7 +1,7 @@
-"""Whether tables keep their rows over a crash of the server: the sink's own, and those that the tasks have staged.
+"""Detects rows lost in a server crash: of the sink's table and of staged tables.
 
-A server that restarts after a crash empties unlogged tables, and one that takes over for another may lack whole
-tables, between the end of a task and the transaction, which therefore compares what is there with what was staged.
+A crash empties unlogged tables, and a failover may lose tables, between task and transaction, which therefore compares
+counts.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ ORDER BY 1
 
 
 def check_logged(connection: Connection, quoted: str, where: str) -> None:
-    """Raises PipelineError for an unlogged table of PostgreSQL, or one with such partitions.
+    """Raises PipelineError for an unlogged table or partition.
 
-    A crash of the server, or a standby that takes over, leaves it empty, while the marker keeps its batches.
+    A crash or failover empties it, while the marker keeps its batches.
     """
     if connection.dialect.name != "postgresql":
         return
@@ -41,14 +41,14 @@ def check_logged(connection: Connection, quoted: str, where: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A staged table, and how many rows the tasks have written to it."""
+    """A staged table with its number of rows."""
 
     table: str
     rows: int
 
 
 def lost(where: str, expected: int, found: int | None) -> StreamFailed:
-    """The error for a staged table with another number of rows; ``None`` for one that does not exist."""
+    """``None``: the staged table does not exist."""
     return StreamFailed(
         "sink-staged-lost",
         "The database has not kept the rows that the tasks of the batch staged; nothing of the batch is published",

@@ -1,4 +1,4 @@
-"""A target in a database, by its marker's row: what every output in a database answers the same way."""
+"""A database target, by its marker's row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MarkedTarget:
-    """A marker's row in a database. No connection is opened before it is needed, and none is kept."""
+    """A marker's row. Connections are opened on demand and not kept."""
 
     address: Address
     marker: Marker
@@ -26,40 +26,39 @@ class MarkedTarget:
 
     @cached_property
     def engine(self) -> Engine:
-        """An engine of the database."""
         return self.address.engine()
 
     def last_written(self) -> int:
-        """The newest batch, -1 for none. Raises SinkUnreadable."""
+        """-1 for none. Raises SinkUnreadable."""
         mark = self._mark()
         return NONE_YET if mark is None else mark.batch_id
 
     def owner(self) -> Owner | None:
-        """The stream that claimed the target. Raises SinkUnreadable."""
+        """Raises SinkUnreadable."""
         mark = self._mark()
         return None if mark is None else mark.owner
 
     def claim(self, owner: Owner) -> None:
-        """Record the owner. Raises Refused (``sink-owned``), or StreamFailed."""
+        """Raises Refused (``sink-owned``) or StreamFailed."""
         with writing(self.location):
             self.marker.create_table(self.engine)
             with self.engine.begin() as connection:
                 self.marker.claim(connection, owner)
 
     def how_to_empty(self, table: str, marked: int) -> str:
-        """What to do so that table and marker are as before the first batch."""
+        """How to reset table and marker."""
         row = f" and delete the row of {self.marker.target} in {TABLE}" if marked >= 0 else ""
         return f"empty the table {table}{row}"
 
     def begin_epoch(self, context: WriteContext) -> None:
-        """Refuse earlier runs from now on. Raises Refused if a later one has started."""
+        """Refuse earlier runs from now on. Raises Refused if a later run has started."""
         with writing(self.location):
             self.marker.create_table(self.engine)
             with self.engine.begin() as connection:
                 self.marker.begin_epoch(connection, context)
 
     def is_written(self, context: WriteContext, batch: int) -> bool:
-        """Whether the batch was written. Raises Refused for a run that may not write any more."""
+        """Raises Refused for a run that may no longer write."""
         with writing(self.location), self.engine.connect() as connection:
             return self.marker.check_fence(self.marker.read(connection), context).batch_id >= batch
 

@@ -1,8 +1,8 @@
-"""The marker table: one row for each target names its stream and the newest batch that was written to it.
+"""The marker table: a target's stream and its newest batch.
 
-The row is updated in the transaction that publishes a batch, so both are there or neither. ``epoch`` is the fence
-number of the lease under which the stream writes: a row with a higher one refuses a run that was believed to have
-ended. The statements are plain SQL, for any database: an update with a condition, and an insert where there is no row.
+The batch's own transaction updates the row, so both are there or neither. ``epoch`` is the lease's fence number: a
+higher one refuses a run that was believed to have ended. Statements are plain SQL: a conditional update, and an insert
+without a row.
 """
 
 from __future__ import annotations
@@ -35,27 +35,26 @@ from slackwater.core.sink import Owner, WriteContext, newest_batch
 from slackwater.sinks.common.mark import NONE_YET, Mark, fenced, owned
 
 TABLE = "slackwater_marker"
-"""The name of the marker table."""
 LOCK_WAIT_S = 30
-"""How long the start of a run waits for a transaction of another session."""
+"""How long a run's start waits for a foreign transaction."""
 
 
 @dataclass(slots=True)
 class Published:
-    """The newest batch that a query has published, -1 for none: the marker must not go back behind it."""
+    """The newest batch that a query published (-1: none): the marker must not fall behind it."""
 
     newest: int = NONE_YET
 
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """The row of one target. ``schema`` is that of the marker table, ``None`` for the database's default."""
+    """A target's row. ``schema`` is the marker table's, ``None``: the default."""
 
     target: str
     schema: str | None = None
 
     def create_table(self, engine: Engine) -> None:
-        """Create the marker table unless it exists, also if another process is about to."""
+        """Safe if a concurrent process creates it."""
         if self.table_exists(engine):
             return
         try:
@@ -66,11 +65,10 @@ class Marker:
                 raise
 
     def table_exists(self, engine: Engine | Connection) -> bool:
-        """Whether there is a marker table."""
         return bool(inspect(engine).has_table(TABLE, self.schema))
 
     def read(self, connection: Connection, *, lock: bool = False) -> Mark | None:
-        """The row, ``None`` if there is none. ``lock`` keeps it from others until the transaction ends."""
+        """``lock`` reserves the row until the transaction ends."""
         table = _table(self.schema)
         columns = table.c.stream_id, table.c.stream, table.c.home, table.c.epoch, table.c.batch_id
         statement = select(*columns).where(table.c.target == self.target)
@@ -78,7 +76,7 @@ class Marker:
         return Mark(*row) if row is not None else None
 
     def claim(self, connection: Connection, owner: Owner) -> None:
-        """Record the owner. Raises Refused (``sink-owned``) if another stream is recorded."""
+        """Raises Refused (``sink-owned``)."""
         limit_wait(connection)
         known = self._insert(connection, owner, 0) or self.read(connection, lock=True)
         if known is None or known.stream_id != owner.stream_id:
@@ -87,11 +85,11 @@ class Marker:
             self._update(connection, stream=owner.stream, home=owner.home)
 
     def record(self, connection: Connection, owner: Owner, batch: int) -> None:
-        """Record the owner and the newest batch of a target that was filled by other means, unless there is a row."""
+        """For a target filled by other means; an existing row is kept."""
         self._insert(connection, owner, 0, batch)
 
     def begin_epoch(self, connection: Connection, context: WriteContext) -> Mark:
-        """Refuse all runs with a lower epoch from now on; the row.
+        """Refuse all runs with a lower epoch.
 
         Raises Refused: ``sink-owned``, or ``sink-fenced`` if a later run has started.
         """
@@ -103,7 +101,7 @@ class Marker:
         return self.check_fence(self.read(connection, lock=True), context)
 
     def check_fence(self, mark: Mark | None, context: WriteContext) -> Mark:
-        """The mark. Raises Refused if it is not this run's to advance."""
+        """Raises Refused if this run may not advance the mark."""
         if mark is None or mark.stream_id != context.stream_id:
             raise self._owned(mark, context.stream, None)
         if mark.epoch > context.epoch:
@@ -111,10 +109,10 @@ class Marker:
         return mark
 
     def advance(self, connection: Connection, context: WriteContext, batch: int, published: int = NONE_YET) -> bool:
-        """Mark ``batch`` as written in the caller's transaction; ``False`` if it was written before.
+        """Mark ``batch`` in the caller's transaction; ``False`` if already written.
 
-        ``published`` is the newest batch that this query has marked. Raises Refused (``sink-fenced``, ``sink-owned``),
-        or StreamFailed if the row was set back behind it: the batches between would be missing.
+        ``published`` is the query's newest marked batch. Raises Refused (``sink-fenced``, ``sink-owned``), or
+        StreamFailed if the row was set back behind it: batches would be missing.
         """
         table = _table(self.schema)
         mine = (table.c.target == self.target) & (table.c.stream_id == context.stream_id)
@@ -135,19 +133,18 @@ class Marker:
         return False
 
     def move(self, connection: Connection, batch: int) -> None:
-        """Set the newest batch, after a cut or its undo; a run that started before is refused from now on."""
+        """For a cut or its undo; refuses earlier runs from now on."""
         table = _table(self.schema)
         self._update(connection, batch_id=batch, epoch=table.c.epoch + 1)
 
     def exchange(self, connection: Connection, other: Marker) -> None:
-        """Exchange the newest batches of two targets; runs that started before are refused for both from now on."""
+        """Exchange the newest batches; refuses earlier runs of both from now on."""
         mine, theirs = self.read(connection, lock=True), other.read(connection, lock=True)
         epoch = 1 + max(mark.epoch for mark in (mine, theirs) if mark is not None)
         self._update(connection, batch_id=NONE_YET if theirs is None else theirs.batch_id, epoch=epoch)
         other._update(connection, batch_id=NONE_YET if mine is None else mine.batch_id, epoch=epoch)
 
     def remove(self, connection: Connection) -> None:
-        """Delete the row."""
         table = _table(self.schema)
         connection.execute(delete(table).where(table.c.target == self.target))
 
@@ -157,7 +154,7 @@ class Marker:
         connection.execute(statement.values({**values, "updated_at": func.now()}))
 
     def _insert(self, connection: Connection, owner: Owner, epoch: int, batch: int = NONE_YET) -> Mark | None:
-        """Insert the row; ``None`` if there is one, also one that another transaction has just inserted."""
+        """``None`` if a row exists, even from a concurrent transaction."""
         if self.read(connection) is not None:
             return None
         mark = Mark(owner.stream_id, owner.stream, owner.home, epoch, batch)
@@ -200,9 +197,9 @@ class Marker:
 
 
 def limit_wait(connection: Connection) -> None:
-    """Let statements of this transaction fail that wait long for a lock, such as that of a driver that was paused.
+    """Fail statements that wait long for a lock, such as a paused driver's.
 
-    PostgreSQL alone waits without end by itself.
+    Only PostgreSQL waits for ever by default.
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'"))

@@ -1,6 +1,6 @@
-"""Translates the exceptions of database drivers, once: what failed, whether a restart may help, what to do next.
+"""Translates database drivers' exceptions: cause, use of a restart, next step.
 
-The codes of PostgreSQL's errors are those of its manual, appendix A.
+PostgreSQL's codes are from its manual, appendix A.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NOT_NAMING = (
     "Suppressed:",
     "An error occurred while calling",
 )
-"""How lines start that show a statement, or a stack of Python or Java."""
+"""Line starts of statements and of Python or Java stacks."""
 SQLSTATE = re.compile(r"SQLSTATE: ?([0-9A-Z]{5})")
 
 _UNREACHABLE = Problem(
@@ -123,7 +123,7 @@ _BY_STATE: tuple[tuple[str, Problem], ...] = (
 
 
 def problem_of(error: BaseException) -> Problem:
-    """What an exception of a driver, of SQLAlchemy or of Spark, which quotes a task's, reports."""
+    """From a driver, SQLAlchemy, or Spark, which quotes a task's."""
     original = getattr(error, "orig", None) or error
     text = str(original)
     own = TASK_ERROR.search(text)
@@ -146,7 +146,7 @@ def problem_of(error: BaseException) -> Problem:
 
 @contextmanager
 def reading(where: str) -> Iterator[None]:
-    """Translate errors of a read of the output to SinkUnreadable."""
+    """Translates errors to SinkUnreadable."""
     try:
         yield
     except (DBAPIError, UnicodeError) as error:
@@ -157,7 +157,7 @@ def reading(where: str) -> Iterator[None]:
 
 @contextmanager
 def writing(where: str) -> Iterator[None]:
-    """Translate errors of a change of the output to StreamFailed."""
+    """Translates errors to StreamFailed."""
     try:
         yield
     except (DBAPIError, UnicodeError) as error:
@@ -169,14 +169,14 @@ def _with_text(problem: Problem, text: str) -> Problem:
 
 
 def _line(text: str) -> str:
-    """The lines of a driver's message that name the error, without the statement."""
+    """A driver's error lines without the statement."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept = [line for line in lines if not line.startswith(_NOT_NAMING)]
     return " ".join(kept)[:500]
 
 
 def no_streaming_source(of: str, location: str | None) -> PipelineError:
-    """The error of a stream that reads a table; ``of`` names its database, if one is known, as `` of PostgreSQL``."""
+    """``of`` names the database, if known, as `` of PostgreSQL``."""
     return PipelineError(
         "output-unreadable",
         f"A stream cannot read a table{of}: Spark has no streaming source for it",
