@@ -1,4 +1,4 @@
-"""Crash drills on a sink of the user's: which there are, and the process in which they are run.
+"""Crash drills on a user's sink, and the process that runs them.
 
 Nothing here runs in a pipeline that is not audited.
 """

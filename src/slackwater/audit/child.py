@@ -1,6 +1,6 @@
 """The process that an audit starts and kills: ``python -m slackwater.audit.child``, its request on stdin.
 
-Results are lines of JSON in a file, written when a step has ended: whoever is killed has written those before.
+Results are JSON lines, written at the end of each step: a killed process has written them.
 """
 
 from __future__ import annotations
@@ -48,14 +48,12 @@ STAGED = "rows"
 
 
 class Quiet:
-    """A run's display that writes to the log of the process."""
+    """A run's display that writes to the log."""
 
     def say(self, text: str) -> None:
-        """Write a message."""
         sys.stderr.write(f"{printable(text)}\n")
 
     def state(self, stream: str, state: str) -> None:
-        """Write a state."""
         self.say(f"{stream}: {state}")
 
     def batch(self, batch: BatchRecord) -> None:
@@ -89,7 +87,6 @@ def main() -> int:
 
 
 def _lay_down(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> None:
-    """The schema of the stream's rows, and rows for all batches."""
     schema = build(session_of(spark, definition), loaded, definition, request.folder / "home").frame.schema
     (Path(request.scratch) / SCHEMA).write_text(schema.json())
     stage_rows(spark, schema, str(Path(request.scratch) / STAGED))
@@ -137,7 +134,7 @@ def _run_steps(request: Request, loaded: LoadedPipeline, definition: StreamDefin
 
 
 def _scratch(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, armed: Armed) -> LoadedPipeline:
-    """The pipeline with the one stream: its sink with the drills, and rows of its schema as its input."""
+    """The pipeline with the drilled sink, and rows of its schema as input."""
     pipeline = Pipeline(loaded.pipeline.name)
     schema = json.loads((Path(request.scratch) / SCHEMA).read_text())
 
@@ -159,7 +156,7 @@ def _scratch(request: Request, loaded: LoadedPipeline, definition: StreamDefinit
 
 
 def _add_rows(request: Request, number: int) -> None:
-    """Give the stream the files of a batch, unless they are there."""
+    """Give the stream a batch's files once."""
     files = sorted((Path(request.scratch) / STAGED).glob("part-*.parquet"))[number * TASKS : (number + 1) * TASKS]
     for file in files:
         target = request.folder / "in" / file.name
@@ -171,7 +168,7 @@ def _add_rows(request: Request, number: int) -> None:
 
 
 def _check_empty(request: Request, shown: Counter[str]) -> None:
-    """Raises Refused where the target holds rows: it may be one that is used."""
+    """Raises Refused where the target holds rows: it may be in use."""
     if shown:
         raise Refused(
             "audit-target",
@@ -184,7 +181,7 @@ def _check_empty(request: Request, shown: Counter[str]) -> None:
 
 
 def _shown(loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> Counter[str]:
-    """What the user's reader shows. Raises PipelineError where it fails or returns no rows."""
+    """The rows of the user's reader. Raises PipelineError."""
     reader = loaded.pipeline.audit_readers[definition.name]
     try:
         found = reader(spark)
@@ -199,7 +196,7 @@ def _shown(loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSes
 
 
 def _canonical(row: Any) -> str:
-    """A row as a string in which the order of its columns does not matter."""
+    """A row as a string without order of columns."""
     if hasattr(row, "asDict"):
         row = row.asDict(recursive=True)
     if isinstance(row, Mapping):
@@ -218,14 +215,14 @@ BYTE_VALUES = 100
 
 
 def stage_rows(spark: SparkSession, schema: StructType, folder: str) -> None:
-    """Write the rows of all batches as Parquet: a file for each task of each batch, in the order of their names."""
+    """Write all rows as Parquet: a file for each task of each batch, in the order of names."""
     files = STEPS_MOST * TASKS
     rows = [tuple(value_of(column.dataType, number) for column in schema) for number in range(files * ROWS_OF_TASK)]
     spark.createDataFrame(spark.sparkContext.parallelize(rows, files), schema).write.parquet(folder)
 
 
 def value_of(kind: DataType, number: int) -> Any:
-    """The value of this type for a row. Raises PipelineError (``audit-type``) for a type that has none."""
+    """A row's value of a type. Raises PipelineError (``audit-type``)."""
     if isinstance(kind, T.ArrayType):
         return [value_of(kind.elementType, number)]
     if isinstance(kind, T.MapType):

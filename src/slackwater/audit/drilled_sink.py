@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class Armed:
-    """The drill of the step that runs. ``code`` is the folder whose lines are counted, ``jvm`` the driver's JVM.
+    """The drill of a step. Lines of the folder ``code`` are counted; ``jvm`` is the driver's.
 
-    ``lines`` and ``by_function`` are found out: the lines that the function has run, and whether Spark calls it for a
-    batch.
+    ``lines`` and ``by_function`` are found out: the function's lines, and whether Spark calls it for a batch.
     """
 
     folder: Path
@@ -40,21 +39,19 @@ class Armed:
 
     @property
     def mark(self) -> Path:
-        """The file that is there once the drill took place."""
+        """The file that exists once the drill took place."""
         return self.folder / f"drilled-{self.number}"
 
     @property
     def passes(self) -> Path:
-        """The file with a byte for each job that read the rows."""
+        """A byte for each job that read the rows."""
         return self.folder / f"passes-{self.number}"
 
     def kill(self) -> None:
-        """Kill the JVM and this process."""
         # This process is the last one: after its own signal it cannot send another.
         on_executors.kill_all(str(self.mark), (self.jvm, os.getpid()))
 
     def task_drill(self) -> on_executors.TaskDrill:
-        """What is done in tasks."""
         processes = (self.jvm, os.getpid())
         step = self.step
         return on_executors.TaskDrill(step.drill, str(self.passes), step.last_pass, str(self.mark), processes)
@@ -69,47 +66,38 @@ class DrilledSink:
 
     @property
     def kind(self) -> str:
-        """The wrapped sink's kind."""
         return self.inner.kind
 
     @property
     def traits(self) -> Traits:
-        """The wrapped sink's traits."""
         return self.inner.traits
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """The wrapped sink's output modes."""
         return self.inner.output_modes
 
     @property
     def connectors(self) -> tuple[str, ...]:
-        """The wrapped sink's connectors."""
         return self.inner.connectors
 
     def identity(self) -> Mapping[str, str]:
-        """The wrapped sink's identity."""
         return self.inner.identity()
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
-        """Create the output, if the sink does."""
         if isinstance(self.inner, Creates):
             self.inner.create_output(frame, partition_by)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """The checks of the sink."""
         self.inner.check(frame, context)
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> Startable:
-        """Set the sink on the writer, with the drill around its function."""
         between: Any = _Writer(writer, self.armed)
         return self.inner.attach(between, context)
 
 
 def check_drilled(sink: Sink, stream: str, drills: Sequence[Drill] = ()) -> None:
-    """Raises PipelineError (``audit-sink``) unless Spark calls a function to write into the sink. Needs no Spark.
-
-    Raises UsageError (``audit-drill``) for one of these drills that cannot be done with that function.
+    """Raises PipelineError (``audit-sink``) unless Spark calls a function to write, UsageError (``audit-drill``) for a
+    drill that the function cannot have. Needs no Spark.
     """
     writer: Any = _Asked()
     sink.attach(writer, WriteContext("", stream, 0, sink.output_modes[0]))
@@ -134,7 +122,7 @@ def check_drilled(sink: Sink, stream: str, drills: Sequence[Drill] = ()) -> None
 
 
 class _Asked:
-    """Takes the calls of a ``DataStreamWriter``, to see which a sink makes."""
+    """Records a sink's calls of a ``DataStreamWriter``."""
 
     def __init__(self) -> None:
         self.calls: set[str] = set()
@@ -148,7 +136,7 @@ class _Asked:
 
 
 class _Writer:
-    """A ``DataStreamWriter`` that puts the drill around the function it is given."""
+    """A ``DataStreamWriter`` that puts the drill around its function."""
 
     def __init__(self, writer: DataStreamWriter, armed: Armed) -> None:
         self._writer = writer
@@ -190,7 +178,7 @@ def _drilled(function: Callable[[DataFrame, int], None], armed: Armed) -> Callab
 
 
 def counter(armed: Armed) -> Callable[[FrameType, str, Any], Any]:
-    """A trace function that records the user's lines as they are run, and kills the process before a chosen one."""
+    """A trace function that records the user's lines, and kills the process before a chosen one."""
 
     def local(frame: FrameType, event: str, _argument: Any) -> Any:
         place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

@@ -1,6 +1,6 @@
-"""What a drill does in a task. Pickled by value: workers need PySpark, nothing of Slackwater.
+"""Drills in tasks. Pickled by value: workers need PySpark, nothing of Slackwater.
 
-The session has one core, so that the first task has finished when the second one starts.
+The session has one core: the first task has finished when the second starts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SECOND = 1
 
 
 class TaskDrill:
-    """What is done in the second task of a job. ``passes`` is a file: a byte for each job that came so far."""
+    """Acts in a job's second task. ``passes`` is a file with a byte for each job so far."""
 
     def __init__(self, drill: str, passes: str, last_pass: int, mark: str, processes: tuple[int, ...]) -> None:
         self.drill = drill
@@ -25,7 +25,7 @@ class TaskDrill:
         self.processes = processes
 
     def frame_stage(self) -> Callable[[Iterable[Any]], Iterator[Any]]:
-        """The function for ``mapInArrow``: passes the rows on."""
+        """For ``mapInArrow``: passes the rows on."""
 
         def stage(batches: Iterable[Any]) -> Iterator[Any]:
             due = self.is_due()
@@ -40,7 +40,7 @@ class TaskDrill:
         return stage
 
     def is_due(self) -> bool:
-        """Whether this is the first attempt at the second task of the last job; counts the job."""
+        """Whether this is the first attempt at the last job's second task; counts the job."""
         from pyspark import TaskContext  # noqa: PLC0415 - runs on executors
 
         context = TaskContext.get()
@@ -52,17 +52,16 @@ class TaskDrill:
         return Path(self.passes).stat().st_size == self.last_pass
 
     def kill(self) -> None:
-        """Kill the run: JVM and Python of the driver."""
+        """Kill the driver's JVM and Python."""
         kill_all(self.mark, self.processes)
 
     def fail(self) -> NoReturn:
-        """Fail this attempt."""
         Path(self.mark).touch()
         raise RuntimeError("the audit fails this attempt; Spark retries the task")
 
 
 class RowDrill:
-    """A writer for ``foreach`` that passes rows on to the user's function or object."""
+    """A writer for ``foreach`` around the user's function or object."""
 
     def __init__(self, inner: Any, task: TaskDrill) -> None:
         self.inner = inner
@@ -71,7 +70,6 @@ class RowDrill:
         self.rows = 0
 
     def open(self, partition: int, batch: int) -> bool:
-        """Called before the rows of a partition."""
         if self.task.drill == "before":
             self.task.kill()
         self.due, self.rows = self.task.is_due(), 0
@@ -79,14 +77,12 @@ class RowDrill:
         return True if opened is None else bool(opened(partition, batch))
 
     def process(self, row: Any) -> None:
-        """Called with each row."""
         if self.due and self.task.drill == "job" and self.rows == 1:
             self.task.kill()
         (getattr(self.inner, "process", None) or self.inner)(row)
         self.rows += 1
 
     def close(self, error: Any) -> None:
-        """Called after the rows of a partition."""
         closed = getattr(self.inner, "close", None)
         if closed is not None:
             closed(error)

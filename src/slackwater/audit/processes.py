@@ -1,6 +1,6 @@
-"""The processes of a command that was started, with the JVMs that it starts, for drills that kill them.
+"""Processes of a command with their JVMs, for drills that kill them.
 
-A process is its id and its start time, so that no signal ever reaches a stranger that was given the same id.
+A process is its id and start time, so that no signal reaches a stranger with a reused id.
 """
 
 from __future__ import annotations
@@ -22,31 +22,28 @@ _PARENT = 1
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that was alive when it was found."""
-
     pid: int
     started: int
 
     @property
     def alive(self) -> bool:
-        """Whether this very process still runs; one that only waits to be buried does not."""
+        """Whether this very process runs; a zombie does not."""
         return is_alive(self.pid, self.started)
 
     def send(self, signal_number: signal.Signals) -> None:
-        """Send a signal, unless the process has exited."""
+        """Does nothing if the process has exited."""
         if self.alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal_number)
 
 
 def process(pid: int) -> Process | None:
-    """The living process of this id."""
     started = start_time(pid)
     return None if started is None else Process(pid, started)
 
 
 def tree(pid: int) -> tuple[Process, ...]:
-    """The process and all its descendants, parents first. A driver's JVM is a child of its Python process."""
+    """Parents first. A driver's JVM is a child of its Python process."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit() and (parent := _parent(folder)) is not None:
@@ -58,13 +55,12 @@ def tree(pid: int) -> tuple[Process, ...]:
 
 
 def send_all(processes: tuple[Process, ...], signal_number: signal.Signals) -> None:
-    """Send a signal to each, in this order."""
     for member in processes:
         member.send(signal_number)
 
 
 def wait_until_gone(processes: tuple[Process, ...], wait_s_max: float) -> bool:
-    """Whether all of them exited within this time."""
+    """Whether all exited in time."""
     deadline = time.monotonic() + wait_s_max
     while any(member.alive for member in processes):
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""What the process of an audit is asked to do, as its parent writes it and it reads it; the files of its results."""
+"""The request to an audit's process, and its result files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ RESULTS, ERROR = "results.jsonl", "error.json"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a process is to do. ``scratch`` is the audit's folder, ``run`` the name of the run in it.
+    """``scratch`` is the audit's folder, ``run`` a run in it.
 
-    Without ``steps`` it lays down the rows. ``first`` is the step to start with, whose drill took place before where
-    ``again`` is set.
+    Without ``steps`` rows are laid down. ``first`` is the step to start with; ``again``: its drill took place before.
     """
 
     reference: str
@@ -32,15 +31,12 @@ class Request:
 
     @property
     def folder(self) -> Path:
-        """The folder of the run."""
         return Path(self.scratch) / self.run
 
     def as_json(self) -> str:
-        """As ``parse`` reads it."""
         return json.dumps(asdict(self))
 
     @classmethod
     def parse(cls, text: str) -> Request:
-        """What ``as_json`` made."""
         fields = json.loads(text)
         return cls(**{**fields, "steps": tuple(Step(**step) for step in fields["steps"])})

@@ -1,4 +1,4 @@
-"""The steps of an audit: a batch each, and what is done to the process or to a task while it is written."""
+"""The steps of an audit: a batch each, with a drill while it is written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Drill = Literal["none", "before", "line", "job", "task", "twice", "after"]
 
 CHOICES: tuple[Drill, ...] = ("before", "line", "job", "task", "twice", "after")
 BY_FUNCTION: frozenset[Drill] = frozenset({"line", "twice"})
-"""Of a function that Spark calls for a batch, and not in tasks."""
+"""For a function that Spark calls for a batch, and not in tasks."""
 LINES_MOST = 3
 STEPS_MOST = len(CHOICES) + LINES_MOST + 1
 """An uninterrupted batch first and last."""
@@ -31,9 +31,9 @@ TEXTS: dict[Drill, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One batch with its drill. ``line`` is which of the lines that the function runs comes after the kill, from 1.
+    """A batch with its drill. ``line``: which of the function's lines comes after the kill, from 1.
 
-    ``last_pass`` is how many jobs read the rows in the same batch of the uninterrupted run.
+    ``last_pass``: how many jobs read the rows in the uninterrupted run.
     """
 
     drill: Drill
@@ -43,14 +43,14 @@ class Step:
 
     @property
     def text(self) -> str:
-        """What was done, in a sentence's words."""
+        """In a sentence's words."""
         return f"killed before {self.place}" if self.drill == "line" else TEXTS[self.drill]
 
 
 def steps_for(lines: Sequence[str], wanted: Sequence[Drill], *, by_function: bool) -> tuple[Step, ...]:
-    """The steps for a function that ran these lines (``file:line``) in an uninterrupted batch.
+    """Steps for the lines (``file:line``) of an uninterrupted batch.
 
-    ``by_function``: Spark calls it once for a batch, and not in tasks, where it has no lines that could be chosen.
+    ``by_function``: Spark calls it once for a batch; in tasks it has no lines to be chosen.
     """
     drills = [drill for drill in CHOICES if drill in wanted and (by_function or drill not in BY_FUNCTION)]
     found: list[Step] = [Step("none")]
@@ -60,10 +60,9 @@ def steps_for(lines: Sequence[str], wanted: Sequence[Drill], *, by_function: boo
 
 
 def most_steps(wanted: Sequence[Drill]) -> int:
-    """How many steps there are at most with these drills."""
     return 2 + sum(LINES_MOST if drill == "line" else 1 for drill in wanted)
 
 
 def _spread(lines: int) -> list[int]:
-    """Some of the places between two lines, spread over all of them."""
+    """Places between two lines, spread over all."""
     return sorted({lines * part // (LINES_MOST + 1) for part in range(1, LINES_MOST + 1)} - {0})

@@ -1,5 +1,5 @@
-"""A checkpoint directory as a whole: what is in it, its marks, and how its text logs are changed.
+"""A checkpoint directory: its content, marks, and changes of its text logs.
 
-Reading takes a ``ReadStore`` and never fails on damage: a bad file becomes a ``Damage`` value and the rest is still
-read. A checkpoint is listed once, not once for each question. Only ``writer`` takes a ``WriteStore``.
+Reading takes a ``ReadStore`` and never fails on damage: a bad file becomes a ``Damage`` value. A checkpoint is listed
+once. Only ``writer`` takes a ``WriteStore``.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with a checkpoint by names alone, and files in it that Spark ignores."""
+"""Damage that names alone show, and files that Spark ignores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HIDDEN_SUM = ".crc"
 
 
 def missing_entries(logs: CheckpointLogs) -> list[Damage]:
-    """Holes in the logs that no release of Spark leaves.
+    """Holes that no release of Spark leaves.
 
     With asynchronous progress both logs are sparse, but alike; so a hole is an entry that only one of them has.
     """
@@ -48,7 +48,7 @@ def missing_entries(logs: CheckpointLogs) -> list[Damage]:
 
 
 def directories_among_entries(listing: Listing) -> list[Damage]:
-    """Directories named like an entry of a log, which Spark opens as one."""
+    """Spark opens a directory named like an entry as one."""
     return [
         Damage(f"{log}/{number}", "foreign", "a file", "a directory")
         for log in (OFFSETS, COMMITS)
@@ -74,7 +74,6 @@ def missing_beside_checksums(listing: Listing) -> list[Damage]:
 
 
 def named_state(commit: CommitEntry) -> frozenset[str]:
-    """The ids of all files of state that a commit names."""
     tables = (commit.state_unique_ids or {}).values()
     return frozenset(identity for partitions in tables for stores in partitions for identity in stores)
 
@@ -123,7 +122,7 @@ def _unloadable(path: str, version: int, held: StoreVersions | None) -> Damage:
 
 
 def gaps_in_state(inventory: StateInventory) -> list[Damage]:
-    """Changes without the version before them: a file between two kept ones is missing."""
+    """Changes without the version before them: a file in between is missing."""
     damage = []
     for operator, partition, store, held in inventory.each():
         if held.newest > held.newest_loadable:
@@ -134,7 +133,7 @@ def gaps_in_state(inventory: StateInventory) -> list[Damage]:
 
 
 def leftovers(listing: Listing, commits: dict[int, CommitEntry]) -> list[str]:
-    """Files that Spark ignores: unfinished writes, checksums without a file, state of failed attempts."""
+    """Unfinished writes, checksums without a file, state of failed attempts."""
     named = set[str]().union(*map(named_state, commits.values()))
     found: list[str] = []
     for names, folders in listing.alike().items():
@@ -157,7 +156,7 @@ def _is_foreign_entry(folder: str, name: str) -> bool:
 
 
 def _suspects(names: frozenset[str]) -> tuple[str, ...]:
-    """Names that may be left over: for state files with an id the commits decide."""
+    """The commits decide about state files with an id."""
     return tuple(name for name in names if is_leftover(name) or _is_lone_checksum(name, names) or _has_id(name))
 
 
@@ -173,7 +172,7 @@ def _has_id(name: str) -> bool:
 
 
 def _belongs_to_commit(name: str, named: set[str], commits: dict[int, CommitEntry]) -> bool:
-    """Only versions whose commit is still there can be known to belong to a failed attempt."""
+    """Only versions whose commit exists can be known to belong to a failed attempt."""
     parsed = parse_state_file(name)
     if parsed is None or parsed.unique_id is None:
         return False

@@ -1,4 +1,4 @@
-"""Damage of a checkpoint, without a report: of the files that the next start reads, or of every file."""
+"""Damage without a report: of files that the next start reads, or of all."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ from slackwater.storage.protocols import hadoop_checksum_path
 
 _MOST_STATE_FILES = 500
 _MOST_STATE_BYTES = 64 * MIB
-"""State files opened by the cheap check; of those beyond, only name and size are checked."""
+"""State files opened by the cheap check; of others only name and size are checked."""
 _NUMBERS_SHOWN = 3
 _MOST_DECOMPRESSED_BYTES = 4 * MIB
-"""Bytes of state files without a checksum file that are decompressed before a start: about a tenth of a second."""
+"""State without a checksum file that is decompressed before a start: about a tenth of a second."""
 
 
 class FoundDamage(NamedTuple):
-    """Damage of a checkpoint, and of the state that the next batch loads the files that were not read."""
+    """Damage, and unread files of the next batch's state."""
 
     damage: tuple[Damage, ...] = ()
     unread: UnreadState = UnreadState()
@@ -70,21 +70,20 @@ class FoundDamage(NamedTuple):
 def cheap_damage(
     opened: OpenedCheckpoint, *, all_state: bool = False, source_logs: Mapping[str, str] | None = None
 ) -> FoundDamage:
-    """Damage of what Spark reads at the next start, in a fraction of a second; nothing where no batch was planned yet.
+    """Damage of what the next start reads, in a fraction of a second; nothing before the first plan.
 
     Parsed and compared with Hadoop's checksums: ``metadata``, the newest two entries of ``offsets/``, the newest of
-    ``commits/``, of each source the newest compacted entry and those after it. By names: holes in the logs and in the
-    state. Of the state version that the next batch loads: no file is empty, and on a local disk the first and last file
-    of each store are framed as they must be and not cut, then those between (up to 500 files and 64 MiB), with the
-    tables that a RocksDB zip lists. With format 2 these are only the newest file of each store: a compressed header
-    in it names the others.
+    ``commits/``, each source's newest compacted entry and later ones. By names: holes in logs and state. Of the next
+    batch's state version no file is empty, and on a local disk the first and last file of each store are whole frames,
+    then files between (up to 500 and 64 MiB), with a RocksDB zip's tables. In format 2 only each store's newest file is
+    known: a compressed header in it names the others.
 
-    ``all_state`` compares every file of that version with its checksums, whatever that takes: Spark reads them all, and
-    fails at one damaged byte. A remote store verifies what it serves by itself. Of files without one, as a copy without
-    hidden files leaves them, the first 4 MiB are decompressed: LZ4 streams have checksums of their own. Only with
-    ``all_state`` headers of format 2 are read, and the files that were not read are known.
+    ``all_state`` compares all files of that version with checksums, however long it takes: Spark reads them all, and
+    fails at one damaged byte. A remote store verifies what it serves. Of files without a checksum, as in a copy without
+    hidden files, the first 4 MiB are decompressed: LZ4 streams have their own. Only ``all_state`` reads headers of
+    format 2, and knows the unread files.
 
-    ``source_logs``: the number of each source's own log, by its position, where the query is recorded.
+    ``source_logs``: log numbers by source position.
     """
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
         return FoundDamage()
@@ -94,9 +93,9 @@ def cheap_damage(
 
 
 def thorough_damage(opened: OpenedCheckpoint, *, source_logs: Mapping[str, str] | None = None) -> FoundDamage:
-    """All damage that can be found: every log entry parsed, every checksum computed, every state file decompressed.
+    """All damage: every log entry parsed, checksum computed, state file decompressed.
 
-    Loads the state of the newest committed batch too. A file that Spark removes meanwhile is no damage.
+    Also loads the newest committed state. A file that Spark removes meanwhile is no damage.
     """
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
         return FoundDamage()
@@ -106,7 +105,6 @@ def thorough_damage(opened: OpenedCheckpoint, *, source_logs: Mapping[str, str] 
 
 
 def _distinct(damage: Iterable[Damage]) -> tuple[Damage, ...]:
-    """The first of several findings about a file."""
     found: dict[str, Damage] = {}
     for item in damage:
         found.setdefault(item.path, item)
@@ -115,13 +113,12 @@ def _distinct(damage: Iterable[Damage]) -> tuple[Damage, ...]:
 
 @dataclass(slots=True)
 class _Check:
-    """Reads files of one listing; what is wrong with them goes to ``damage``."""
+    """Reads the files of one listing and collects ``damage``."""
 
     opened: OpenedCheckpoint
     damage: list[Damage] = field(default_factory=list)
 
     def _parse(self, path: str, parse: Callable[[bytes], object], *, thorough: bool = False) -> None:
-        """Read a file with its checksums, and parse it."""
         try:
             checked = read_checked(self.opened.store, self.opened.listing, path, thorough=thorough)
             self.damage.extend(checked.damage)
@@ -132,13 +129,13 @@ class _Check:
             self.damage.append(damage_of(path, error))
 
     def _size(self, path: str) -> int:
-        """Bytes of a file, from the listing where it has them. Raises ``OSError``."""
+        """From the listing if known. Raises ``OSError``."""
         parent, _, name = path.rpartition("/")
         folder = self.opened.listing.folder(parent)
         return self.opened.store.size(path) if folder.sizes is None else folder.sizes[folder.files.index(name)]
 
     def _check_tables(self, folder: str, version: RocksDbVersion) -> None:
-        """The tables that a zip lists are there, each with its size."""
+        """The zip's tables exist with their sizes."""
         for table in version.tables:
             path = f"{folder}/SSTs/{table.stored_name}"
             if not self.opened.listing.has(path):
@@ -151,17 +148,14 @@ class _Check:
 
 @dataclass(slots=True)
 class _StartCheck(_Check):
-    """The files that Spark reads when it starts."""
-
     all_state: bool = False
     source_logs: Mapping[str, str] = field(default_factory=dict)
     decompress_left: int = _MOST_DECOMPRESSED_BYTES
     unread: dict[str, int] = field(default_factory=dict)
     with_lineage: set[str] = field(default_factory=set)
-    """Files that were read, and checked, to find out which older ones they name."""
+    """Files read and checked for the names of older ones."""
 
     def unread_state(self) -> UnreadState:
-        """The files that ``run`` has not read, with their bytes."""
         return UnreadState(tuple(self.unread), sum(self.unread.values()), self.opened.store.traits.remote)
 
     def run(self) -> list[Damage]:
@@ -211,7 +205,7 @@ class _StartCheck(_Check):
                 self.damage.append(Damage(path, "missing", "the files of the newest planned batch", "nothing"))
 
     def _planned_log_offsets(self) -> dict[str, tuple[Source, int]]:
-        """Of each source of files its kind, and the entry of its log that the newest planned batch ends with."""
+        """Each file source's kind, and the log entry at the end of the newest planned batch."""
         newest = self.opened.logs.newest_offset
         found: dict[str, tuple[Source, int]] = {}
         for offset in newest.offsets if newest else ():
@@ -223,9 +217,9 @@ class _StartCheck(_Check):
         return found if self.source_logs else self._with_logs(found)
 
     def _with_logs(self, found: dict[str, tuple[Source, int]]) -> dict[str, tuple[Source, int]]:
-        """Where the query is unknown, fewer logs than sources of files may mean that it reads a DataFrame twice.
+        """For an unknown query, fewer logs than file sources may mean a DataFrame read twice.
 
-        Spark numbers the logs without a gap then, and which source has which log is unknown.
+        Spark then numbers logs without a gap, and the sources of the logs are unknown.
         """
         folders = self.opened.listing.folder(SOURCES).directories
         repeated = len({entry for _, entry in found.values()}) < len(found)
@@ -270,7 +264,7 @@ class _StartCheck(_Check):
                 self._parse(path, partial(self._check_structure, path), thorough=self.all_state)
 
     def _lineage(self, path: str) -> Lineage | None:
-        """The older files that a changelog names, which is checked first; ``None`` where that is not known.
+        """The older files in a changelog's header, which is checked first.
 
         Only for ``all_state``, which reads the whole file anyway. On a remote store it would be a request.
         """
@@ -287,7 +281,7 @@ class _StartCheck(_Check):
         return found[0] if found else None
 
     def _schemas(self) -> None:
-        """What Spark compares the query with. One that is missing is written again: another finding (SW-STATE-006)."""
+        """Spark compares the query with schemas, and writes a missing one again: another finding (SW-STATE-006)."""
         inventory, listing = self.opened.inventory, self.opened.listing
         for operator in sorted(inventory.stores):
             for name in inventory.names(operator):
@@ -303,7 +297,6 @@ class _StartCheck(_Check):
             self.damage.append(damage_of(path, error))
 
     def _check_sums(self, path: str, size: int) -> None:
-        """Compare a table with its checksums, where it has some."""
         if not self.opened.listing.has(path):
             return
         if self.opened.listing.has(hadoop_checksum_path(path)):
@@ -330,7 +323,7 @@ class _StartCheck(_Check):
             self._decompress(path, data)
 
     def _decompress(self, path: str, data: bytes) -> None:
-        """Decompress a file of state that no checksum next to it verifies. Raises ``FormatError``."""
+        """For state without a checksum file. Raises ``FormatError``."""
         beside = (hadoop_checksum_path(path), spark_checksum_path(path))
         if not self.all_state or any(self.opened.listing.has(one) for one in beside):
             return
@@ -342,7 +335,7 @@ class _StartCheck(_Check):
 
 
 def _log_entries(files: Iterable[str]) -> dict[int, str]:
-    """The entries of a source's log by number; a compacted one takes the place of the plain one."""
+    """A compacted entry replaces the plain one."""
     found: dict[int, str] = {}
     for file in sorted(files):
         parsed = parse_entry_name(file)
@@ -352,16 +345,15 @@ def _log_entries(files: Iterable[str]) -> dict[int, str]:
 
 
 def _missing_entries(source: str, hole: range) -> Damage:
-    """The damage of a source's log that lacks these entries, by the first of them."""
     missing = "an entry" if hole[0] == hole[-1] else f"entries {hole[0]} to {hole[-1]}"
     return Damage(source_path(source, str(hole[0])), "missing", f"{missing}, as later ones are there", "nothing")
 
 
 def _require_own_files(kind: Source, name: str, data: bytes) -> None:
-    """The files of an entry have its number, those of older entries before them. Raises ``FormatError``.
+    """Files have the entry's number, after files of older entries. Raises ``FormatError``.
 
-    ``FileStreamSource.fetchMaxOffset`` writes no entry without files. Of another entry's copy the files that it
-    replaces are unknown to Spark, which reads them a second time.
+    ``FileStreamSource.fetchMaxOffset`` writes no empty entry. Spark reads files that another entry's copy replaces a
+    second time.
     """
     number, compacted = parse_entry_name(name) or (-1, False)
     numbers = [file.log_offset for file in kind.listed(data)]
@@ -378,8 +370,6 @@ def _require_own_files(kind: Source, name: str, data: bytes) -> None:
 
 @dataclass(slots=True)
 class _FileCheck(_Check):
-    """Every file by itself."""
-
     def run(self) -> list[Damage]:
         ignored = set(leftovers(self.opened.listing, self._commits()))
         for folder in self.opened.listing.folders.values():

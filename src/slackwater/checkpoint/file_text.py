@@ -1,4 +1,4 @@
-"""One file of a checkpoint as text for people: text logs as they are, binary files taken apart but not interpreted."""
+"""A checkpoint's file as text for people: logs as they are, binary files taken apart."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HADOOP_MAGIC = b"crc\0"
 
 
 def file_text(path: str, data: bytes, limits: ReadLimits) -> str:
-    """The content of the file at ``path``. Raises ``FormatError`` if it does not have the format of its name."""
+    """Raises ``FormatError`` if the file does not have the format of its name."""
     name = path.rstrip("/").rpartition("/")[2]
     state_file = parse_state_file(name)
     if state_file is not None and state_file.kind is StateFileKind.ZIP:
@@ -41,7 +41,7 @@ def file_text(path: str, data: bytes, limits: ReadLimits) -> str:
 
 
 def _records(data: bytes, *, is_changelog: bool, budget: Budget) -> str:
-    """One line of JSON for each record, keys and values in hex."""
+    """A line of JSON for each record, in hex."""
     from slackwater.formats.changelog import decompressed_records  # noqa: PLC0415  (imports numpy and pyarrow)
 
     records, changelog = decompressed_records(data, is_changelog=is_changelog, budget=budget)

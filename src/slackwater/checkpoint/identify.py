@@ -1,4 +1,4 @@
-"""Whether a location is a checkpoint, and if not, what was found there."""
+"""Recognises checkpoints, and what is at a location instead."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHILDREN_LOOKED_AT = 50
 
 
 def require_checkpoint(store: ReadStore) -> None:
-    """Raise ``NotFound`` (``not-a-checkpoint``), saying what is there instead, unless this is a checkpoint."""
+    """Raises ``NotFound`` (``not-a-checkpoint``) with what is there instead."""
     entries = store.list()
     if is_checkpoint(entries):
         return
@@ -30,7 +30,7 @@ def require_checkpoint(store: ReadStore) -> None:
 
 
 def is_checkpoint(entries: tuple[Entry, ...]) -> bool:
-    """Whether a directory with these entries is the root of a checkpoint, be it a damaged one."""
+    """Whether the entries are of a checkpoint's root, even a damaged one."""
     directories = {entry.name for entry in entries if entry.is_dir}
     files = {entry.name for entry in entries if not entry.is_dir}
     if {OFFSETS, COMMITS} & directories:
@@ -41,7 +41,7 @@ def is_checkpoint(entries: tuple[Entry, ...]) -> bool:
 
 
 def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
-    """What was found at a location that is not a checkpoint, and a hint for it."""
+    """What is at a location instead of a checkpoint, and a hint."""
     names = {entry.name for entry in entries}
     if not entries:
         return _describe_nothing(store)

@@ -1,4 +1,4 @@
-"""Reading a file together with the checksums next to it: what was verified, and what differs."""
+"""Reads files with their checksums."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.storage.protocols import ReadStore, hadoop_checksum_path
 
 
 class CheckedFile(NamedTuple):
-    """The bytes of a file, whether a checksum of all of them matched, and what is wrong with it or its sums."""
+    """A file's bytes, whether a checksum of all matched, and damage."""
 
     data: bytes
     verified: bool
@@ -22,14 +22,13 @@ class CheckedFile(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Whether no checksum differs."""
         return not any(item.kind == "checksum" for item in self.damage)
 
 
 def read_checked(store: ReadStore, listing: Listing, path: str, *, thorough: bool = True) -> CheckedFile:
-    """A file with its checksums. Raises ``OSError`` where the file itself cannot be read.
+    """Raises ``OSError`` where the file cannot be read.
 
-    ``thorough`` computes Spark's CRC-32C too, which needs numpy; otherwise only the size it records is compared.
+    ``thorough`` computes Spark's CRC-32C, which needs numpy; else only the recorded size is compared.
     """
     data = store.read(path)
     damage: list[Damage] = []

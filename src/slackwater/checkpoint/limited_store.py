@@ -1,4 +1,4 @@
-"""A checkpoint's store whose reads never take more bytes than the limit for that kind of file."""
+"""A checkpoint's store that limits the bytes of each file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class LimitedStore(StoreOver):
-    """A ``ReadStore`` over another one. ``read`` raises ``FileTooLarge`` above the limit of the path."""
+    """``read`` raises ``FileTooLarge`` above the path's limit."""
 
     store: ReadStore
     limits: ReadLimits = field(default_factory=ReadLimits)
@@ -23,7 +23,7 @@ class LimitedStore(StoreOver):
         return self.store.read(path, limit_of(path, self.limits) if limit is None else limit)
 
     def state_budget(self) -> Budget:
-        """For the state of one store in one partition."""
+        """For one store in one partition."""
         return Budget(self.limits.state, surplus=self.surplus)
 
     def archive_budget(self) -> Budget:
@@ -32,7 +32,7 @@ class LimitedStore(StoreOver):
 
 
 def limited(store: ReadStore, limits: ReadLimits | None = None) -> LimitedStore:
-    """The store with these limits, the default ones where none are given; one that has limits keeps them."""
+    """A store that has limits keeps them."""
     if isinstance(store, LimitedStore) and limits is None:
         return store
     limits = limits or ReadLimits()
@@ -40,7 +40,6 @@ def limited(store: ReadStore, limits: ReadLimits | None = None) -> LimitedStore:
 
 
 def limit_of(path: str, limits: ReadLimits) -> int:
-    """The most bytes to take of the file at ``path``."""
     parent, _, name = path.rpartition("/")
     if parse_state_file(name) or parent.rpartition("/")[2] in SST_FOLDERS:
         return limits.state

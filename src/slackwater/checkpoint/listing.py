@@ -1,4 +1,4 @@
-"""One walk of a checkpoint, kept: every later question, that of its size too, is answered from it."""
+"""One walk of a checkpoint, which answers all later questions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All directories of a checkpoint by path."""
-
     folders: dict[str, Folder] = field(default_factory=dict)
     _names: dict[str, frozenset[str]] = field(init=False, repr=False)
 
@@ -36,51 +34,48 @@ class Listing:
 
     @classmethod
     def of(cls, path: str, files: Iterable[str]) -> Listing:
-        """A listing of one directory, for those who need no more."""
+        """A listing of one directory."""
         return cls({path: Folder(path, (), tuple(files))})
 
     def folder(self, path: str) -> Folder:
-        """The directory, an empty one where it is absent."""
+        """An absent directory is empty."""
         return self.folders.get(path, _NOTHING)
 
     def has(self, path: str) -> bool:
-        """Whether a file is there."""
         parent, _, name = path.rpartition("/")
         return name in self.names(parent)
 
     def names(self, path: str) -> frozenset[str]:
-        """The files of a directory; the same object for every directory with the same names."""
+        """The same object for equal names."""
         return self._names.get(path, _NO_NAMES)
 
     def alike(self) -> dict[frozenset[str], list[str]]:
-        """Directories by the names of their files."""
         groups: dict[frozenset[str], list[str]] = {}
         for path, names in self._names.items():
             groups.setdefault(names, []).append(path)
         return groups
 
     def ids(self, path: str) -> tuple[int, ...]:
-        """The entries of a log, in order; names that are no number are no entries."""
+        """A log's entries in order; other names are no entries."""
         numbers = (parse_id(name) for name in self.folder(path).files)
         return tuple(sorted(number for number in numbers if number is not None))
 
     def numbered_directories(self, path: str) -> tuple[int, ...]:
-        """The directories named by a number (operators, partitions), in order."""
+        """Numbered directories (operators, partitions), in order."""
         numbers = (parse_id(name) for name in self.folder(path).directories)
         return tuple(sorted(number for number in numbers if number is not None))
 
 
 def read_listing(store: ReadStore) -> Listing:
-    """Walk the whole checkpoint."""
     return Listing({folder.path: folder for folder in store.folders()})
 
 
 SMALL = 2000
-"""Up to so many files every size is asked for that the listing does not have; more would take too long."""
+"""Up to so many unknown sizes are asked for."""
 
 
 def bytes_of(store: ReadStore, listing: Listing, paths: Iterable[str], *, ask: bool) -> int | None:
-    """Bytes in these folders; ``None`` where each size would have to be asked for, and ``ask`` is false."""
+    """``None`` where sizes would have to be asked for, and ``ask`` is false."""
     total = 0
     for path in paths:
         folder = listing.folder(path)
@@ -94,7 +89,7 @@ def bytes_of(store: ReadStore, listing: Listing, paths: Iterable[str], *, ask: b
 
 
 def bytes_if_cheap(store: ReadStore, listing: Listing) -> int | None:
-    """Bytes of the whole checkpoint; ``None`` where that would take too long."""
+    """``None`` where asking for sizes would take too long."""
     files = sum(len(folder.files) for folder in listing.folders.values())
     return bytes_of(store, listing, listing.folders, ask=files <= SMALL and not store.traits.remote)
 

@@ -1,4 +1,4 @@
-"""Reads the text logs and marks of a checkpoint without decoding state."""
+"""Reads a checkpoint's text logs and marks without decoding state."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ PARTITIONS_SETTING = "spark.sql.shuffle.partitions"
 
 @dataclass(frozen=True, slots=True)
 class CheckpointLogs:
-    """The text logs of a checkpoint: which entries there are, and each entry when it is asked for.
+    """The text logs: their ids, and entries on demand.
 
-    ``offset_ids`` and ``commit_ids`` may be sparse (purging, async progress). ``damage`` lists what is wrong with the
-    query id and with the newest entry of each log; older ones are not read here.
+    ``offset_ids`` and ``commit_ids`` may be sparse (purging, async progress). ``damage`` is of the query id and each
+    log's newest entry.
     """
 
     store: ReadStore
@@ -41,25 +41,23 @@ class CheckpointLogs:
 
     @property
     def planned(self) -> int:
-        """The newest batch in ``offsets/``, -1 where there is none."""
         return self.offset_ids[-1] if self.offset_ids else NONE_YET
 
     @property
     def committed(self) -> int:
-        """The newest batch in ``commits/``, -1 where there is none."""
         return self.commit_ids[-1] if self.commit_ids else NONE_YET
 
     def offset(self, batch: int) -> OffsetEntry:
-        """``offsets/N``. Raises ``FileNotFoundError`` or ``FormatError``."""
+        """Raises ``FileNotFoundError`` or ``FormatError``."""
         return parse_offset_entry(self.store.read(offset_path(batch)))
 
     def commit(self, batch: int) -> CommitEntry:
-        """``commits/N``. Raises ``FileNotFoundError`` or ``FormatError``."""
+        """Raises ``FileNotFoundError`` or ``FormatError``."""
         return parse_commit_entry(self.store.read(commit_path(batch)))
 
 
 def read_logs(store: ReadStore) -> CheckpointLogs:
-    """List the logs and read the query id and the newest entries. Damage is a value; an absent log is an empty one."""
+    """Read the query id and the newest entries. Damage is a value; an absent log is empty."""
     store = limited(store)
     names = {log: store.list(log) for log in (OFFSETS, COMMITS, SOURCES)}
     folders = {
@@ -70,7 +68,6 @@ def read_logs(store: ReadStore) -> CheckpointLogs:
 
 
 def logs_of_listing(store: ReadStore, listing: Listing) -> CheckpointLogs:
-    """The same from a listing that was made already."""
     sources = tuple(sorted(listing.folder(SOURCES).directories, key=source_order))
     return _logs(store, listing.ids(OFFSETS), listing.ids(COMMITS), sources)
 
@@ -98,20 +95,19 @@ def _logs(
 
 
 def marks(store: ReadStore) -> Marks:
-    """The marks of the checkpoint: planned, committed and state. ``written`` is read from the sink."""
+    """Without the sink's mark."""
     store = limited(store)
     listing = read_listing(store)
     return marks_of_inventory(logs_of_listing(store, listing), read_inventory(listing))
 
 
 def marks_of_inventory(logs: CheckpointLogs, inventory: StateInventory) -> Marks:
-    """The same from logs and an inventory that were made already."""
     state = state_mark(logs, inventory) if inventory.stores else None
     return Marks(planned=logs.planned, committed=logs.committed, state=state)
 
 
 def state_mark(logs: CheckpointLogs, inventory: StateInventory) -> int:
-    """The newest batch whose state every operator, partition and store can load, by file names; -1 for none."""
+    """The newest batch that all stores can load, by file names; -1 for none."""
     ids_in_use = any(versions.ids for _, _, _, versions in inventory.each())
     if ids_in_use:
         return _mark_by_ids(logs, inventory)
@@ -120,7 +116,7 @@ def state_mark(logs: CheckpointLogs, inventory: StateInventory) -> int:
 
 
 def loadable_batches(logs: CheckpointLogs, inventory: StateInventory) -> frozenset[int]:
-    """All batches whose state every operator, partition and store can load, by file names."""
+    """All batches that all stores can load, by file names."""
     if not inventory.stores:
         return frozenset()
     if any(versions.ids for _, _, _, versions in inventory.each()):
@@ -141,7 +137,7 @@ def _common_versions(inventory: StateInventory, partition_count: int | None) -> 
 
 
 def _distinct_loadable(inventory: StateInventory, partition_count: int | None) -> set[frozenset[int]]:
-    """What each expected store can load; equal sets once."""
+    """Equal sets once."""
     found: set[frozenset[int]] = set()
     for operator, partitions in inventory.stores.items():
         names = inventory.names(operator)
@@ -155,7 +151,7 @@ def _distinct_loadable(inventory: StateInventory, partition_count: int | None) -
 
 
 def expected_partitions(present: Iterable[int], partition_count: int | None) -> tuple[int, ...]:
-    """The partitions an operator must have: all of them, or only 0 for one that runs on a single partition."""
+    """All partitions, or only 0 for an operator on a single one."""
     there = tuple(sorted(present))
     if partition_count is None or there == (0,):
         return there
@@ -165,9 +161,9 @@ def expected_partitions(present: Iterable[int], partition_count: int | None) -> 
 def partitions_of_version(
     present: Mapping[int, Mapping[str, StoreVersions]], version: int, entry: OffsetEntry | None
 ) -> tuple[int, ...]:
-    """The partitions of an operator at a version: those that its plan pins, and any other one that has the version.
+    """The pinned partitions, and others with the version.
 
-    An offline repartition to fewer partitions leaves the directories of the others, which get no further versions.
+    An offline repartition to fewer partitions leaves the other directories, without further versions.
     """
     expected = expected_partitions(present, partition_count(entry) if entry else None) if present else ()
     held = (number for number, stores in present.items() if any(one.has(version) for one in stores.values()))
@@ -175,7 +171,7 @@ def partitions_of_version(
 
 
 def _partition_counts(logs: CheckpointLogs) -> set[int | None]:
-    """By the newest entry and by the newest committed one: a repartition that failed changed only the first."""
+    """By the newest and the newest committed entry: a failed repartition changed only the first."""
     entries = [logs.newest_offset]
     if logs.committed in logs.offset_ids and logs.committed != logs.planned:
         entries.append(_offset_or_none(logs, logs.committed))
@@ -183,7 +179,7 @@ def _partition_counts(logs: CheckpointLogs) -> set[int | None]:
 
 
 def partition_count(entry: OffsetEntry) -> int | None:
-    """The number of state partitions pinned by an entry; ``None`` where it pins none."""
+    """The pinned number of state partitions, if any."""
     text = entry.metadata.conf.get(PARTITIONS_SETTING, "") if entry.metadata else ""
     return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 7 else None  # noqa: PLR2004
 
@@ -196,7 +192,7 @@ def _offset_or_none(logs: CheckpointLogs, batch: int) -> OffsetEntry | None:
 
 
 def _mark_by_ids(logs: CheckpointLogs, inventory: StateInventory) -> int:
-    """With format 2 the commit names the files of the batch; those of the same version with other ids do not count."""
+    """In format 2 the commit names the batch's files; others of the version do not count."""
     return next((batch for batch in reversed(logs.commit_ids) if _named_by_commit(logs, batch, inventory)), NONE_YET)
 
 
@@ -223,12 +219,11 @@ def _is_held(stores: Iterable[StoreVersions], version: int, unique_id: str) -> b
 
 
 def source_order(name: str) -> tuple[int, int, str]:
-    """Sources by position, then those with names."""
+    """By position, then by name."""
     return (0, int(name), "") if name.isascii() and name.isdigit() else (1, 0, name)
 
 
 def damage_of(path: str, error: FormatError | OSError) -> Damage:
-    """The damage of a file that could not be read."""
     if isinstance(error, FormatError):
         return Damage(path, error.code, error.expected or "", error.found or error.message)
     if isinstance(error, FileNotFoundError):

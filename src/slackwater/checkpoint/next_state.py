@@ -1,4 +1,4 @@
-"""Which files hold the state that the next batch loads."""
+"""Finds the files of the next batch's state."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from slackwater.core.state import StoreVersions
 
 
 class NextState(NamedTuple):
-    """Files of one store that the next batch loads, oldest first.
+    """Files of a store, oldest first.
 
-    ``candidates``: where the header that names the older files was not read, the files that they are among.
-    ``damage``: what Spark will miss.
+    ``candidates`` may have the older files, where the naming header was not read. ``damage``: what Spark will miss.
     """
 
     paths: tuple[str, ...]
@@ -33,16 +32,15 @@ class _HeaderNotRead(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NextStateFiles:
-    """Finds the files by name. With format 2 the newest changelog lists the older files.
+    """Finds files by name. In format 2 the newest changelog lists older files.
 
-    ``lineage_of`` reads its header; ``None`` where it does not.
+    ``lineage_of`` returns ``None`` for an unread header.
     """
 
     opened: OpenedCheckpoint
     lineage_of: Callable[[str], Lineage | None]
 
     def stores(self) -> Iterator[NextState]:
-        """The files of each store."""
         version = self.opened.logs.committed + 1
         # No batch is committed: the next one starts with empty state, which has no file.
         if version == 0:
@@ -63,7 +61,7 @@ class NextStateFiles:
     def _of_attempt(
         self, folder: str, names: frozenset[str], version: int, unique_id: str | None
     ) -> Iterator[NextState]:
-        """The files of a store that are named by ids; none where the newest is missing, which names show."""
+        """None where the newest file is missing, which names show."""
         if unique_id is None:
             return
         newest = [name for name in names if _is(name, version, unique_id)]
@@ -92,7 +90,7 @@ def _in_order(files: VersionFiles) -> list[str]:
 
 
 def _of_version(names: Iterable[str], version: int) -> list[str]:
-    """The files of a version, oldest first; none where one is missing, which the check by names reports."""
+    """Oldest first; none where one is missing, which the check by names reports."""
     try:
         return _in_order(files_of_version(names, version))
     except FormatError:
@@ -105,7 +103,7 @@ def _unique_ids(commit: CommitEntry | None, operator: int, partition: int) -> li
 
 
 def _own_id(held: StoreVersions, version: int, ids: Iterable[str]) -> str | None:
-    """The id that the commit names for a store. A file with another one is from an attempt that failed."""
+    """A file with another id is from a failed attempt."""
     return next((one for one in ids if (version, one) in held.ids), None)
 
 
@@ -115,7 +113,7 @@ def _is(name: str, version: int, unique_id: str | None) -> bool:
 
 
 def _candidates(names: Iterable[str], version: int) -> list[str]:
-    """The newest whole file before a version, and the changes after it, whichever attempt they are from."""
+    """The newest whole file before a version, and later changes of all attempts."""
     older = {name: file for name in names if (file := parse_state_file(name)) and file.version < version}
     base = max((file.version for file in older.values() if file.kind.is_whole), default=0)
     return sorted(

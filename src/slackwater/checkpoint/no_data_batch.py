@@ -1,10 +1,10 @@
-"""The pending no-data batch: the batch without data that a restart forgets.
+"""The pending no-data batch, which a restart forgets.
 
-A running query follows a batch that advanced the watermark with one more batch, without data, which writes what the
-new watermark has closed and drops what it has made late. Spark decides on it from the last execution
-(``lastExecution.shouldRunAnotherBatch`` in ``MicroBatchExecution``), which a restarted query does not have: the batch
-would wait for new data, and rows that an uninterrupted run drops as late would be counted. Writing its entry in
-``offsets/`` makes Spark run it as a planned batch (measured: exact, 4.1.3).
+A running query follows a batch that advanced the watermark with a batch without data, which writes what the watermark
+has closed and drops what it made late. Spark decides on it from the last execution
+(``lastExecution.shouldRunAnotherBatch`` in ``MicroBatchExecution``), which a restarted query lacks: the batch would
+wait for new data, and rows that an uninterrupted run drops as late would be counted. With its entry in ``offsets/``
+Spark runs it as a planned batch (measured: exact, 4.1.3).
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 def no_data_entry(
     logs: CheckpointLogs, profile: QueryProfile | None, output_mode: str, *, enabled: bool, now_ms: int
 ) -> OffsetEntry | None:
-    """The entry of ``offsets/`` of the pending no-data batch, ``None`` if there is none.
+    """The pending batch's entry, if any.
 
-    ``profile`` ``None``: the query's operators are unknown, and a checkpoint with state counts as one that has an
-    operator on event time. ``enabled`` is the setting
+    Without a ``profile``, state counts as an operator on event time. ``enabled`` is
     ``spark.sql.streaming.noDataMicroBatches.enabled``.
     """
     entry, commit = logs.newest_offset, logs.newest_commit

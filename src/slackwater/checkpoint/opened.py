@@ -1,4 +1,4 @@
-"""A checkpoint that was listed once, for all readers of its files."""
+"""A checkpoint that is listed once, for all readers."""
 
 from __future__ import annotations
 
@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OpenedCheckpoint:
-    """One listing and what follows from it."""
-
     store: LimitedStore
     listing: Listing
     logs: CheckpointLogs
     inventory: StateInventory
 
     def batch_state(self, batch: int) -> BatchState:
-        """What is needed to read the state of a batch; an unreadable plan or commit counts as absent here."""
+        """An unreadable plan or commit counts as absent."""
         from slackwater.checkpoint.state.reader import BatchState  # noqa: PLC0415  (imports numpy and pyarrow)
 
         offset, damage = self._plan(batch)
@@ -42,20 +40,19 @@ class OpenedCheckpoint:
         return BatchState(self.store, self.listing, self.inventory, batch, offset, commit, pinning, damage)
 
     def changes(self) -> ChangeFiles:
-        """Reads files of changes, which takes libraries that a report does without."""
+        """Reads files of changes, with libraries that a report does without."""
         from slackwater.checkpoint.state.changes import ChangeFiles  # noqa: PLC0415  (imports numpy and pyarrow)
 
         return ChangeFiles(self.store)
 
     def _plan(self, batch: int) -> tuple[OffsetEntry | None, tuple[Damage, ...]]:
-        """The plan of a batch, and why one that is there cannot be read. One that Spark has purged is no damage."""
+        """A batch's plan, and its damage. A plan purged by Spark is no damage."""
         try:
             return self.logs.offset(batch), ()
         except (FormatError, OSError) as error:
             return None, (damage_of(offset_path(batch), error),) if batch in self.logs.offset_ids else ()
 
     def _nearest_plan(self, batch: int) -> OffsetEntry | None:
-        """The readable plan next to a batch."""
         for other in sorted(self.logs.offset_ids, key=lambda number: abs(number - batch)):
             with suppress(FormatError, OSError):
                 return self.logs.offset(other)
@@ -63,7 +60,7 @@ class OpenedCheckpoint:
 
 
 def open_checkpoint(store: ReadStore, limits: ReadLimits | None = None) -> OpenedCheckpoint:
-    """List the checkpoint, once, and read its newest log entries. Never fails on damage."""
+    """List the checkpoint and read its newest log entries. Never fails on damage."""
     store = limited(store, limits)
     listing = read_listing(store)
     return OpenedCheckpoint(store, listing, logs_of_listing(store, listing), read_inventory(listing))

@@ -1,6 +1,6 @@
-"""The whole reader: one checkpoint in, one report out. Damage is a value, and nothing is ever written.
+"""Reads a checkpoint into a report. Damage is a value; nothing is written.
 
-No file records the version of Spark that wrote a checkpoint, but each release added files or settings.
+No file records the Spark version, but each release added files or settings.
 """
 
 from __future__ import annotations
@@ -60,16 +60,13 @@ from slackwater.storage.protocols import hadoop_checksum_path
 
 _Entry = TypeVar("_Entry", OffsetEntry, CommitEntry)
 _NEWEST_OF_MANY = 3
-"""Log entries read of a large checkpoint on a remote store, where each is a request."""
+"""Log entries read of a large remote checkpoint, where each is a request."""
 _READ_AT_ONCE = 16
 MOST_GAPS = 1000
-"""How many missing versions are listed."""
 
 
 @dataclass(slots=True)
 class CheckpointReader:
-    """Reads one opened checkpoint into a report."""
-
     opened: OpenedCheckpoint
     options: ReadOptions = field(default_factory=ReadOptions)
     damage: list[Damage] = field(default_factory=list)
@@ -79,7 +76,6 @@ class CheckpointReader:
         self._file_count = sum(len(folder.files) for folder in self.opened.listing.folders.values())
 
     def read(self) -> CheckpointReport:
-        """The report."""
         logs, listing, inventory = self.opened.logs, self.opened.listing, self.opened.inventory
         # Damage of the newest entries of both logs is found again below, where all entries are parsed.
         self.damage.extend(item for item in logs.damage if item.path == METADATA)
@@ -120,7 +116,6 @@ class CheckpointReader:
 
     @property
     def _sizes_are_asked(self) -> bool:
-        """Whether each size that the listing did not give is asked for."""
         return self._is_small or self.options.state
 
     @property
@@ -128,7 +123,7 @@ class CheckpointReader:
         return self.opened.store.traits.remote
 
     def _kept(self, ids: tuple[int, ...]) -> list[int]:
-        """The entries to read: all, but of a large remote checkpoint the newest and the one asked for."""
+        """All entries, but of a large remote checkpoint only the newest and the requested one."""
         if self._is_small or not self._is_remote:
             return list(ids)
         asked = {self.options.batch, (self.options.batch or 0) - 1} if self.options.batch is not None else set()
@@ -144,7 +139,6 @@ class CheckpointReader:
         path_of: Callable[[int], str],
         parse: Callable[[bytes], _Entry],
     ) -> dict[int, _Entry]:
-        """The entries of a log by batch: those that are known, then those that are read."""
         entries = dict(known)
         for batch, data in self._read_all([batch for batch in self._kept(ids) if batch not in known], path_of):
             try:
@@ -154,12 +148,12 @@ class CheckpointReader:
         return entries
 
     def _known(self, batch: int, entry: _Entry | None, path_of: Callable[[int], str]) -> dict[int, _Entry]:
-        """The newest entry, where opening has read all of it and reading it again would be one more request."""
+        """Reading the newest entry again would be a request."""
         has_checksum = self.opened.listing.has(hadoop_checksum_path(path_of(batch)))
         return {} if entry is None or has_checksum or not self._is_remote else {batch: entry}
 
     def _read_all(self, batches: list[int], path_of: Callable[[int], str]) -> list[tuple[int, bytes]]:
-        """The files of these batches; at once where each is a request."""
+        """At once where each is a request."""
         paths = [path_of(batch) for batch in batches]
         read = self._read_at_once(paths) if self._is_remote else [self._read(path) for path in paths]
         return [(batch, checked.data) for batch, checked in zip(batches, read, strict=True) if checked is not None]
@@ -238,7 +232,7 @@ class CheckpointReader:
             self._verify_rest()
 
     def _verify_rest(self) -> None:
-        """Checksums of what was not read yet, on a local disk: cheap, and needing only the standard library."""
+        """Checksums of unread files on a local disk: cheap, with only the standard library."""
         for folder in self.opened.listing.folders.values():
             # Of a small local checkpoint all entries of both logs have been read already.
             if folder.path not in {OFFSETS, COMMITS}:
@@ -269,7 +263,6 @@ def _ends(entry: OffsetEntry) -> tuple[SourceEnd, ...]:
 
 
 def version_range(versions: frozenset[int]) -> VersionRange:
-    """The first, the last, and those missing in between."""
     if not versions:
         return VersionRange(None, None)
     first, last = min(versions), max(versions)
@@ -281,9 +274,9 @@ def version_range(versions: frozenset[int]) -> VersionRange:
 def next_batch(
     marks: Marks, offsets: dict[int, OffsetEntry], commits: dict[int, CommitEntry], ids: tuple[int, ...]
 ) -> NextBatch | None:
-    """What Spark does next (``MicroBatchExecution.populateStartOffsets``); ``None`` where it is unknown.
+    """What Spark does next (``MicroBatchExecution.populateStartOffsets``), if known.
 
-    The start of a batch is the end of the entry before it, which with asynchronous progress is not the id before it.
+    A batch starts at the end of the entry before it, which with asynchronous progress is not the id before it.
     """
     if marks.planned < 0:
         return NextBatch(0, "replan", (), None, 0)
@@ -300,18 +293,17 @@ def next_batch(
 
 
 def _each_once(damage: list[Damage]) -> tuple[Damage, ...]:
-    """One entry for a path and kind: several readers may read the same file."""
+    """Several readers may read the same file."""
     return tuple({(item.path, item.kind): item for item in reversed(damage)}.values())[::-1]
 
 
 def read_checkpoint(opened: OpenedCheckpoint, options: ReadOptions | None = None) -> CheckpointReport:
-    """The report of a checkpoint that was listed."""
     return CheckpointReader(opened, options or ReadOptions()).read()
 
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """No collections inside; afterwards as before. May be nested."""
+    """Turns garbage collection off inside. May be nested."""
     was_on = gc.isenabled()
     gc.disable()
     try:

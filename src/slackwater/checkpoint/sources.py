@@ -1,4 +1,4 @@
-"""The sources of a checkpoint: the kind of each, found from its offsets and its own log, and what that log lists."""
+"""A checkpoint's sources, their kinds, and the files in their logs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from slackwater.storage.protocols import ReadStore
 _FIRST_ENTRY = 0
 _FILES_COMPARED = 20_000
 _BYTES_COMPARED = 2 * MIB
-"""Of older entries of a source's log, which no start reads: a tenth of a second."""
+"""Of older entries, which no start reads: a tenth of a second."""
 
 
 @dataclass(slots=True)
 class SourceReader:
-    """Reads the sources of one listing. ``with_files`` parses every entry; otherwise files are only counted."""
+    """``with_files`` parses every entry; otherwise files are only counted."""
 
     store: ReadStore
     listing: Listing
@@ -35,7 +35,7 @@ class SourceReader:
     damage: list[Damage] = field(default_factory=list)
 
     def sources(self, entry: OffsetEntry | None) -> tuple[SourceLine, ...]:
-        """Every source in the newest entry, and every other one that has a log of its own."""
+        """Sources in the newest entry, and others with a log."""
         offsets = {offset.source: offset.text for offset in entry.offsets} if entry else {}
         names = sorted(offsets.keys() | set(self.listing.folder(SOURCES).directories), key=source_order)
         return tuple(self._source(index, name, offsets.get(name)) for index, name in enumerate(names))
@@ -71,7 +71,7 @@ class SourceReader:
         return SourceLog(min(log), max(log), count, tuple(files), differing)
 
     def _differing(self, kind: Source, log: _EntryFiles, files: Sequence[SourceFile]) -> Iterator[str]:
-        """Older entries with other files than the newest compacted one lists for them, where reading them is cheap."""
+        """Older entries that differ from the newest compacted one, where reading is cheap."""
         first = log.newest()[0]
         older = [entry for entry in log if entry < first]
         if not older or self.store.traits.remote or len(files) > _FILES_COMPARED:
@@ -89,7 +89,7 @@ class SourceReader:
                     yield log.path(entry)
 
     def _initial(self, kind: Source, log: _EntryFiles) -> str | None:
-        """The initial position, or whatever else the source wrote into its first entry, as far as that is text."""
+        """The first entry, such as the initial position, if it is text."""
         data = log.data(_FIRST_ENTRY) if _FIRST_ENTRY in log else None
         if data is None:
             return None
@@ -100,7 +100,7 @@ class SourceReader:
             return None
 
     def read(self, path: str) -> bytes | None:
-        """A file; ``None`` where it cannot be read, which is added to the damage."""
+        """``None`` for an unreadable file, which is added to the damage."""
         try:
             # Spark writes checksums of its own for state files only, so numpy would be imported for nothing.
             checked = read_checked(self.store, self.listing, path, thorough=False)
@@ -112,7 +112,7 @@ class SourceReader:
 
 
 def parse_source_entry(data: bytes) -> None:
-    """Of an unknown kind of source, any bytes are taken that are not a record which was cut. Raises ``FormatError``."""
+    """Raises ``FormatError`` for cut records; an unknown kind's other bytes are accepted."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="an entry of a source's log", found="0 bytes")
     parser = kind_of_entry(data).entry_parser(data)
@@ -123,12 +123,12 @@ def parse_source_entry(data: bytes) -> None:
 
 
 def _text_of(data: bytes) -> str | None:
-    """The lines of an entry after its version. Raises ``FormatError``."""
+    """The lines after the version. Raises ``FormatError``."""
     return "\n".join(split_log(data, newest=1)[1]).strip() or None
 
 
 def _text_of_unknown(data: bytes) -> str | None:
-    """The lines of an entry of a kind that may write anything; ``None`` if they are no text. Raises ``FormatError``."""
+    """``None`` for bytes that are no text. Raises ``FormatError``."""
     parse_source_entry(data)
     with suppress(FormatError):
         return _text_of(data)
@@ -140,9 +140,9 @@ def _is_in(file: SourceFile, entry: int, *, compacted: bool) -> bool:
 
 
 class _EntryFiles(Mapping[int, str]):
-    """The files of a source's own log by entry, each read once and only when it is asked for.
+    """A source's log by entry, each read once on demand.
 
-    Where an entry has a plain and a compacted file, the compacted one is read.
+    A compacted file precedes a plain one.
     """
 
     def __init__(self, reader: SourceReader, source: str) -> None:
@@ -156,7 +156,7 @@ class _EntryFiles(Mapping[int, str]):
                 self._names[parsed[0]] = name
 
     def __getitem__(self, entry: int) -> str:
-        """The entry as a string, empty where it cannot be read."""
+        """Empty for an unreadable entry."""
         return (self.data(entry) or b"").decode("utf-8", "surrogateescape")
 
     def __contains__(self, entry: object) -> bool:
@@ -169,21 +169,21 @@ class _EntryFiles(Mapping[int, str]):
         return len(self._names)
 
     def path(self, entry: int) -> str:
-        """Where the entry is, in the checkpoint. Raises KeyError where there is none."""
+        """Raises KeyError."""
         return source_path(self._source, self._names[entry])
 
     def data(self, entry: int) -> bytes | None:
-        """The bytes of an entry, ``None`` where it cannot be read. Raises KeyError where there is none."""
+        """``None`` for an unreadable entry. Raises KeyError."""
         if entry not in self._data:
             self._data[entry] = self._reader.read(self.path(entry))
         return self._data[entry]
 
     def is_compacted(self, entry: int) -> bool:
-        """Whether the file holds older entries too. Raises KeyError where there is none."""
+        """Whether the file holds older entries too. Raises KeyError."""
         return self._names[entry].endswith(".compact")
 
     def newest(self) -> list[int]:
-        """The newest compacted entry, which holds all before it, and all entries after it, in order."""
+        """The newest compacted entry, which has all older ones, and later ones."""
         compacted = [entry for entry, name in self._names.items() if name.endswith(".compact")]
         first = max(compacted, default=min(self._names))
         return sorted(entry for entry in self._names if entry >= first)

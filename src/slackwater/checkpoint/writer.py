@@ -1,8 +1,7 @@
-"""Changes to the text logs and state names of a checkpoint that no other process writes to, and copies of its state.
+"""Changes text logs and state names of a checkpoint without another writer, and copies state.
 
-Hadoop's local file system keeps ``.N.crc`` next to ``N`` and refuses ``N`` when they differ, so whoever changes a file
-removes that side file first: a file without one is read unchecked. Spark's own ``.crc`` of state files is renamed
-with the file, as it covers only the content.
+Hadoop's local file system refuses ``N`` if ``.N.crc`` differs, so a writer removes that file first: ``N`` is then read
+unchecked. Spark's own ``.crc`` of a state file is renamed with it, as it covers only the content.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ from slackwater.storage.protocols import Folder, ReadStore, WriteStore, hadoop_c
 
 
 def write_log(store: WriteStore, path: str, data: bytes) -> None:
-    """Write a log file. The old checksum is removed first: after a kill in between, the old file is unchecked."""
+    """The old checksum is removed first: after a kill in between, the old file is unchecked."""
     store.delete(hadoop_checksum_path(path))
     store.write(path, data)
 
 
 def delete_log(store: WriteStore, path: str) -> None:
-    """Remove a log file with its checksum; an absent file is no error."""
+    """Removes the checksum too; an absent file is no error."""
     # The checksum first, as Hadoop does: alone it would count as a missing file, and Hadoop could not write another.
     store.delete(hadoop_checksum_path(path))
     store.delete(path)
 
 
 def rename_log(store: WriteStore, source: str, target: str) -> None:
-    """Give a log file another name. Raises ``FileExistsError`` where the target exists."""
+    """Raises ``FileExistsError``."""
     # Before the rename: a kill in between must not leave the target next to the checksum of another file.
     _drop_stale_checksum(store, target)
     store.delete(hadoop_checksum_path(source))
@@ -46,7 +45,7 @@ def rename_log(store: WriteStore, source: str, target: str) -> None:
 
 
 def rename_state_file(store: WriteStore, source: str, target: str) -> None:
-    """Give a state file another version, along with Spark's checksum of it."""
+    """Renames Spark's checksum with the file."""
     # The file comes first: a state file without Spark's checksum is loaded unverified, and a checksum alone is ignored.
     rename_log(store, source, target)
     old_sum, new_sum = spark_checksum_path(source), spark_checksum_path(target)
@@ -55,7 +54,7 @@ def rename_state_file(store: WriteStore, source: str, target: str) -> None:
 
 
 def _drop_stale_checksum(store: WriteStore, path: str) -> None:
-    """A checksum without its file is left over from another file of that name and would not match the new one."""
+    """A leftover checksum would not match a new file."""
     if store.exists(path):
         raise FileExistsError(path)
     store.delete(hadoop_checksum_path(path))
@@ -72,7 +71,7 @@ def halted_by(operation: str) -> bytes:
 
 
 def is_halted(store: ReadStore) -> bool:
-    """Whether the files of a checkpoint are being replaced by an operation, or were when that was killed."""
+    """Whether an operation replaces the files, or was killed doing so."""
     try:
         return store.read(METADATA).startswith(_HALT)
     except FileNotFoundError:
@@ -87,7 +86,7 @@ _SCHEME = re.compile(r"file:(?://(?=/))?")
 
 
 def copy_state(source: ReadStore, target: WriteStore, last: int) -> None:
-    """Everything below ``state/`` that loading the state after batch ``last``, or an older one, can need."""
+    """Copies all that can be needed to load the state after batch ``last`` or older ones."""
     for folder in source.folders(STATE):
         names = list(_needed(folder, last))
         # These files name the schemas by absolute paths, by which Spark would read those of the source checkpoint.
@@ -100,7 +99,7 @@ def copy_state(source: ReadStore, target: WriteStore, last: int) -> None:
 
 
 def relocate_operators(store: WriteStore, location: str) -> None:
-    """Make the operators of a checkpoint name their schema files as they are when it has been moved to ``location``."""
+    """Makes operators name their schema files at ``location``."""
     for folder in store.folders(STATE):
         for name in folder.files if folder.path.endswith(_OPERATOR_METADATA) else ():
             if is_leftover(name) or parse_id(name) is None:
@@ -131,14 +130,14 @@ def _needed(folder: Folder, last: int) -> Iterator[str]:
 
 
 def _described(name: str) -> str:
-    """The name of the state file that a checksum file belongs to, else the name itself."""
+    """The state file of a checksum file, else the name."""
     if name.startswith(".") and name.endswith(_HIDDEN_SUM):
         name = name[1 : -len(_HIDDEN_SUM)]
     return name.removesuffix(_SPARK_SUM)
 
 
 def _with_paths_in(data: bytes, location: str) -> bytes:
-    """Operator metadata whose schema files, which it names by absolute paths, are those of another checkpoint."""
+    """Operator metadata names schema files by absolute paths."""
     version, _, content = data.decode().partition("\n")
     record = json.loads(content)
     for store in record["stateStoreInfo"]:

@@ -1,1 +1,1 @@
-"""The command line: parses, calls one use case, renders. Data goes to stdout, messages to stderr."""
+"""Parses the command line, calls one use case, renders. Data goes to stdout, messages to stderr."""

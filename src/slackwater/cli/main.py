@@ -1,4 +1,4 @@
-"""The command ``slackwater``: its verbs, and the one place where errors become exit codes."""
+"""The command ``slackwater``, and the only place where errors become exit codes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SEPARATOR = "--"
 INTERRUPT_AGAIN_S = 0.05
 """Until a Ctrl-C that arrived where Python drops exceptions is raised again: the finalizer is over then."""
 GARBAGE_MIN = 100_000
-"""New objects before Python looks for cycles among them."""
+"""New objects before Python looks for cycles."""
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class _Version(argparse.Action):
-    """Reads the version only when it is needed."""
+    """Reads the version only when needed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
         from slackwater import __version__  # noqa: PLC0415 - only this option needs it
@@ -44,7 +44,7 @@ class _Version(argparse.Action):
 
 
 def make_parser(arguments: Sequence[str]) -> Parser:
-    """The parser for these arguments. Where a verb comes first, no other one is imported."""
+    """Where a verb comes first, no other one is imported."""
     parser = Parser(
         "slackwater",
         description="Run Structured Streaming pipelines; stop, upgrade, restart and rebuild them. "
@@ -70,8 +70,8 @@ def make_parser(arguments: Sequence[str]) -> Parser:
 def entry() -> NoReturn:
     """The console script: ``main``, and the end of the process.
 
-    Where Spark was not loaded nothing needs an orderly shutdown, and tearing down all modules would be an eighth of the
-    time of a short command.
+    Without Spark nothing needs an orderly shutdown, and tearing down modules would take an eighth of a short command's
+    time.
     """
     _open_closed_streams()
     # What is imported stays: looking through it for garbage, again and again, would be a tenth of a short command.
@@ -86,7 +86,7 @@ def entry() -> NoReturn:
 
 
 def _repeat_lost_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
-    """Python drops an exception of a finalizer or a weak reference's callback; Ctrl-C that arrives there must count."""
+    """Python drops exceptions of finalizers and weak references' callbacks; Ctrl-C there must count."""
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
         return
@@ -102,9 +102,9 @@ def _repeat_lost_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Started without one of them (``<&-``, ``>&-``), the next file that we or our JVM open would get its number.
+    """With a closed stream (``<&-``, ``>&-``), the next opened file, also of the JVM, would get its number.
 
-    What the terminal's encoding has no character for is shown escaped: a path can hold any byte.
+    Characters outside the terminal's encoding are escaped: a path can hold any byte.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:
@@ -116,7 +116,7 @@ def _open_closed_streams() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; the table is in docs/exit-codes.md."""
+    """Run one command and return its exit code (docs/exit-codes.md)."""
     try:
         code = _reported(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
@@ -133,7 +133,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _reported(arguments: list[str]) -> int:
-    """The command's exit code, or that of the error that was shown."""
     show_errors_for(arguments)
     try:
         return _run(arguments)
@@ -145,7 +144,7 @@ def _reported(arguments: list[str]) -> int:
 
 
 def _of_the_system(error: OSError) -> SlackwaterError:
-    """An error of the operating system as one of the machine, wherever it was raised."""
+    """An error of the operating system is the machine's, wherever it was raised."""
     place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
     if error.errno in _NO_SPACE:
         return EnvironmentMissing(
@@ -163,14 +162,14 @@ def _of_the_system(error: OSError) -> SlackwaterError:
 
 
 def _shown(error: SlackwaterError) -> int:
-    """Show the error; the exit code reports it where stderr is closed."""
+    """The exit code reports the error where stderr is closed."""
     with suppress(OSError):
         report_error(error)
     return error.exit_code
 
 
 def _parsed(parser: Parser, arguments: list[str]) -> dict[str, Any]:
-    """The options by name. What follows ``--`` are an application's own arguments, where a verb takes a pipeline."""
+    """Where a verb takes a pipeline, arguments after ``--`` are the application's."""
     if SEPARATOR in arguments:
         place = arguments.index(SEPARATOR)
         options = vars(parser.parse_args(arguments[:place]))

@@ -1,8 +1,7 @@
-"""The jars that Spark needs for Kafka, Delta and other connectors: a locked list, and a cache that fetches them.
+"""The jars for Kafka, Delta and other connectors: a locked list, and a cache.
 
-Versions are not resolved here: ``locked.toml`` lists what may be fetched, with hashes, and a jar with another hash is
-refused. No repository address is configured here either: Ivy, which is part of PySpark, and Maven have their own.
-Importing this package starts nothing and does not import pyspark.
+``locked.toml`` lists what may be fetched, with hashes; a jar with another hash is refused. Ivy, which is part of
+PySpark, and Maven have their own repository addresses. Importing this package starts nothing and imports no pyspark.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The cache of jars: only files with the locked hash are admitted, and each is hashed again when a process uses it.
+"""The cache of jars: only locked hashes are admitted, and checked again when a process uses a file.
 
-A size and a modification time prove nothing: both can be set on another file. Files are moved in atomically, under a
-lock that keeps several processes from fetching at once.
+Size and modification time prove nothing: both can be set on another file. Files are moved in atomically, under a lock
+between processes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Say = Callable[[str], None]
 NAMED_MAX = 3
 
 _verified: dict[Path, tuple[str, tuple[int, ...]]] = {}
-"""Jars that this process has hashed: the hash, and what would change if the file did. Hashing 100 MB takes 0.1 s."""
+"""Hashes of this process, and what would change with the file. Hashing 100 MB takes 0.1 s."""
 
 
 def resolve(names: Iterable[str], spark_version: str, on_progress: Say | None = None) -> list[Path]:
-    """Paths of the jars of these connectors for this Spark, fetched first if they are not cached.
+    """The jars of these connectors, fetched if not cached.
 
-    Each cached jar is hashed once in a process. Raises UsageError for an unknown name and EnvironmentMissing if a jar
-    cannot be fetched or has another hash than the locked one.
+    Each cached jar is hashed once in a process. Raises UsageError for an unknown name, EnvironmentMissing if a jar
+    cannot be fetched or has another hash.
     """
     wanted = {name: jars_of(name, spark_version) for name in names}
     cache = JarCache(default_folder(), say=on_progress)
@@ -40,12 +40,11 @@ def resolve(names: Iterable[str], spark_version: str, on_progress: Say | None = 
 
 
 def default_folder() -> Path:
-    """The folder of the jars."""
     return cache_folder() / "jars"
 
 
 class JarCache:
-    """Jars below one folder, in Maven's layout."""
+    """Jars in one folder, in Maven's layout."""
 
     def __init__(self, folder: Path, *, ways: Sequence[Download] = WAYS, say: Say | None = None) -> None:
         self._folder = folder
@@ -69,7 +68,7 @@ class JarCache:
         return known[0] == jar.sha256
 
     def complete(self, name: str, jars: Sequence[Jar]) -> None:
-        """Fetch the missing jars of one connector. Raises EnvironmentMissing; a wrong file is never kept."""
+        """Fetch missing jars. Raises EnvironmentMissing; a wrong file is never kept."""
         if all(self.has(jar) for jar in jars):
             return
         with self._only_one_fetching():
@@ -103,7 +102,7 @@ class JarCache:
         self._refuse_unless_complete(name, jars, wrong, output)
 
     def _admit(self, jars: Sequence[Jar], staging: Path) -> dict[Jar, str]:
-        """Move files with the locked hash into the cache; the hashes of the others."""
+        """Move files with locked hashes in; returns the other files' hashes."""
         wrong = {}
         for jar in jars:
             arrived = staging / jar.file_name

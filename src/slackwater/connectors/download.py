@@ -1,6 +1,6 @@
-"""The ways to get a jar: this machine's own Maven and Ivy stores, the Ivy inside PySpark, Maven.
+"""Ways to get a jar: local Maven and Ivy stores, the Ivy inside PySpark, Maven.
 
-Each way puts the files it finds into a folder; the cache verifies their hashes.
+The cache verifies the hashes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from slackwater.connectors.locked import Jar
 from slackwater.connectors.machine import java_program, spark_jars_folder
 
 Download = Callable[[Sequence[Jar], Path], str]
-"""Puts the jars that it finds into a folder, each under its ``file_name``; returns the output of the tool it ran."""
+"""Puts jars into a folder, under their ``file_name``; returns the tool's output."""
 
 DOWNLOAD_S_MAX = 900
 
@@ -31,13 +31,12 @@ _IVY_SETTINGS = """<ivysettings>
 
 
 def sha256_of(file: Path) -> str:
-    """The hash of a file, as the locked list has it."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
-    """Copy what Maven or Ivy has fetched on this machine before; a damaged file is passed over."""
+    """Copy earlier downloads of Maven or Ivy; a damaged file is passed over."""
     home = Path.home()
     for jar in jars:
         candidates = (
@@ -53,10 +52,10 @@ def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
 
 
 def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
-    """Fetch all jars with one JVM. The user's own ``~/.ivy2/ivysettings.xml``, such as for a mirror, is used.
+    """Fetch all jars with one JVM, by the user's ``~/.ivy2/ivysettings.xml``, such as for a mirror.
 
-    Ivy copies the jars from its cache when it has all. Until then the cache is kept next to ``folder``: the next try
-    continues one that ended because of a slow link.
+    Ivy copies jars when it has all. Until then its cache stays next to ``folder``: the next try continues after a slow
+    link.
     """
     work = folder / ".ivy"
     work.mkdir(exist_ok=True)
@@ -82,7 +81,7 @@ def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
 
 
 def by_maven(jars: Sequence[Jar], folder: Path) -> str:
-    """Fetch with Maven and the user's ``~/.m2/settings.xml``; does nothing if there is no ``mvn``."""
+    """Fetch with Maven and the user's ``~/.m2/settings.xml``; does nothing without ``mvn``."""
     program = shutil.which("mvn")
     if program is None:
         return ""
@@ -113,7 +112,7 @@ def _ivy_module(jars: Sequence[Jar]) -> str:
 
 
 def _run(*command: str) -> str:
-    """The output of the command. A failure shows in the files that are missing afterwards."""
+    """The output. A failure shows in the missing files."""
     try:
         done = subprocess.run(
             command,
@@ -131,5 +130,4 @@ def _run(*command: str) -> str:
 
 
 def _quoted(value: str) -> str:
-    """The value of an attribute in XML."""
     return f'"{escape(value)}"'

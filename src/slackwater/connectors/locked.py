@@ -1,4 +1,4 @@
-"""The locked list: the jars of each connector for each Spark version, with their hashes."""
+"""The locked list: each connector's jars by Spark version, with hashes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from slackwater.core.errors import EnvironmentMissing, UsageError
 
 FILE_NAME = "locked.toml"
 ANY_SPARK = "any"
-"""The table of connectors that are the same for every Spark."""
+"""Connectors that are the same for every Spark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One file of a Maven repository, with the hash of the only content that is accepted."""
+    """A file of a Maven repository, with the only accepted hash."""
 
     group: str
     artifact: str
@@ -34,17 +34,17 @@ class Jar:
 
     @property
     def repository_path(self) -> str:
-        """The path below a repository's root, in Maven's layout."""
+        """In Maven's layout."""
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.file_name}"
 
 
 def known(spark_version: str) -> tuple[str, ...]:
-    """Names of the connectors that are locked for this Spark (``4.1`` or ``4.1.3``), sorted."""
+    """Sorted names of the connectors locked for this Spark (``4.1`` or ``4.1.3``)."""
     return tuple(sorted(_connectors(spark_version)))
 
 
 def jars_of(name: str, spark_version: str) -> tuple[Jar, ...]:
-    """The jars of one connector. Raises UsageError for an unknown name, EnvironmentMissing for an unknown Spark."""
+    """Raises UsageError for an unknown name, EnvironmentMissing for an unknown Spark."""
     connectors = _connectors(spark_version)
     if name in connectors:
         return connectors[name]
@@ -67,7 +67,7 @@ def jars_of(name: str, spark_version: str) -> tuple[Jar, ...]:
 
 
 def parse(text: str) -> Mapping[str, Mapping[str, tuple[Jar, ...]]]:
-    """Jars by Spark's minor version (or ``any``) and connector."""
+    """By Spark's minor version (or ``any``) and connector."""
     return {
         minor: {name: tuple(_jar(*entry) for entry in entries) for name, entries in connectors.items()}
         for minor, connectors in tomllib.loads(text).items()

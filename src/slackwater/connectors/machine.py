@@ -1,4 +1,4 @@
-"""What is needed from the machine: a Java runtime, the cache folder, and the folder of PySpark's jars."""
+"""The machine's Java, cache folder, and PySpark jars."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.reference import absolute_path
 
 DISTRIBUTION = Path("/usr/lib/jvm")
-"""Where the packages of Linux distributions install Java."""
+"""Java in packages of Linux distributions."""
 FITTING = ("17", "21")
 """The versions of Java that ``scripts/setup`` accepts, too."""
 
 
 def java_program(distribution: Path = DISTRIBUTION) -> Path:
-    """The ``java`` of JAVA_HOME, else the one on PATH, as Spark's scripts choose it; else what ``scripts/setup`` uses.
+    """The ``java`` of JAVA_HOME, else on PATH, as Spark's scripts choose it; else as ``scripts/setup`` does.
 
-    Spark's scripts look nowhere else: where neither JAVA_HOME nor PATH names a fitting Java, JAVA_HOME is set for the
-    processes that this one starts. Raises EnvironmentMissing.
+    Spark's scripts look nowhere else: without a fitting Java there, JAVA_HOME is set for child processes. Raises
+    EnvironmentMissing.
     """
     home = os.environ.get("JAVA_HOME")
     if home:
@@ -48,7 +48,7 @@ def java_program(distribution: Path = DISTRIBUTION) -> Path:
 
 
 def _java_of(home: str) -> Path:
-    """The ``java`` of JAVA_HOME: where it is set, Spark's scripts use no other."""
+    """Where JAVA_HOME is set, Spark's scripts use no other."""
     program = Path(home, "bin", "java")
     if program.is_file():
         return program
@@ -63,7 +63,7 @@ def _java_of(home: str) -> Path:
 
 
 def _other_homes(distribution: Path) -> Iterator[Path]:
-    """The folders in which ``scripts/lib.sh`` looks for a Java that is neither in JAVA_HOME nor on PATH."""
+    """Where ``scripts/lib.sh`` looks for a Java outside of JAVA_HOME and PATH."""
     for version in FITTING:
         yield from sorted(distribution.glob(f"*{version}*"))
     with suppress(RuntimeError):  # a user without a home folder
@@ -71,7 +71,7 @@ def _other_homes(distribution: Path) -> Iterator[Path]:
 
 
 def _java_major(program: Path) -> str | None:
-    """The first number of a Java's version, from the JDK's own ``release`` file: starting a JVM takes longer."""
+    """From the JDK's own ``release`` file: starting a JVM takes longer."""
     with suppress(OSError):
         release = (program.resolve().parents[1] / "release").read_text(encoding="utf-8", errors="replace")
         if found := re.search(r'^JAVA_VERSION="(\d+)', release, re.MULTILINE):
@@ -85,19 +85,17 @@ def _java_major(program: Path) -> str | None:
 
 
 def cache_folder() -> Path:
-    """``SLACKWATER_CACHE``, else ``slackwater`` in the user's cache folder. Raises RuntimeError where there is none."""
+    """``SLACKWATER_CACHE``, else ``slackwater`` in the user's cache folder. Raises RuntimeError."""
     chosen = os.environ.get("SLACKWATER_CACHE")
     base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slackwater"
     return absolute_path(base)
 
 
 def memory_bytes() -> int:
-    """The memory of this machine."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def pyspark_missing() -> EnvironmentMissing:
-    """The error for everything that needs PySpark where it is not installed."""
     return EnvironmentMissing(
         "pyspark-missing",
         "This needs PySpark, which is not installed",
@@ -106,7 +104,7 @@ def pyspark_missing() -> EnvironmentMissing:
 
 
 def spark_jars_folder() -> Path:
-    """The jars inside the installed PySpark, found without importing it. Raises EnvironmentMissing."""
+    """Found without importing PySpark. Raises EnvironmentMissing."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise pyspark_missing()

@@ -1,1 +1,1 @@
-"""Frozen values that all other packages use. No module here does IO or imports another package of Slackwater."""
+"""Frozen values for all packages. No module here does IO or imports another package of Slackwater."""

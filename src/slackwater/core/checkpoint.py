@@ -1,10 +1,10 @@
-"""Values of a checkpoint: entries of its text logs in Spark's own words, damage, and the report of an inspection.
+"""Values of a checkpoint: log entries in Spark's own words, damage, and reports.
 
-Damage is a value: one bad file does not stop a report. Source of the facts about entries: ``OffsetSeqLog``,
-``CommitLog``, ``FileStreamSourceLog``, ``FileStreamSinkLog``, Spark 3.5-4.3.
+Damage is a value: one bad file does not stop a report. Sources: ``OffsetSeqLog``, ``CommitLog``,
+``FileStreamSourceLog``, ``FileStreamSinkLog``, Spark 3.5-4.3.
 
-Most are named tuples: a dozen dataclasses would take a twentieth of the time of a whole ``slackwater inspect``. Those
-with a field ``index`` or ``count`` cannot be tuples.
+Most are named tuples: a dozen dataclasses would take a twentieth of the time of a whole ``slackwater inspect``. Fields
+``index`` and ``count`` rule tuples out.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from slackwater.core.units import GIB, MIB
 
 
 def holes(first: int, last: int, there: Iterable[int]) -> Iterator[range]:
-    """The runs of numbers from ``first`` to ``last`` that are not among those that are ``there``, in order.
+    """The runs of missing numbers in order.
 
-    No number of a run is visited: the name of a file can claim 10**17.
+    No number is visited: a file's name can claim 10**17.
     """
     expected = first
     for number in sorted({one for one in there if first <= one <= last} | {last + 1}):
@@ -38,10 +38,9 @@ _CLAUSES: Mapping[str, str] = {
 
 
 class Damage(NamedTuple):
-    """A file of a checkpoint that is not what it should be.
+    """A damaged file of a checkpoint.
 
-    ``path`` is relative to the checkpoint; ``kind`` is one of torn, empty, missing, foreign, too-new, too-large,
-    checksum, unreadable.
+    ``path`` is relative to it; ``kind`` is torn, empty, missing, foreign, too-new, too-large, checksum or unreadable.
     """
 
     path: str
@@ -51,15 +50,14 @@ class Damage(NamedTuple):
 
     @property
     def clause(self) -> str:
-        """The path with its verb, for a sentence."""
         return f"{self.path} {_CLAUSES.get(self.kind, f'is {self.kind}')}"
 
 
 class UnreadState(NamedTuple):
-    """Files of the state that the next batch loads, whose bytes the check before a start has not verified.
+    """State files for the next batch whose bytes no check before a start has verified.
 
-    ``paths`` are relative to the checkpoint. ``size`` is in bytes. ``verified_by_store``: they are on a remote store,
-    which compares what it serves with checksums of its own; of other files nothing but name and size is known.
+    ``paths`` are relative to the checkpoint, ``size`` is in bytes. ``verified_by_store``: a remote store checks what it
+    serves; of other files only name and size are known.
     """
 
     paths: tuple[str, ...] = ()
@@ -69,9 +67,9 @@ class UnreadState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetMetadata:
-    """Line 2 of ``offsets/N``: what batch N was planned with.
+    """Line 2 of ``offsets/N``.
 
-    ``batch_watermark_ms`` is the watermark *used by* batch N (0: none yet); ``conf`` holds the pinned settings.
+    ``batch_watermark_ms`` is *used by* batch N (0: none yet); ``conf`` has pinned settings.
     """
 
     batch_watermark_ms: int
@@ -82,10 +80,10 @@ class OffsetMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SourceOffset:
-    """The end of batch N for one source.
+    """One source's end of batch N.
 
-    ``source`` is the position ("0", "1", ...) or, with named sources, the name; ``text`` is Spark's line, verbatim,
-    and ``None`` where the log has ``-`` (the source has no offset yet).
+    ``source`` is the position ("0", "1", ...) or the name of a named source; ``text`` is Spark's line, ``None`` for
+    ``-`` (no offset yet).
     """
 
     source: str
@@ -94,7 +92,7 @@ class SourceOffset:
 
 @dataclass(frozen=True, slots=True)
 class OffsetEntry:
-    """``offsets/N``: the write-ahead record of batch N. ``metadata`` is absent in continuous mode."""
+    """``offsets/N``, the write-ahead record of batch N. Continuous mode has no ``metadata``."""
 
     version: int
     metadata: OffsetMetadata | None
@@ -102,7 +100,7 @@ class OffsetEntry:
 
     @property
     def watermark_ms(self) -> int:
-        """The watermark used by the batch; 0 where there is none."""
+        """The watermark used by the batch, 0 for none."""
         return self.metadata.batch_watermark_ms if self.metadata else 0
 
 
@@ -121,7 +119,7 @@ class CommitEntry:
 
 # A log can list a million files: a named tuple is made in half of a data class's time.
 class SourceFile(NamedTuple):
-    """A file taken by a file source in entry ``log_offset`` of its log (field ``batchId``, not the query's batch)."""
+    """A file in entry ``log_offset`` of a file source's log (field ``batchId``, not the query's batch)."""
 
     path: str
     timestamp_ms: int
@@ -129,7 +127,7 @@ class SourceFile(NamedTuple):
 
 
 class SinkFile(NamedTuple):
-    """A data file that counts, in the file sink's log. ``path`` is an absolute, encoded URI."""
+    """A valid data file in the file sink's log. ``path`` is an absolute, encoded URI."""
 
     path: str
     size: int
@@ -142,11 +140,11 @@ class SinkFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """The most bytes taken of one file, and the most that it may decompress to; a larger file counts as damaged.
+    """The most bytes of one file, also decompressed; a larger file counts as damaged.
 
-    ``log_entry`` holds for every file that is not named otherwise, ``compacted_log`` for the ``.compact`` entries of
-    file sources and file sinks, ``archive`` for all small files in a RocksDB zip together, ``state`` for the state of
-    one store in one partition. ``surplus`` is how much more than 32 times their size all files may decompress to.
+    ``compacted_log`` is for ``.compact`` entries of file sources and sinks, ``archive`` for all small files in a
+    RocksDB zip together, ``state`` for one store's state in one partition, ``log_entry`` for other files. ``surplus``
+    is how much more than 32 times their size all files may decompress to.
     """
 
     log_entry: int = 64 * MIB
@@ -157,13 +155,12 @@ class ReadLimits:
 
     @classmethod
     def all(cls, limit: int) -> ReadLimits:
-        """All kinds of files with the same limit."""
         return cls(limit, limit, limit, limit, limit)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How much to read. ``batch`` shows the operators as they were then; ``state`` loads state and counts its rows."""
+    """``batch`` shows operators as they were then; ``state`` loads state and counts its rows."""
 
     batch: int | None = None
     state: bool = False
@@ -172,7 +169,7 @@ class ReadOptions:
 
 
 class SparkVersion(NamedTuple):
-    """The oldest Spark that writes what is there, and the evidence. ``at_least`` is ``None`` before 3.5."""
+    """The oldest Spark that writes this, with evidence. ``at_least`` is ``None`` before 3.5."""
 
     at_least: str | None
     evidence: str
@@ -180,7 +177,7 @@ class SparkVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceEnd:
-    """The position of a source at the end of a batch: Spark's string, ``None`` where it has no offset yet."""
+    """A source's end of a batch: Spark's string, ``None`` without an offset."""
 
     name: str
     index: int | None
@@ -188,7 +185,7 @@ class SourceEnd:
 
 
 class NextBatch(NamedTuple):
-    """The batch Spark will run. ``rerun``: its range is fixed already (``end``); ``replan``: only the start is."""
+    """The batch Spark will run. ``rerun``: its ``end`` is fixed already; ``replan``: only the start is."""
 
     id: int
     mode: str
@@ -198,9 +195,9 @@ class NextBatch(NamedTuple):
 
 
 class BatchLine(NamedTuple):
-    """One batch of the logs. The readings are ``None`` where the entry is absent or damaged.
+    """One batch of the logs; ``None`` for absent or damaged entries.
 
-    ``settings`` are those that the plan pins, ``state_ids`` those of the state that the commit names (format 2).
+    The plan pins ``settings``; the commit names ``state_ids`` (format 2).
     """
 
     id: int
@@ -215,9 +212,9 @@ class BatchLine(NamedTuple):
 
 
 class SourceLog(NamedTuple):
-    """The own log of a file source: its first and last entry and how many files it lists.
+    """A file source's own log.
 
-    ``differing`` are the names of older entries that list other files than the newest compacted entry has for them.
+    Older entries in ``differing`` list other files than the newest compacted entry.
     """
 
     first: int
@@ -229,7 +226,7 @@ class SourceLog(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One source. ``kind`` is inferred from its offsets and its log; ``initial`` is where it started, as a string."""
+    """``kind`` is inferred from offsets and log; ``initial`` is the start, as a string."""
 
     index: int
     name: str
@@ -239,7 +236,7 @@ class SourceLine:
 
 
 class VersionRange(NamedTuple):
-    """State versions that every partition can load, by file names; ``missing`` are those in between that cannot."""
+    """State versions that all partitions can load, by file names; ``missing`` are gaps."""
 
     first: int | None
     last: int | None
@@ -247,7 +244,7 @@ class VersionRange(NamedTuple):
 
 
 class StoreLine(NamedTuple):
-    """One store of an operator over all partitions; ``rows`` where state was read, ``bytes`` where sizes are known."""
+    """A store over all partitions, with known ``rows`` and ``bytes``."""
 
     name: str
     provider: str | None
@@ -258,7 +255,7 @@ class StoreLine(NamedTuple):
 
 
 class OperatorLine(NamedTuple):
-    """One stateful operator; ``inferred`` where its name was inferred from its stores (Spark 3.5 writes none)."""
+    """``inferred``: the name comes from the stores (Spark 3.5 writes none)."""
 
     id: int
     name: str
@@ -270,14 +267,12 @@ class OperatorLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileTotals:
-    """All files below the checkpoint; ``bytes`` where sizes are known."""
-
     count: int
     bytes: int | None = None
 
 
 class CheckpointReport(NamedTuple):
-    """One inspected checkpoint. ``leftovers`` are files that Spark ignores; they are no damage."""
+    """One inspected checkpoint. Spark ignores ``leftovers``; they are no damage."""
 
     location: str
     query_id: str | None
@@ -297,10 +292,10 @@ class CheckpointReport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceEvidence:
-    """A source by its offsets and its own log. ``kind`` is that of the registry of sources, ``unknown`` for others.
+    """A source by its offsets and log; ``kind`` is of the registry, else ``unknown``.
 
-    ``folders`` are the folders of the files that its log lists, or some of them. ``location`` is what it reads, as a
-    plan names it (``topics a,b``), where its offsets show that.
+    ``folders`` have some of the log's files. ``location`` is as a plan names it (``topics a,b``), if the offsets show
+    it.
     """
 
     kind: str
@@ -310,9 +305,9 @@ class SourceEvidence:
 
 @dataclass(frozen=True, slots=True)
 class OperatorEvidence:
-    """A stateful operator by its metadata or, where Spark wrote none, by its stores.
+    """A stateful operator by its metadata, else its stores.
 
-    ``name`` is Spark's physical name (``stateStoreSave``); ``key_columns`` are those of its first store.
+    ``name`` is Spark's physical name (``stateStoreSave``); ``key_columns`` are the first store's.
     """
 
     name: str
@@ -321,7 +316,7 @@ class OperatorEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointShape:
-    """Sources in the order of the offset lines, operators by id, and the plan's profile where a run recorded it."""
+    """Sources in offset order, operators by id, and a recorded plan's profile."""
 
     sources: tuple[SourceEvidence, ...] = ()
     operators: tuple[OperatorEvidence, ...] = ()

@@ -1,4 +1,4 @@
-"""The commands that messages, findings and pages name: each is built here, so that all of them can be typed."""
+"""Builds the commands in messages, findings and pages, so that all can be typed."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ if TYPE_CHECKING:
 
 
 APPLICATION = "APPLICATION"
-"""In a command, the program of the user's that starts a query."""
+"""In a command, the user's program that starts a query."""
 
 
 def command(verb: str, *words: str) -> str:
-    """A command line of ``slackwater`` with its words quoted; words in capitals are for the user to replace."""
+    """A ``slackwater`` command with quoted words; the user replaces words in capitals."""
     return " ".join(("slackwater", verb, *(quoted(word) for word in words)))
 
 
 def mention(*words: str) -> str:
-    """A verb as a sentence names it; typed, it needs arguments."""
+    """A verb in a sentence; typed, it needs arguments."""
     return " ".join(("slackwater", *words))
 
 
 def run_command(stream: StreamRecord) -> str | None:
-    """The command that starts the stream's pipeline; ``None`` where the user's own program runs the query."""
+    """``None`` where the user's own program runs the query."""
     if stream.is_watched and not stream.pipeline_file:
         return None
     return command("run", stream.pipeline_file or "FILE", *stream.session)
 
 
 def check_command(stream: StreamRecord) -> str | None:
-    """The command that compares the code with the state; ``None`` where the user's own program has the code."""
+    """The command that compares code and state; ``None`` where the user's program has the code."""
     if stream.is_watched and not stream.pipeline_file:
         return None
     return command("check", stream.pipeline_file or "FILE", *stream.session)
 
 
 def undo_command(operation: str) -> str:
-    """The command that undoes an operation, or finishes an undo that was interrupted: always the whole operation."""
+    """Undoes the whole operation, or finishes an interrupted undo."""
     return command("undo", leader_id(operation), "--yes")
 
 
 def apply_command(plan_file: str | None, session: Sequence[str] = ()) -> str:
-    """The command that applies a plan, or continues one that was interrupted; ``session`` as of ``session_words``."""
+    """Applies a plan, or continues it; ``session`` as of ``session_words``."""
     return command("apply", plan_file or "PLAN", "--yes", *session)
 
 
 def session_words(master: str | None, settings: Mapping[str, str]) -> tuple[str, ...]:
-    """The options with which a command starts Spark as the present one does. Of a secret only its name is repeated."""
+    """Options that start Spark like the present command. Of a secret only its name is repeated."""
     words = ["--master", master] if master is not None else []
     for name, value in settings.items():
         words += ["--conf", f"{name}={value if mask_setting(name, value) == value else 'VALUE'}"]
@@ -61,17 +61,17 @@ def session_words(master: str | None, settings: Mapping[str, str]) -> tuple[str,
 
 
 def code_words(snapshot: Snapshot) -> tuple[str, ...]:
-    """The option with the code of a watched query: the program or file that is known, or a word to be replaced."""
+    """The option with a watched query's code, or a word to be replaced."""
     return ("--pipeline", snapshot.code_file or APPLICATION) if snapshot.stream.is_watched else ()
 
 
 def with_pipeline(line: str, file: str) -> str:
-    """A command that plans, with the pipeline file in place of that of the last run."""
+    """The planning command with another pipeline file."""
     return f"{line} --pipeline {quoted(file)}"
 
 
 def application_words(name: str, code: str) -> str:
-    """What ``APPLICATION`` in a command is, and what there is to do where Slackwater cannot read the program."""
+    """What ``APPLICATION`` is, and what to do where its program is unreadable."""
     return (
         f"{APPLICATION} is the program that starts the query, with its arguments: 'app.py -- ARGUMENTS'; for a "
         f"notebook: {code}; put the query into {name}.py, and name that"
@@ -79,7 +79,7 @@ def application_words(name: str, code: str) -> str:
 
 
 def output_command(stream: StreamRecord, location: str, program: str = "") -> str:
-    """How to record where a query writes: by its program, which is run up to the start of its queries, or by path."""
+    """Records where a query writes: by its program, which is run up to the start of its queries, or by path."""
     by_program = command("adopt", location, "--name", stream.name, "--pipeline", program or APPLICATION)
     by_path = command("adopt", location, "--name", stream.name, "--sink", "DIRECTORY")
     named = "" if program else f" ({APPLICATION} is the program that starts it, as in 'app.py -- ARGUMENTS')"
@@ -87,15 +87,15 @@ def output_command(stream: StreamRecord, location: str, program: str = "") -> st
 
 
 def copy_again_command(original: str, copy: str) -> str:
-    """The command that makes a copy of a home without links to the original, next to the one that has some."""
+    """Copies a home again without links to the original, next to the linked copy."""
     there = quoted(copy)
     return f"mv {there} {quoted(copy + '.linked')} && cp -rL --preserve=mode,timestamps {quoted(original)} {there}"
 
 
 def write_code_command(stream: StreamRecord) -> str:
-    """The command that writes a pipeline file for the code of a watched query, unless there is a file of this name.
+    """Writes a pipeline file for a watched query, unless it exists.
 
-    Only the query itself is missing in it: the program that starts the query has that.
+    The query itself is missing: the user's program has it.
     """
     name, mode = json.dumps(stream.name), json.dumps(stream.output_mode)
     missing = json.dumps(f"return the DataFrame of query {stream.name} here")
@@ -114,17 +114,15 @@ def write_code_command(stream: StreamRecord) -> str:
 
 
 def rebuild_command(snapshot: Snapshot, *options: str) -> str:
-    """The command that plans a rebuild of the stream."""
     stream = snapshot.stream
     return command("plan", "rebuild", stream.full_name, *code_words(snapshot), *options, *stream.session)
 
 
 def reset_command(snapshot: Snapshot, *options: str, start: str = "earliest") -> str:
-    """The command that plans a reset of the stream from a position."""
     stream, code = snapshot.stream, code_words(snapshot)
     return command("plan", "reset", stream.full_name, "--from", start, *code, *options, *stream.session)
 
 
 def put_aside(path: str) -> str:
-    """The command that moves a damaged file out of the way; of a file that is not on a local disk, in words."""
+    """Moves a damaged file away; in words where it is not on a local disk."""
     return f"copy and delete {path}" if "://" in path else f"mv -T {quoted(path)} {quoted(f'{path}.damaged')}"

@@ -30,8 +30,6 @@ from slackwater.core.masking import mask
 
 
 class SlackwaterError(Exception):
-    """A problem with a stable code: one sentence, the place, what was expected and found, and a hint."""
-
     exit_code = 1
 
     def __init__(
@@ -60,7 +58,7 @@ class SlackwaterError(Exception):
         return f"{self.message}{place}{comparison}"
 
     def as_dict(self) -> dict[str, str]:
-        """The error as the JSON renderers show it: without empty fields."""
+        """The error without empty fields, for JSON."""
         fields = {
             "code": self.code,
             "message": self.message,
@@ -133,7 +131,7 @@ class EnvironmentMissing(SlackwaterError):
 
 
 def unreachable(what: str, error: OSError, where: str | None = None) -> EnvironmentMissing:
-    """The error of a store that does not answer, or refuses what is asked; ``what`` begins the sentence."""
+    """The error of a store that does not answer, or refuses; ``what`` begins the sentence."""
     return EnvironmentMissing(
         "store-unreachable",
         f"{what} cannot be reached",

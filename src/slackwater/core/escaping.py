@@ -1,8 +1,8 @@
-r"""Makes text from data safe to show: what a terminal would obey is written as an escape, such as ``\x1b``.
+r"""Escapes text that a terminal would obey, as ``\x1b``.
 
-A path, an offset, a setting or a lease can hold any character. ``ESC ] 52`` writes to the user's clipboard,
-``ESC [ 2 J`` clears the screen, and a bidirectional control shows a command in another order than it will run. Text
-that a file system, a database or a JVM cannot be given is recognised here, too.
+Paths, offsets, settings and leases can hold any character. ``ESC ] 52`` writes to the clipboard, ``ESC [ 2 J`` clears
+the screen, and a bidirectional control shows a command in another order than it will run. Also finds text that a file
+system, database or JVM refuses.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import shlex
 
 
 def is_unicode(value: str) -> bool:
-    """Whether a string is valid UTF-8 without NUL; Python keeps other bytes of a command line as surrogates."""
+    """Valid UTF-8 without NUL; Python keeps other bytes of a command line as surrogates."""
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def is_path(value: str) -> bool:
-    """Whether the operating system takes a string for a path: any bytes but NUL."""
+    """Any bytes but NUL."""
     try:
         return b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
@@ -39,22 +39,22 @@ _OF_OTHERS = {code: escape for code, escape in _CONTROLS.items() if chr(code) !=
 
 
 def printable(text: str) -> str:
-    """Text without control characters but line feed and tab; the same for text that has none."""
+    """Text with control characters escaped, except line feed and tab."""
     return text if text.isprintable() else text.translate(_CONTROLS)
 
 
 def one_line(text: str) -> str:
-    """Text without any control character: a file's name cannot add a line to a message."""
+    """Escapes all control characters: a file's name cannot add a line to a message."""
     return text if text.isprintable() else text.translate(_IN_LINES)
 
 
 def printable_bytes(output: bytes) -> bytes:
-    """UTF-8 output of another process without control characters but line feed, tab and carriage return."""
+    """UTF-8 output of another process, with control characters escaped except line feed, tab and carriage return."""
     return output.decode("utf-8", "surrogateescape").translate(_OF_OTHERS).encode("utf-8", "surrogateescape")
 
 
 def quoted(word: str) -> str:
-    """A word for a command line that can be typed: with control characters in the form ``$'...'`` of bash and zsh."""
+    """A word for a command line, with control characters as in ``$'...'`` of bash and zsh."""
     if one_line(word) == word:
         return shlex.quote(word)
     escaped = word.replace("\\", "\\\\").replace("'", "\\'")

@@ -1,7 +1,6 @@
-"""What is known of a stream when it is diagnosed: gathered once, each fact as it was found, or why it could not be.
+"""The facts for a diagnosis: each as it was found, or why it could not be.
 
-A stream that Slackwater has recorded and a checkpoint that it has never seen are described alike: a fact that only the
-ledger has is ``Unknown`` for the latter.
+For an unrecorded checkpoint, facts of the ledger are ``Unknown``.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from slackwater.core.verdict import StreamVerdict
 
 
 class Unknown(NamedTuple):
-    """A fact that could not be gathered: why, as the end of a sentence, and what would make it known."""
+    """A missing fact: why, as the end of a sentence, and what would make it known."""
 
     reason: str
     how: str | None = None
@@ -34,11 +33,11 @@ Fact: TypeAlias = _T | Unknown
 
 @dataclass(frozen=True)
 class CheckpointSeen:
-    """The files of a checkpoint. Batch ids are those of file names; entries are ``None`` where absent or damaged.
+    """The files of a checkpoint. Batch ids come from file names; absent or damaged entries are ``None``.
 
-    ``offset_before`` is the entry before the newest one in ``offsets/``. ``damage`` is all that the report and the
-    check of what a start reads have found, ``start_damage`` only the latter. ``folders`` has the names of the files of
-    each folder, by its path in the checkpoint. ``atomic_rename``: the store renames a file in one step.
+    ``offset_before`` precedes the newest entry in ``offsets/``. ``damage`` is from the report and the check of what a
+    start reads, ``start_damage`` only from the latter. ``folders`` has file names by folder. ``atomic_rename``: the
+    store renames a file in one step.
     """
 
     report: CheckpointReport
@@ -54,22 +53,18 @@ class CheckpointSeen:
 
     @property
     def location(self) -> str:
-        """The checkpoint, as the user would write it."""
         return self.report.location
 
     @property
     def marks(self) -> Marks:
-        """The marks without the sink's."""
         return self.report.marks
 
     @property
     def planned(self) -> int:
-        """The newest batch in ``offsets/``, -1 for none."""
         return self.report.marks.planned
 
     @property
     def committed(self) -> int:
-        """The newest batch in ``commits/``, -1 for none."""
         return self.report.marks.committed
 
     @cached_property
@@ -79,21 +74,18 @@ class CheckpointSeen:
         return tuple(found.values())
 
     def damaged(self, path: str) -> Damage | None:
-        """The first damage of this file."""
         return next((item for item in self.damage if item.path == path), None)
 
     def damage_below(self, folder: str) -> Iterator[Damage]:
-        """Damage of files in a folder, or deeper."""
         return (item for item in self.damage if item.path.startswith(f"{folder}/"))
 
     def has(self, path: str) -> bool:
-        """Whether a file is there."""
         folder, _, name = path.rpartition("/")
         return name in self.folders.get(folder, ())
 
 
 class ChangedFile(NamedTuple):
-    """A file of a source that is not as it was read: its times in epoch milliseconds, and bytes where they differ."""
+    """A changed source file: times in epoch milliseconds, and bytes where they differ."""
 
     path: str
     read_ms: int
@@ -103,10 +95,10 @@ class ChangedFile(NamedTuple):
 
 
 class Unserved(NamedTuple):
-    """What a source does not have of the position of the next batch.
+    """What a source lacks of the next batch's position.
 
-    ``problem`` is the word of its kind for it, for which checks look. ``place`` is the part of the source, such as a
-    partition, ``records`` how many records or versions it concerns, 0 where that is not counted.
+    ``problem`` is the kind's own word, for checks. ``place`` is a part such as a partition, ``records`` a number of
+    records or versions, 0 if not counted.
     """
 
     problem: str
@@ -117,7 +109,7 @@ class Unserved(NamedTuple):
 
 
 class ReadOutput(NamedTuple):
-    """The output of a file sink that a source reads: where it is, and ``elsewhere`` as in ``SinkFacts``."""
+    """A file sink's output that a source reads; ``elsewhere`` as in ``SinkFacts``."""
 
     location: str
     elsewhere: Mapping[str, int]
@@ -125,15 +117,13 @@ class ReadOutput(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """One source of the checkpoint. ``start`` and ``end`` are offsets as Spark wrote them.
+    """One source. ``start`` and ``end`` are offsets as Spark wrote them.
 
-    They bound the planned next batch; where none is planned both are the end of the newest batch. ``entries`` are the
-    numbers in its own log, ``compacted`` those of them that are compacted. ``missing_files`` are the files of the
-    planned next batch that are gone. ``changed_files`` are those of the newest listed files that were written later
-    than listed, or have other bytes, ``removed_files`` those that were read and do not exist any more.
-    ``too_old_files`` are next to listed ones, unread, and older than the source reads. ``outputs`` are the outputs of
-    file sinks that have the newest listed files. ``unserved`` is what the source does not have of its position.
-    ``shape`` is the source in the recorded program of the query.
+    They bound the planned next batch; without one both are the newest batch's end. ``entries`` and ``compacted`` are
+    numbers in its log. ``missing_files`` are the planned batch's. Of the newest listed files, ``changed_files`` were
+    written later than listed or have other bytes; ``removed_files`` were read and are gone. ``too_old_files`` are next
+    to listed ones, unread, and older than the source reads. ``outputs`` are file sinks with the newest listed files.
+    ``unserved`` is missing at its position. ``shape`` is from the recorded program.
     """
 
     name: str
@@ -154,12 +144,11 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class SinkFacts:
-    """The output. ``identity`` is that of the sink; ``written`` is the newest batch that it shows, ``None`` for none.
+    """The output. ``written`` is the newest batch that it shows.
 
-    ``newest`` is the last change of the output by any other means, where the kind of sink can tell. ``elsewhere`` are
-    the folders outside of the output in which its log lists files, each with their number; ``listed`` is the number of
-    all files that it lists. ``transactions`` are the newest numbers of the applications that wrote to it, ``None``
-    where the output does not list them.
+    ``newest`` is the last change by other means, where known. ``elsewhere`` has folders outside of the output in which
+    its log lists files, with their number; ``listed`` counts all. ``transactions`` are its writers' newest numbers,
+    ``None`` where they are not listed.
     """
 
     identity: Mapping[str, str]
@@ -171,9 +160,9 @@ class SinkFacts:
 
 
 class Judged(NamedTuple):
-    """The code compared with the kept state, and what can be done about it, the safest way first.
+    """The code compared with state, and remedies, the safest first.
 
-    ``settings`` are the values that its session has of the settings which Spark takes from a checkpoint.
+    ``settings`` are the session's values of settings that Spark takes from a checkpoint.
     """
 
     verdict: StreamVerdict
@@ -183,9 +172,9 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistoryFacts:
-    """What the ledger has recorded: the runs, newest first, and the newest batches, newest last.
+    """The ledger's runs, newest first, and newest batches, newest last.
 
-    ``offsets`` are its copies of the two newest entries of ``offsets/``, by batch.
+    ``offsets`` copies the two newest entries of ``offsets/``.
     """
 
     runs: tuple[RunRecord, ...] = ()
@@ -197,8 +186,8 @@ class HistoryFacts:
 class Facts:
     """All facts about one stream.
 
-    ``snapshot`` is also there for a checkpoint that was never recorded, with what its files show; ``recorded`` tells
-    the two apart. ``code`` is compared with the kept state; ``None`` where that was not asked for.
+    An unrecorded checkpoint has a ``snapshot``, too; ``recorded`` tells the two apart. ``code`` is ``None`` unless
+    requested.
     """
 
     name: str
@@ -212,7 +201,7 @@ class Facts:
 
     @property
     def batches(self) -> tuple[BatchRecord, ...]:
-        """The recorded batches of the generation in use, newest last; none where the history is unknown."""
+        """Of the generation in use, newest last; none for an unknown history."""
         if isinstance(self.history, Unknown):
             return ()
         generation = self.snapshot.generation.number
@@ -220,5 +209,4 @@ class Facts:
 
     @property
     def marks(self) -> Marks:
-        """The number line, with the sink's mark."""
         return self.snapshot.marks

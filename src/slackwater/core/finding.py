@@ -1,4 +1,4 @@
-"""A finding: one thing that was recognised about a stream, what it risks, and the command that comes next."""
+"""A finding: what was recognised about a stream, its risk, and the next command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Risk = Literal["loss", "duplicate", "skip", "wrong", "stuck", "none"]
 
 
 class Severity(StrEnum):
-    """``STOP``: the stream must not be started. ``WARNING``: it may, with care. ``INFO``: nothing is wrong."""
+    """``STOP``: must not be started. ``WARNING``: may, with care. ``INFO``: nothing is wrong."""
 
     STOP = "stop"
     WARNING = "warning"
@@ -19,10 +19,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``code`` is stable; ``text`` is one sentence; ``next`` is what to type, ``None`` where nothing has to be done.
+    """``code`` is stable; ``text`` is a sentence; ``next`` is a command, if any.
 
-    ``exit_code`` is what ``slackwater status`` ends with when this is the most urgent finding (docs/exit-codes.md).
-    ``advice`` is what to do where no command of Slackwater does it.
+    ``status`` ends with ``exit_code`` for its most urgent finding (docs/exit-codes.md). ``advice`` is for what no
+    command does.
     """
 
     code: str

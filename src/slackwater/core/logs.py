@@ -1,4 +1,4 @@
-"""Logging: structlog writes to stderr, as JSON or plain text. stdout is for data."""
+"""Logs by structlog to stderr. stdout is for data."""
 
 from __future__ import annotations
 
@@ -15,19 +15,16 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 
 
 class _Stderr:
-    """stderr as it is when a line is written: it may be replaced, or closed, after the logging was configured."""
+    """The present stderr: it may be replaced, or closed, after the logging was configured."""
 
     def write(self, text: str) -> None:
-        """Write a text."""
         sys.stderr.write(text)
 
     def flush(self) -> None:
-        """Flush what was written."""
         sys.stderr.flush()
 
 
 def configure(*, level: str, json: bool) -> None:
-    """Send every log line to stderr, from ``level`` up; ``json`` for machines, else plain text for people."""
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if json else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     )

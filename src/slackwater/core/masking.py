@@ -1,9 +1,8 @@
 """Replaces secrets in text with ``***`` before it is shown, logged or stored.
 
-Secrets that this process has read from a setting, an option, its environment or a file are replaced by value
-(``KnownSecrets``): they are found in a JAAS entry, a tuple, a Scala map or a header, whatever the form. The rules by
-name are for texts of other programs, which can contain secrets that this process has never seen. Masking too much costs
-a word of a message, masking too little a password.
+Secrets from this process's settings, options, environment or files are replaced by value (``KnownSecrets``), in any
+form: JAAS, tuples, Scala maps, headers. Rules by name are for other programs' texts, with unknown secrets. Masking too
+much costs a word of a message, too little a password.
 """
 
 from __future__ import annotations
@@ -26,41 +25,40 @@ _SENSITIVE_WORD = (
     r"|private[._-]?key|x-amz-signature)"
 )
 SENSITIVE_NAME = rf"(?=[\w.\-]*?{_SENSITIVE_WORD})[\w.\-]++"
-"""Matched from its first character on, and never again from one inside it: the work grows with the text only.
+"""Matched only from its first character on: the work grows with the text.
 
-The names are those of Spark's ``spark.redaction.regex``, extended by the names that object stores, Azure and Java
-keystores use.
+Names are Spark's ``spark.redaction.regex``, extended for object stores, Azure and Java keystores.
 """
 
 _SHORTEST = 4
-"""Characters. A shorter value is a part of too many words."""
+"""Characters. Shorter values are parts of too many words."""
 _SHORT = 8
-"""Characters. A value that is shorter is replaced as a whole word only: ``kafka`` is also a part of paths."""
+"""Characters. Shorter values are replaced as whole words only: ``kafka`` is also a part of paths."""
 _LONGEST = 64 * 1024
 
 _QUOTED = r""""((?:[^"\\]|\\.)*+)"|'((?:[^'\\]|\\.)*+)'"""
 _BARE = r"""([^\s,;&"'(){}\[\]<>]++)"""
 _PART = re.compile(rf"""(?i)(?<![/\w.\-])["']?{SENSITIVE_NAME}["']?\s*+(?:=>?|:|%3D)\s*+(?:{_QUOTED}|{_BARE})""")
-"""``name=value`` within a value: an entry of JAAS, the query of a URL, JSON."""
+"""``name=value`` within a value: JAAS, a URL's query, JSON."""
 _LOGINS = (
     re.compile(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,30}://([^/:@]{0,256}):"),
     re.compile(r"(?i)\bjdbc:oracle:\w{1,16}:([^/@]{1,256})/"),
 )
-"""What comes before the password in a word up to its last @: an unescaped password may contain / and @."""
+"""What precedes the password in a word up to its last @: an unescaped password may contain / and @."""
 _WORD_END = re.compile(r"[\s\"]+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _PLAIN = re.compile(
     r"(?i)true|false|none|null|default|required|[+-]?\d{1,9}(?:\.\d+)?|(?:env|file):.*|\*+|(?:[a-z_]\w*\.){2,}[A-Z]\w*"
     rf"|{_SENSITIVE_WORD}s?"
 )
-"""Not secrets, although their settings have such names: switches, numbers, references, classes of providers.
+"""No secrets despite their settings' names: switches, numbers, references, provider classes.
 
-Nor are the words by which the rules know a name: replaced in ``fs.s3a.secret.key=x``, they would uncover x.
+Nor are words of the rules: replaced in ``fs.s3a.secret.key=x``, they would uncover x.
 """
 
 
 class KnownSecrets:
-    """The values, in every encoding in which a text can repeat them, and a search for all of them in one pass."""
+    """Secret values in every encoding that a text can repeat, found in one pass."""
 
     def __init__(self) -> None:
         self._values: set[str] = set()
@@ -68,18 +66,17 @@ class KnownSecrets:
         self._search: AhoCorasick | None = None
 
     def remember(self, name: str, value: object) -> None:
-        """Remember the secrets in a setting or option: its value, if the name is that of a secret, and parts of it."""
+        """Remember a secret setting's value, and secret parts of other values."""
         if isinstance(value, str) and len(value) <= _LONGEST:
             for secret, login in _secrets_in(name, value):
                 self._add(secret, login)
 
     def remember_all(self, settings: Mapping[str, object]) -> None:
-        """``remember`` for each setting."""
         for name, value in settings.items():
             self.remember(name, value)
 
     def replaced(self, text: str, by: str) -> str:
-        """The text with every remembered secret replaced. The time grows with the length of the text only."""
+        """The text without remembered secrets. The time grows with the text only."""
         if not self._values:
             return text
         searched = _without_surrogates(text)
@@ -107,7 +104,7 @@ class KnownSecrets:
 
 
 def _without_surrogates(text: str) -> str:
-    """As many characters, which UTF-8 has: bytes of the environment that are no UTF-8 are surrogates in Python."""
+    """In Python, bytes of the environment that are no UTF-8 are surrogates; the length stays."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -117,7 +114,7 @@ def _is_word(text: str, start: int, stop: int) -> bool:
 
 
 def _secrets_in(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Each secret in a value, with the user whose password it is, if that is known."""
+    """Secrets in a value, with the password's user if known."""
     if re.fullmatch(SENSITIVE_NAME, name, re.IGNORECASE) and not _is_path(value):
         yield value.strip(), ""
     for part in _PART.finditer(value):
@@ -136,7 +133,7 @@ def _secrets_in(name: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_path(value: str) -> bool:
-    """Whether the value is the path of a file that has the secret, such as a file of credentials."""
+    """Such as a file of credentials."""
     try:
         return value.startswith(("/", "~", "./")) and os.path.lexists(os.path.expanduser(value))  # noqa: PTH111 - text
     except (OSError, ValueError):
@@ -170,7 +167,7 @@ def _forms(secret: str, login: str) -> Iterable[str]:
 
 
 def _escaped(text: str) -> tuple[str, ...]:
-    """The text within a string of JSON or of Python, whose ``repr`` escapes a quote only if both kinds occur."""
+    """As a string of JSON or Python, whose ``repr`` escapes a quote only if both kinds occur."""
     return (
         json.dumps(text)[1:-1],
         json.dumps(text, ensure_ascii=False)[1:-1],
@@ -180,9 +177,9 @@ def _escaped(text: str) -> tuple[str, ...]:
 
 
 def _of_this_process() -> KnownSecrets:
-    """The secrets in the environment and on the command line, whose arguments are settings, addresses, or values.
+    """Secrets in the environment and in arguments: settings, addresses, or values.
 
-    A value follows the name of its option, or, by mistake, of its setting: ``--conf NAME VALUE``.
+    A value follows its option, or, by mistake, its setting: ``--conf NAME VALUE``.
     """
     known = KnownSecrets()
     known.remember_all(os.environ)
@@ -193,7 +190,7 @@ def _of_this_process() -> KnownSecrets:
 
 
 KNOWN_SECRETS = _of_this_process()
-"""Of this process. Whatever reads a setting, an option or a referenced secret remembers it here."""
+"""Whatever reads a setting, an option or a referenced secret remembers it here."""
 
 
 MASK = "***"
@@ -202,21 +199,21 @@ _LONGEST_SECRET = 4096
 
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'(){}\[\]<>]+)"""
 _REFERENCE = r"""(?!["']?env:[a-z_]\w*["']?(?:[\s,;)]|\Z))"""
-"""Before a value that is none: where a secret is, such as a hint names it."""
+"""Precedes a value that is no secret but its place, as in hints."""
 _LOGIN = r"""(?i)\b[a-z][a-z0-9+.\-]{0,30}://[^\s/:@"]*:"""
 
 
 def _without_password(word: re.Match[str]) -> str:
-    """``scheme://user:***@`` for a word up to its last @: an unescaped password may contain / and @."""
+    """``scheme://user:***@`` up to a word's last @: an unescaped password may contain / and @."""
     login = re.search(_LOGIN, word[0])
     return f"{word[0][: login.end()]}{MASK}@" if login else word[0]
 
 
 @cache
 def _rules() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]:
-    """Patterns with their replacements, in order. Compiled at the first use: most commands never need them.
+    """Ordered patterns, compiled at the first use: most commands need none.
 
-    None may start again at each character of what an earlier start has looked through: any text can get here.
+    None may rescan from each character: any text can get here.
     """
     rules = (
         (r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", MASK),
@@ -246,7 +243,7 @@ def _rules() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
 
 
 def mask(text: str) -> str:
-    """The text with passwords in URLs, values of secret settings, access keys, tokens and private keys replaced."""
+    """The text without passwords in URLs, secret settings, access keys, tokens and private keys."""
     text = KNOWN_SECRETS.replaced(text, MASK)
     for pattern, replacement in _rules():
         text = pattern.sub(replacement, text)
@@ -254,16 +251,14 @@ def mask(text: str) -> str:
 
 
 def brief(text: str, most: int = 80) -> str:
-    """The beginning of a text, for one line of a message. Masked first: what is cut may be what shows a secret."""
+    """The beginning of a text for a message. Masked first: the cut part may be what shows a secret."""
     masked = mask(text[: most + _LONGEST_SECRET])
     return masked if len(masked) <= most else f"{masked[:most]}..."
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a setting of this name holds a secret."""
     return re.fullmatch(SENSITIVE_NAME, name, re.IGNORECASE) is not None
 
 
 def mask_setting(name: str, value: str) -> str:
-    """The value of a setting, for a message."""
     return MASK if is_secret_name(name) else mask(value)

@@ -1,4 +1,4 @@
-"""Whose a file or folder is: what names code or a place is used only where this user or root has put it there."""
+"""Checks owners: what names code or a place is used only if this user or root put it there."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ROOT = 0
 
 
 def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int | None:
-    """The user, neither this one nor root, who owns a path or what it links to; ``None`` where nothing is there.
+    """The user, neither this one nor root, who owns a path or its target.
 
-    As root the user who called sudo is trusted, too. In a folder that ``SLACKWATER_SAFE_DIRECTORY`` names (several are
-    separated by ``:``) everything is trusted whoever owns it, with ``*`` everywhere.
+    For root the user who called sudo is trusted, too. Folders in ``SLACKWATER_SAFE_DIRECTORY`` (separated by ``:``) are
+    trusted whoever owns them; ``*`` is everywhere.
     """
     user = os.geteuid()
     trusted = {user, ROOT}
@@ -38,7 +38,7 @@ def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int 
 
 
 def check_owner(path: Path, folder: Path) -> None:
-    """Raises SettingsError where a path belongs to another user; ``folder`` is the one to trust, for the hint."""
+    """Raises SettingsError for another user's path; the hint trusts ``folder``."""
     owner = other_owner(path)
     if owner is not None:
         raise SettingsError(
@@ -53,18 +53,17 @@ def check_owner(path: Path, folder: Path) -> None:
 
 
 def only_own() -> str:
-    """What is expected of an owner, for a message."""
     return f"one that user {os.geteuid()} or root owns"
 
 
 def safe_with(folder: Path, environment: Mapping[str, str] = os.environ) -> str:
-    """The value of ``SLACKWATER_SAFE_DIRECTORY`` that trusts this folder, too."""
+    """The value of ``SLACKWATER_SAFE_DIRECTORY`` with this folder."""
     known = environment.get(SAFE_DIRECTORY, "")
     return quoted(os.pathsep.join(filter(None, (known, str(folder)))))
 
 
 def _place(path: Path) -> Path:
-    """Where an entry of a folder is, and not where it leads, if it is a link."""
+    """The place of a link, not its target."""
     return path.parent.resolve() / path.name
 
 

@@ -1,6 +1,6 @@
-"""The state of a query according to its logical plan: the facts that a rebuild depends on.
+"""Facts about a query's state in its logical plan, on which a rebuild depends.
 
-Recorded in the ledger when a generation first runs, and read from the upgraded code before a replay.
+Recorded when a generation first runs, and read from upgraded code before a replay.
 """
 
 from __future__ import annotations
@@ -14,25 +14,19 @@ RowOrder = Literal["any"]
 
 @dataclass(frozen=True, slots=True)
 class QueryProfile:
-    """Stateful operators (names of Spark's logical nodes), watermark delays and window lengths, all in milliseconds.
+    """Stateful operators (Spark's logical nodes), watermark delays and window lengths, in milliseconds.
 
-    ``retention_ms`` is how far behind the watermark a row can be and still matter for output to come; ``None`` where
-    the plan does not show it, and then only a replay from batch 0 is exact.
-    ``sources`` are descriptions of the streaming sources in the order of the offset lines.
-    ``source_logs`` has, in the same order, the number of the log of each: a DataFrame that is read twice has two lines
-    and one log (``MicroBatchExecution.logicalPlan``). Empty where it is unknown.
-    ``rows_digest`` is a SHA-256 of all that decides which rows with which event times reach the watermarks; ``None``
-    where it is unknown. It is of a plan that the optimiser of ``spark_version`` made, and no other release makes the
-    same.
-    ``by_order`` names the aggregates whose result depends on the order of rows, such as ``first``.
-    ``reads_tables``: what is not a stream reaches state, a table that is joined, and each batch reads it as it is then.
-    ``random`` names what state is made of that is another value each time it is computed, such as ``rand``.
-    ``late_in_chain``: an operator returns rows that the stateful one behind it drops as late.
-    ``asks_for_batches``: Spark runs a batch without data when the watermark advances (``shouldRunAnotherBatch`` of a
-    stateful operator); where it is unknown, it counts as true.
-    ``session_gap_ms`` is the constant gap of the session windows that are the query's only state, ``None`` for others.
-    ``window_starts_ms``: windows of one length, the query's only state, start each so many milliseconds, and one of
-    them at the second number after the epoch; ``None`` for others.
+    ``retention_ms`` is how far behind the watermark rows matter for later output; ``None``: unknown, and only a replay
+    from batch 0 is exact. ``sources`` are in offset order, as are ``source_logs``, the numbers of their logs: a
+    DataFrame read twice has two lines and one log (``MicroBatchExecution.logicalPlan``). ``rows_digest`` is a SHA-256
+    of everything that decides which rows with which event times reach the watermarks, in a plan of the optimiser of
+    ``spark_version``: other releases make other plans. ``by_order`` names aggregates that depend on row order, such as
+    ``first``. ``reads_tables``: a joined table reaches state, read by each batch as it is then. ``random`` names parts
+    that differ at each computation, such as ``rand``. ``late_in_chain``: an operator returns rows that the next
+    stateful one drops as late. ``asks_for_batches``: Spark runs a batch without data when the watermark advances
+    (``shouldRunAnotherBatch`` of a stateful operator), also assumed if unknown. ``session_gap_ms`` is set where
+    sessions with a constant gap are the only state. ``window_starts_ms`` is set where windows of one length are the
+    only state: they start at this interval, one of them at the second number after the epoch.
     """
 
     operators: tuple[str, ...]
@@ -53,16 +47,15 @@ class QueryProfile:
 
     @property
     def stateful(self) -> bool:
-        """Whether the query keeps any state."""
         return bool(self.operators)
 
     @property
     def logs_of_sources(self) -> Mapping[str, str]:
-        """The number of a source's own log, by the position of the source in the offset lines."""
+        """Numbers of the sources' logs, by position in the offset lines."""
         return {str(position): log for position, log in enumerate(self.source_logs)}
 
     def as_json(self) -> dict[str, Any]:
-        """The form in which the ledger keeps it; the rare facts only where they hold."""
+        """The ledger's form; rare facts only where they hold."""
         rare: dict[str, Any] = {
             "random": list(self.random),
             "late_in_chain": self.late_in_chain,
@@ -86,7 +79,6 @@ class QueryProfile:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> QueryProfile:
-        """The recorded profile."""
         starts = value.get("window_starts_ms")
         return cls(
             operators=tuple(value["operators"]),
@@ -118,12 +110,12 @@ _NOT_REPRODUCIBLE = {
     "GlobalLimit": "limit: which rows come first is not fixed",
 }
 ARBITRARY = {name for name, reason in _NOT_REPRODUCIBLE.items() if reason.endswith("a function of the user's own")}
-"""State that a replay of all batches recomputes where the function gives the same for any order of a batch's rows."""
+"""State that a replay of all batches recomputes if the function gives the same for any row order."""
 _BY_ORDER = "an aggregate whose result depends on the order of rows, and their order inside a batch is not fixed"
 
 
 def not_reproducible(profile: QueryProfile, row_order: RowOrder | None = None) -> tuple[str, str] | None:
-    """What no replay recomputes exactly, and why; ``None`` where the state can be recomputed."""
+    """What no replay recomputes exactly, and why."""
     if profile.random and profile.stateful:
         return ", ".join(profile.random), "its value is another one each time, and the state is made of it"
     names = [one for one in profile.operators if not (one in ARBITRARY and row_order == "any")]

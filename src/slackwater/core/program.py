@@ -1,12 +1,12 @@
-"""A query's program: what its code means for the rows it writes and for the state it keeps.
+"""A query's program: what its code means for rows and state.
 
-Recorded with each run, and compared before the next start (``slackwater.diagnose.program_changes``). All expressions
-are strings in a canonical form: columns are traced through projections to the columns of the sources, aliases are
-substituted, filters are sets of conjuncts, operands whose order does not matter are sorted.
+Recorded with each run, and compared before the next start (``slackwater.diagnose.program_changes``). Expressions are
+canonical strings: columns are traced to the sources, aliases substituted, filters are sets of conjuncts, commutative
+operands sorted.
 
-The programs of a generation are a list in the ledger and in ``stream.json``: each entry is ``{"after": N,
-"program": {...}}``. N was the newest committed batch when the program was started, -1 for none. A program that was
-started and committed nothing made no state; the next start replaces its entry.
+A generation's programs are a list in the ledger and in ``stream.json``, with entries ``{"after": N, "program":
+{...}}``. N was the newest committed batch at the start, -1 for none. A program that committed nothing made no state;
+the next start replaces its entry.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ OperatorKind = Literal[
 WindowKind = Literal["tumbling", "sliding", "session"]
 
 TIME_ZONE = "TZ"
-"""The variable of the process's time zone, and its name in ``Program.environment``."""
+"""The process's time zone, also in ``Program.environment``."""
 EXECUTOR_VARIABLE = "spark.executorEnv."
-"""Before the name of a variable that only a setting shows, and no code."""
+"""Before a variable that only a setting shows, and no code."""
 PROCESS_VARIABLE = "environment."
-"""Before the name of a variable of the process among the settings of a run."""
+"""Before a process variable among a run's settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """An expression below the name it has in the query. ``reads`` are the columns of sources in it.
+    """An expression below its name in the query; ``reads`` are columns of sources.
 
-    ``type`` is Spark's name of its type, empty where the plan does not show it.
+    ``type`` is Spark's name, empty if unknown.
     """
 
     name: str
@@ -45,7 +45,6 @@ class Traced:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Traced:
-        """The recorded expression."""
         return cls(
             str(value.get("name", "")),
             str(value.get("text", "")),
@@ -56,7 +55,7 @@ class Traced:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A time window. ``time`` is the expression of its event time; ``gap`` that of a session, else empty."""
+    """``time`` is the expression of the event time; ``gap`` is a session's, else empty."""
 
     kind: WindowKind
     time: str
@@ -68,29 +67,27 @@ class Window:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Window:
-        """The recorded window."""
         return cls(**{key: value[key] for key in cls.__slots__ if key in value})
 
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """The event time of a ``withWatermark`` below an operator, and its delay."""
+    """A ``withWatermark`` below an operator."""
 
     column: str
     delay_ms: int = 0
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Watermark:
-        """The recorded watermark."""
         return cls(str(value["column"]), int(value.get("delay_ms", 0)))
 
 
 @dataclass(frozen=True, slots=True)
 class SourceShape:
-    """A streaming source, in the order of the lines of an ``offsets/`` entry.
+    """A streaming source, in the order of ``offsets/`` lines.
 
-    ``kind`` is Spark's name of the format (``json``, ``kafka``), ``location`` what the source reads (a path, topics, a
-    table), ``schema`` the columns with their types. ``options`` are all others; secrets are masked.
+    ``kind`` is Spark's format (``json``, ``kafka``), ``location`` a path, topics or a table, ``schema`` columns with
+    types. Other ``options`` have masked secrets.
     """
 
     kind: str
@@ -100,7 +97,6 @@ class SourceShape:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> SourceShape:
-        """The recorded source."""
         return cls(
             str(value["kind"]),
             str(value.get("location", "")),
@@ -111,11 +107,11 @@ class SourceShape:
 
 @dataclass(frozen=True, slots=True)
 class InputShape:
-    """The rows that reach an operator, or the output: a base, steps that turn a row into others, and filters.
+    """The rows that reach an operator or the output: a base, steps and filters.
 
-    ``base`` is a source, a union, or the operator below. ``filters`` are the conjuncts of all filters that Spark can
-    apply before the operator, also of those that the query applies after it. ``columns`` are the columns that are kept
-    or handed on, in their order, where that matters. A union has an input for each branch; ``side`` is that of a join.
+    ``base`` is a source, a union, or the operator below. ``filters`` are all conjuncts that Spark can apply before the
+    operator, even if the query has them after it. ``columns`` are the kept ones, in order where it matters. A union has
+    an input for each branch; ``side`` is a join's.
     """
 
     base: str
@@ -128,7 +124,6 @@ class InputShape:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> InputShape:
-        """The recorded input."""
         return cls(
             str(value.get("base", "")),
             _texts(value.get("steps")),
@@ -144,8 +139,8 @@ class InputShape:
 class OperatorShape:
     """A stateful operator with all that gives its state a meaning.
 
-    ``functions`` are the Python functions in it and in what reaches it, by their names in ``Program.functions``.
-    ``settings`` are those of its kind: ``timeout``, ``mode``, ``limit``.
+    ``functions`` are names in ``Program.functions``, also of what reaches it. ``settings`` are its kind's: ``timeout``,
+    ``mode``, ``limit``.
     """
 
     kind: OperatorKind
@@ -162,7 +157,6 @@ class OperatorShape:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> OperatorShape:
-        """The recorded operator."""
         return cls(
             kind=value["kind"],
             inputs=tuple(InputShape.from_json(one) for one in value.get("inputs") or ()),
@@ -182,15 +176,13 @@ class OperatorShape:
 class Program:
     """A query as its analysed plan shows it. ``operators`` are in preorder: the one nearest to the output is first.
 
-    ``rows`` is what follows the last stateful operator, or the whole of a stateless query. ``functions`` has the
-    digest of each Python function that the plan names, ``code`` the digest of all that the stream's function reaches
-    (``None``: not known). ``values`` has digests of what each function takes with it, by the names of variables, and
-    ``outside`` what else it depends on, which cannot be compared.
-    ``settings`` are session settings that change what the same plan computes.
+    ``rows`` follows the last stateful operator, or is a whole stateless query. ``functions`` has digests of the plan's
+    Python functions, ``code`` of all that the stream's function reaches. ``values`` has digests of captured variables,
+    ``outside`` dependencies that cannot be compared. ``settings`` of the session change results of the same plan.
 
-    ``environment`` is what the functions of operators get from their process: the name of its time zone, and of each
-    variable a digest, empty where it is not set. ``output_environment`` is the same for the functions behind the last
-    operator, or of a stateless query. ``versions`` has those of Python and of the libraries they use.
+    ``environment`` is what operators' functions get from their process: the time zone's name, and digests of variables,
+    empty if not set. ``output_environment`` is the same behind the last operator, or of a stateless query. ``versions``
+    are of Python and libraries.
     """
 
     spark_version: str = ""
@@ -210,16 +202,13 @@ class Program:
 
     @property
     def stateful(self) -> bool:
-        """Whether the query keeps any state."""
         return bool(self.operators)
 
     def as_json(self) -> dict[str, Any]:
-        """The form in which the ledger keeps it."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Program:
-        """The recorded program."""
         return cls(
             spark_version=str(value.get("spark_version", "")),
             output_mode=str(value.get("output_mode", "append")),
@@ -246,23 +235,23 @@ Entry = Mapping[str, object]
 AFTER, PROGRAM = "after", "program"
 
 MOST = 20
-"""Entries kept, the newest ones: a checkpoint keeps the state of about a hundred batches, not of its whole past."""
+"""The newest entries are kept: a checkpoint keeps the state of about a hundred batches."""
 
 
 def digest_of(program: Mapping[str, object]) -> str:
-    """The SHA-256 of a program, as the runs that had it record it."""
+    """The SHA-256 that runs record."""
     return sha256(json.dumps(program, sort_keys=True).encode()).hexdigest()
 
 
 def program_of_batch(entries: Sequence[Entry] | None, batch: int) -> Mapping[str, object] | None:
-    """The program that made a committed batch and the state after it; ``None`` where it is not recorded."""
+    """The program that made a committed batch and its state, if recorded."""
     made = entries_until(entries, batch)
     program = made[-1].get(PROGRAM) if made else None
     return program if isinstance(program, Mapping) else None
 
 
 def parsed_program(entries: Sequence[Entry] | None, batch: int) -> Program | None:
-    """``program_of_batch`` as a value; ``None`` also for one that cannot be parsed."""
+    """``None`` also for a malformed program."""
     recorded = program_of_batch(entries, batch)
     try:
         return None if recorded is None else Program.from_json(recorded)
@@ -271,12 +260,12 @@ def parsed_program(entries: Sequence[Entry] | None, batch: int) -> Program | Non
 
 
 def entries_until(entries: Sequence[Entry] | None, batch: int) -> list[Entry]:
-    """The entries of the programs that made the batches up to ``batch``."""
+    """Programs that made the batches up to ``batch``."""
     return [entry for entry in entries or () if _after(entry) < batch]
 
 
 def with_started(entries: Sequence[Entry] | None, program: Mapping[str, object] | None, committed: int) -> list[Entry]:
-    """The entries when ``program`` is started with ``committed`` as the newest committed batch; ``None``: unknown."""
+    """Entries after a start of ``program`` behind batch ``committed``; ``None``: unknown."""
     kept = entries_until(entries, committed)
     before = kept[-1].get(PROGRAM) if kept else None
     if before == program:
@@ -285,7 +274,7 @@ def with_started(entries: Sequence[Entry] | None, program: Mapping[str, object] 
 
 
 def made_by(program: Mapping[str, object] | None) -> list[Entry]:
-    """The entries of a generation whose whole state one program has made; ``None``: an unknown one."""
+    """Entries for a state made by one program; ``None``: an unknown one."""
     return [] if program is None else [{AFTER: -1, PROGRAM: program}]
 
 

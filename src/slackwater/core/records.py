@@ -1,7 +1,4 @@
-"""The records of the ledger, one frozen value for each table.
-
-Also a stream's recorded past: the verbatim log entries that a rebuild copies, and who executed which batch.
-"""
+"""The ledger's records, a value for each table, and a stream's recorded past."""
 
 from __future__ import annotations
 
@@ -11,19 +8,19 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 STREAM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""What pipelines and streams can be named: the names become folders of the home."""
+"""Names become folders of the home."""
 
 WATCHED = "watched"
-"""The pipeline of queries that Slackwater does not run and ``slackwater.watch`` has recorded."""
+"""The pipeline of queries that ``slackwater.watch`` records and Slackwater does not run."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
     """A stream of a home. ``sink`` is its identity: ``{"kind": "files", "path": <absolute URI>, "format": ...}``.
 
-    ``pipeline_file`` is the file or module of the last run, ``current_generation`` the number of the checkpoint in use.
-    ``id`` is given to the stream once and never changes; an output records it as its owner. ``session`` are the options
-    with which the last run started Spark (``session_words``), for the commands that are printed.
+    ``pipeline_file`` is the last run's file or module, ``current_generation`` the checkpoint in use. ``id`` never
+    changes; outputs record it as their owner. ``session`` are the last run's options of Spark (``session_words``), for
+    printed commands.
     """
 
     pipeline: str
@@ -37,17 +34,17 @@ class StreamRecord:
 
     @property
     def full_name(self) -> str:
-        """``pipeline/stream``: unique in a home."""
+        """Unique in a home."""
         return f"{self.pipeline}/{self.name}"
 
     @property
     def is_watched(self) -> bool:
-        """Whether the user's own program runs the query, with a checkpoint at the path that it names."""
+        """Whether the user's own program runs the query."""
         return self.pipeline == WATCHED
 
     @property
     def has_output(self) -> bool:
-        """Whether it is recorded where the query writes: the checkpoint of an adopted query does not name that."""
+        """The checkpoint of an adopted query does not name an output."""
         return self.sink.get("kind") != "unknown"
 
 
@@ -55,14 +52,12 @@ class StreamRecord:
 class GenerationRecord:
     """One checkpoint directory in the life of a stream.
 
-    ``based_at`` is the last batch inherited from ``parent`` (``None``: nothing is inherited); ``parent`` is the
-    generation it was built from, ``None`` for the one numbered just before. ``source_cut`` has for each source the
-    last entry of ``sources/<source>`` that is inherited; a source that is absent inherits all of them, also those that
-    the parent takes after the new generation was built.
-    ``layout`` describes the state as in the query's plan (``QueryProfile.as_json``) and, under ``state_stores``, the
-    operators, partitions and stores that its first batches made.
-    ``begins`` is the first batch since a reset that kept the numbering: nothing of the batches before it counts.
-    ``programs`` are the programs that made the batches and the state, oldest first, as in ``model.state_programs``.
+    ``based_at`` is the last batch inherited from ``parent`` (``None``: nothing); ``parent`` ``None`` is the number just
+    before. ``source_cut`` has the last inherited entry of ``sources/<source>``; absent sources inherit all, also
+    entries after the new generation was built. ``layout`` is the state's ``QueryProfile.as_json`` and, under
+    ``state_stores``, operators, partitions and stores of the first batches. ``begins`` is the first batch since a reset
+    that kept the numbering: older batches do not count. ``programs`` made batches and state, oldest first, as in
+    ``model.state_programs``.
     """
 
     stream: str
@@ -78,7 +73,7 @@ class GenerationRecord:
 
     @property
     def floor(self) -> int:
-        """The newest batch that no output needs to have: the one before the first of a reset, else -1."""
+        """The newest batch that no output needs: before a reset's first batch, else -1."""
         return -1 if self.begins is None else self.begins - 1
 
 
@@ -86,12 +81,10 @@ class GenerationRecord:
 class RunRecord:
     """One life of a query in one Spark application. ``ended_ms`` and ``end`` are ``None`` while it runs.
 
-    ``settings`` are the session's ``spark.sql.*`` settings that differ from Spark's defaults, and the user's own;
-    ``code`` is the SHA-256 of the pipeline file and of the project's modules that it imports. Of a failed run
-    ``failure`` is ``transient`` or ``permanent`` and ``failure_code`` a stable code of what failed, where one is known.
-    ``rows_digest`` is that of ``QueryProfile``, for the query of this run. ``program`` is the
-    SHA-256 of the query's program; ``accepted`` has, under ``codes``, the changes that the user accepted at this start,
-    and under ``by`` the user. ``trigger_ms`` is the time between two batches that its trigger asks for, if it waits.
+    ``settings`` are ``spark.sql.*`` settings that differ from Spark's defaults, and the user's own; ``code`` is the
+    SHA-256 of the pipeline file and the project's imported modules. ``failure`` is ``transient`` or ``permanent``,
+    ``failure_code`` stable. ``rows_digest`` is as in ``QueryProfile``. ``program`` is the SHA-256 of the program;
+    ``accepted`` has accepted changes (``codes``) and the user (``by``). ``trigger_ms`` is the trigger's interval.
     """
 
     id: int
@@ -115,7 +108,7 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class BatchSource:
-    """One source's part in a batch, from the query's progress: offsets as JSON strings, as Spark reports them."""
+    """A source's part in a batch's progress: offsets as Spark's JSON strings."""
 
     description: str
     start: str | None
@@ -126,10 +119,9 @@ class BatchSource:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """One finished batch, from its progress event. Times are epoch milliseconds, durations milliseconds.
+    """A finished batch, from its progress event. Times are epoch milliseconds.
 
-    ``run`` is the id of the run that executed it, ``None`` where that is not recorded. ``state_bytes`` is the memory
-    that the state stores used (``memoryUsedBytes`` of the operators).
+    ``state_bytes`` is the state stores' memory (``memoryUsedBytes`` of the operators).
     """
 
     stream: str
@@ -150,7 +142,7 @@ class BatchRecord:
 
 
 class BatchSummary(NamedTuple):
-    """What a plan needs of each batch, with the fields of ``BatchRecord``."""
+    """What plans need of each ``BatchRecord``."""
 
     batch_id: int
     run: int | None
@@ -164,9 +156,9 @@ class BatchSummary(NamedTuple):
 class LogLine:
     """One entry of a checkpoint's or sink's text log, verbatim.
 
-    ``log`` is ``metadata``, ``offsets``, ``commits``, ``sink`` or ``sources/<source>``; ``entry`` is the number in its
-    file name. An entry that Spark compacted is kept as the lines that belong to this entry alone. ``caught-up`` and
-    ``available-now`` are what a run has recorded of its sources (``ledger/lineage.py``).
+    ``log`` is ``metadata``, ``offsets``, ``commits``, ``sink`` or ``sources/<source>``; ``entry`` is the number in the
+    file name. A compacted entry has only its own lines. A run records ``caught-up`` and ``available-now`` of its
+    sources (``ledger/lineage.py``).
     """
 
     stream: str
@@ -178,10 +170,9 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class SinkMark:
-    """The newest batch that a stream's sink showed when it was read; -1 for none.
+    """The newest batch that a sink showed; -1 for none.
 
-    ``committed`` is the newest batch that Spark had committed then, ``None`` where that was not read. A batch in
-    between is one that the sink skips when it is run again.
+    ``committed`` was Spark's newest then. The sink skips a batch in between when it runs again.
     """
 
     stream: str
@@ -191,16 +182,15 @@ class SinkMark:
 
 
 UNDOING = "undoing"
-"""The status of an operation while it is taken back."""
 
 
 def member_id(operation: str, number: int) -> str:
-    """The id of what an operation does on a later stage; ``number`` is its place in the order, from 2."""
+    """The id of an operation on a later stage; ``number`` is its place, from 2."""
     return f"{operation}-{number}"
 
 
 def leader_id(operation: str) -> str:
-    """The id of the whole operation that one on a later stage belongs to; of any other its own."""
+    """The id of the whole operation; without later stages its own."""
     return "-".join(operation.split("-")[:2])
 
 
@@ -219,9 +209,9 @@ class OperationRecord:
 
 @dataclass(frozen=True, slots=True)
 class OperationFiles:
-    """What an operation has written into its folder, recorded as it was written: the files there can be edited or lost.
+    """What an operation wrote into its folder, where files can be edited or lost.
 
-    ``home`` and ``stream_id`` are the ids of the home and of the stream that it was started for.
+    ``home`` and ``stream_id`` are those that it was started for.
     """
 
     operation: str
@@ -233,10 +223,10 @@ class OperationFiles:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a lease: the driver's Python process and its JVM, each by process id and start time (clock ticks).
+    """A lease's holder: the driver's Python process and its JVM, by pid and start time (clock ticks).
 
-    ``pid_space`` names the boot and the process-id namespace of the host: only where both host and pid_space are the
-    same can a process id be looked up.
+    ``pid_space`` names the host's boot and pid namespace: a pid can be looked up only where host and pid_space are
+    equal.
     """
 
     host: str
@@ -249,7 +239,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """Who may write to a stream now. ``fence`` grows with each new holder; ``holder`` is ``None`` once released."""
+    """Who may write to a stream. ``fence`` grows with each holder; a released lease has none."""
 
     stream: str
     fence: int
@@ -260,30 +250,27 @@ class LeaseRecord:
 
 
 Ranges = Literal["recorded", "new"]
-"""Whether the first batch that is processed again keeps its recorded range, or takes what its sources have by then:
-a later stage, whose source is the output that an earlier one writes again."""
+"""Whether the first batch processed again keeps its recorded range, or takes what sources have by then: a later stage,
+whose source an earlier one writes again.
+"""
 
 
 NEWEST_BATCHES = 200
-"""Batches of the ledger that are read: more show no more of the present, and a stream can have a million."""
+"""Batches that are read: more show no more of the present, and a stream can have a million."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """``metadata``, ``offsets/N``, ``commits/N``, the sink's log and ``sources/<i>/M`` as strings, by number.
+    """A recorded past: ``metadata``, ``offsets/N``, ``commits/N``, the sink's log and ``sources/<i>/M`` as strings, by
+    number.
 
-    ``sources`` are by the position of a source in ``offsets/N``. ``source_logs`` are the numbers of their logs by
-    position, where these are known: a DataFrame that the query reads twice has two positions and one log.
-    ``event_time_max_ms``, ``event_time_min_ms`` and ``input_rows`` hold what progress events reported of a batch, where
-    one was received.
-    ``skipped`` are batches whose last run the sink skipped, so that neither events nor watermarks cover their rows.
-    ``runs`` has the run that executed each batch, where that is known.
-    ``newest_of_inputs_ms`` has, of a query with several watermarks, the newest event time of any input up to the end of
-    a batch.
-    ``durations_ms`` has how long each trigger took that executed a batch, where progress events reported it.
-    ``sizes`` has the bytes of source files by their paths, as far as they were recorded when the files were read.
-    ``begins`` is the first batch of the stream, or since its last reset: before it the state was empty. Of the batches
-    before, only the entry of the last one is there, with the positions at which the first one starts.
+    ``sources`` are by position in ``offsets/N``, and so are ``source_logs``, their logs' numbers: a DataFrame read
+    twice has two positions and one log. ``event_time_max_ms``, ``event_time_min_ms`` and ``input_rows`` are from
+    progress events. The sink skipped the last run of ``skipped`` batches, so that neither events nor watermarks cover
+    their rows. ``runs`` executed the batches. With several watermarks, ``newest_of_inputs_ms`` is any input's newest
+    event time up to a batch. ``durations_ms`` are of triggers. ``sizes`` are bytes of source files, by path, when they
+    were read. ``begins`` is the first batch, or since a reset: state was empty before it. Of the batches before, only
+    the last one's entry is there, with the start positions.
     """
 
     metadata: str | None

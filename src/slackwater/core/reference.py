@@ -1,4 +1,4 @@
-"""What names a pipeline or an application: a file or a module, of an application with its own arguments."""
+"""Names a pipeline or application: a file or module, with an application's arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def absolute_path(typed: str | Path) -> Path:
-    """The absolute path, with ``~`` and ``~user`` as the folder of a user; of no user, as it is, as in a shell."""
+    """With ``~`` and ``~user`` as the user's folder; an unknown user's stays, as in a shell."""
     path = Path(typed)
     try:
         return path.expanduser().absolute()
@@ -20,11 +20,10 @@ _SEPARATOR = " -- "
 
 
 def reference_of(code: str, arguments: Sequence[str]) -> str:
-    """``FILE``, or ``FILE -- ARGUMENTS`` as a shell would take them: one string, as the ledger and plans record it."""
+    """``FILE``, or ``FILE -- ARGUMENTS`` in shell quoting, for ledger and plans."""
     return f"{code}{_SEPARATOR}{shlex.join(arguments)}" if arguments else code
 
 
 def split_reference(reference: str) -> tuple[str, tuple[str, ...]]:
-    """The file or module, and the arguments of the application."""
     code, _, arguments = reference.partition(_SEPARATOR)
     return code, tuple(shlex.split(arguments))

@@ -1,7 +1,7 @@
-"""Finds the kinds of one family, such as sinks, goals or verbs: each is one module or folder of the family's package.
+"""Finds the kinds of a family, such as sinks, goals or verbs: modules or folders of its package.
 
-A module names its kind: ``build_generation.py`` has ``build-generation``. What others write is found by an entry point
-of the family's group, or registered by one call. No list names the kinds, so a new one edits no other file.
+``build_generation.py`` has ``build-generation``. Other distributions use an entry point of the family's group, or one
+call. A new kind edits no list.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 COMMON = "common"
-"""What the kinds of a family share is a folder with this name in the family's package; it is not a kind."""
+"""The folder of what a family's kinds share."""
 
 
 @dataclass(slots=True)
 class Registry(Generic[Kind]):
     """The kinds of one family.
 
-    ``package`` has one module or folder for each, with the kind as its ``attribute``; the entry points of ``group``
-    have the kinds of other distributions. A kind is imported when it is asked for, and all of them by ``all``.
+    Each module or folder of ``package`` has the kind as its ``attribute``; entry points of ``group`` are for other
+    distributions. A kind is imported when it is asked for.
     """
 
     package: str
@@ -39,23 +39,21 @@ class Registry(Generic[Kind]):
     _all: tuple[Kind, ...] | None = None
 
     def register(self, name: str, kind: Kind) -> None:
-        """Add a kind of the caller's own. Raises ValueError if there is one of this name."""
+        """Raises ValueError if the name exists."""
         if name in self._registered or name in self._modules():
             raise ValueError(f"{self.group} has a {name!r} already")
         self._registered[name] = kind
         self._all = None
 
     def unregister(self, name: str) -> None:
-        """Remove a kind that was registered by the caller."""
         del self._registered[name]
         self._all = None
 
     def names(self) -> tuple[str, ...]:
-        """The names of all kinds, in alphabetical order. Nothing is imported."""
+        """In alphabetical order. Nothing is imported."""
         return tuple(sorted({*self._modules(), *self._registered, *self._entry_points()}))
 
     def get(self, name: str) -> Kind | None:
-        """The kind of this name, ``None`` if there is none."""
         if name in self._registered:
             return self._registered[name]
         if name in self._modules():
@@ -68,7 +66,7 @@ class Registry(Generic[Kind]):
         return loaded
 
     def all(self) -> tuple[Kind, ...]:
-        """All kinds, in the order of their names. Kept: each offset of a history is shown to each kind of source."""
+        """Ordered by name. Kept: each offset of a history is shown to each kind of source."""
         if self._all is None:
             kinds = [self.get(name) for name in self.names()]
             self._all = tuple(kind for kind in kinds if kind is not None)
@@ -94,7 +92,7 @@ def _modules(package: str) -> frozenset[str]:
 
 @cache
 def _entry_points(group: str) -> Mapping[str, EntryPoint]:
-    """Cached: a search looks into every installed distribution, which takes longer than all rules of a stream."""
+    """Cached: a search of every distribution takes longer than all rules of a stream."""
     if not _may_have_kinds():
         return {}
     from importlib import metadata  # noqa: PLC0415 - brings email and zipfile, a tenth of the time of a short command
@@ -104,7 +102,7 @@ def _entry_points(group: str) -> Mapping[str, EntryPoint]:
 
 @cache
 def _may_have_kinds() -> bool:
-    """Whether an installed distribution has entry points of one of our groups; an archive may have some."""
+    """Whether a distribution has our entry points; an archive may have some."""
     for folder in map(Path, sys.path):
         if folder.is_file():
             return True

@@ -1,4 +1,4 @@
-"""References to secrets, ``env:NAME`` or ``file:PATH``: they can be written down and recorded, the secrets cannot."""
+"""References ``env:NAME`` or ``file:PATH``, which can be recorded while the secrets cannot."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ EXPECTED = '"env:NAME" or "file:PATH"'
 
 
 def is_reference(value: object) -> bool:
-    """Whether a value refers to a secret."""
     return isinstance(value, str) and _REFERENCE.fullmatch(value) is not None
 
 
 def read_secret(reference: str) -> str | None:
-    """The secret that a reference names, without the end of its line; ``None`` where there is none."""
+    """The secret without the end of its line."""
     kind, _, name = reference.partition(":")
     try:
         read = os.environ.get(name) if kind == "env" else absolute_path(name).read_text(encoding="utf-8").rstrip("\r\n")
@@ -29,7 +28,7 @@ def read_secret(reference: str) -> str | None:
 
 
 def what_is_missing(reference: str) -> tuple[str, str]:
-    """Of a reference that names nothing: what is expected there, and a hint."""
+    """What a broken reference should name, and a hint."""
     kind, _, name = reference.partition(":")
     if kind == "env":
         return f"an environment variable {name}", f"export {name}=..."

@@ -28,10 +28,9 @@ KNOWN_KEYS = {"home", "ledger", "master", "log_level", "log_format", "connectors
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a command works with.
+    """``home`` is a local folder or a store's URI.
 
-    ``home`` is a folder of this machine, or the URI of a store. ``spark`` holds ``--conf`` settings, ``storage`` those
-    of each kind of store, ``restarts`` the most restarts after failures.
+    ``spark`` is for ``--conf``, ``storage`` by kind of store, ``restarts`` limits restarts after failures.
     """
 
     home: Path | str
@@ -48,11 +47,11 @@ class Settings:
 def load(
     *, home: str | None = None, start: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Settings for a command started in ``start`` (default: the working directory).
+    """Settings for a command started in ``start``.
 
     The home is ``home`` (the flag), else ``SLACKWATER_HOME``, else ``home`` in the file, else ``.slackwater`` next to
-    it. Raises SettingsError where the file cannot be parsed or has a key or value that cannot be used, and
-    EnvironmentMissing where the working directory or the home is inaccessible.
+    it. Raises SettingsError for a malformed file, key or value, EnvironmentMissing where the working directory or home
+    is inaccessible.
     """
     folder = (start or _working_directory()).absolute()
     file = _find_file(folder)
@@ -74,7 +73,7 @@ def load(
 
 
 def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """``spark`` alone, for a command started in the working directory. Raises as ``load``."""
+    """``spark`` for the working directory. Raises as ``load``."""
     file = _find_file(_working_directory().absolute())
     if file is None:
         return {}
@@ -83,7 +82,7 @@ def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str
 
 
 def _remember_secrets(values: Mapping[str, Any], table: str = "") -> None:
-    """Before anything is checked: a message about a wrong value must not show a right one."""
+    """Comes first: a message about a wrong value must not show a right one."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             _remember_secrets(value, name)
@@ -100,7 +99,7 @@ def _find_file(folder: Path) -> Path | None:
 
 
 def _check_owner(file: Path, environment: Mapping[str, str]) -> None:
-    """Raises SettingsError where the file belongs to another user: it names a home, jars and settings of the JVM."""
+    """Raises SettingsError for another user's file: it names a home, jars and settings of the JVM."""
     owner = other_owner(file, environment)
     if owner is not None:
         raise SettingsError(
@@ -194,7 +193,6 @@ def _home(
 
 
 def _kind(path: Path) -> int | None:
-    """The kind of file at a path, ``None`` where there is none yet."""
     try:
         return path.stat().st_mode
     except FileNotFoundError:
@@ -237,7 +235,7 @@ def _inaccessible_home(place: object) -> EnvironmentMissing:
 
 
 def _ledger(environment: Mapping[str, str], values: Mapping[str, Any], file: Path | None) -> str | None:
-    """The ledger's address, checked as far as that is possible without opening it. The password is never shown."""
+    """The ledger's address, checked without opening it. The password is never shown."""
     address = _string(environment, values, "ledger", file)
     if address is None:
         return None
@@ -273,7 +271,7 @@ def _string(environment: Mapping[str, str], values: Mapping[str, Any], key: str,
 
 
 def _of_environment(environment: Mapping[str, str], key: str) -> str | None:
-    """The variable's value; one that is set to nothing counts as not set."""
+    """A variable set to nothing counts as not set."""
     name = f"SLACKWATER_{key.upper()}"
     value = environment.get(name) or None
     if value is not None and not _is_usable(value):

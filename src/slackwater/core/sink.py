@@ -1,4 +1,4 @@
-"""Values about a sink's output: what a cut takes out, who owns it, and what it can do."""
+"""A sink's output: its cuts, owner and abilities."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Guarantee = Literal["exactly-once", "at-least-once", "none"]
 
 
 OutputTreatment = Literal["cut", "keep", "clear", "swap", "aside"]
-"""What becomes of what the sink has: batches that are processed again are cut from it, nothing is, or everything is; or
-new output is staged and put in its place when it has caught up; or rows go to a backfill directory, and it is not
-touched."""
+"""Existing output: batches processed again are cut, nothing is, or everything is; or staged output is swapped in once
+it has caught up; or rows go to a backfill directory.
+"""
 
 
 def sink_text(identity: Mapping[str, str]) -> str:
-    """The identity of a sink as messages show it: ``kind=files path=/out``."""
+    """As in messages: ``kind=files path=/out``."""
     return " ".join(f"{key}={value}" for key, value in sorted(identity.items()))
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a sink guarantees across crashes and restarts, and why, in one sentence."""
+    """What a sink guarantees across crashes and restarts, and why."""
 
     guarantee: Guarantee
     reason: str
@@ -34,15 +34,14 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What a sink can do; plans depend on these and never on its kind.
+    """A sink's abilities, on which plans depend, never on its kind.
 
-    ``reports_last_batch``: ``last_written()`` needs neither the checkpoint nor a JVM. ``skips_known_batches``: a batch
-    whose id the output already has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: new
-    output can be staged and put in place in one step. ``reads_known_batches``: a batch that is skipped is run all the
-    same, without output, so that Spark's watermark is that of an uninterrupted run. ``one_writer``: a second stream
-    may not write to it. ``continuous``: Spark can write it without micro-batches (programming guide, section
-    "Continuous Processing"). ``real_time``: it is among the sinks that Spark allows in real-time mode. ``combines``:
-    it can be one of several outputs that a batch is written into.
+    ``reports_last_batch``: ``last_written()`` needs neither checkpoint nor JVM. ``skips_known_batches``: a batch whose
+    id the output has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: staged output can be
+    swapped in, in one step. ``reads_known_batches``: a skipped batch runs without output, so that Spark's watermark is
+    that of an uninterrupted run. ``one_writer``: a second stream may not write to it. ``continuous``: Spark can write
+    it without micro-batches (programming guide, section "Continuous Processing"). ``real_time``: Spark allows it in
+    real-time mode. ``combines``: it can be one of several outputs.
     """
 
     delivery: Delivery
@@ -58,15 +57,15 @@ class Traits:
 
 
 def weakest(deliveries: Iterable[Delivery]) -> Delivery:
-    """The one that promises least; of several, the first."""
+    """The weakest promise, the first of equals."""
     return max(deliveries, key=lambda delivery: get_args(Guarantee).index(delivery.guarantee))
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """One sink, or one way to use it: ``call`` is how it is written, ``name`` the function of ``slackwater.sinks``.
+    """One use of a sink: ``call`` is its code, ``name`` the function of ``slackwater.sinks``.
 
-    Entries are listed by ``rank``; without one, after all others.
+    Entries without a ``rank`` are listed last.
     """
 
     name: str
@@ -78,7 +77,7 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The stream that writes to an output; kept next to its manifest. ``home`` is the home of ``stream``."""
+    """An output's writer, kept next to its manifest."""
 
     stream_id: str
     stream: str
@@ -91,10 +90,10 @@ def unchecked() -> None:
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """The run that writes to a sink. ``epoch`` is the fence number of its lease: a later run has a higher one.
+    """The run that writes to a sink. ``epoch`` is its lease's fence number, which grows with each run.
 
-    ``planned`` is the newest batch that was planned before this run started: batches up to it may be run again.
-    ``check_lease`` raises ``LeaseHeld`` once the lease is another run's.
+    Batches up to ``planned``, the newest before this run, may run again. ``check_lease`` raises ``LeaseHeld`` once
+    another run has the lease.
     """
 
     stream_id: str
@@ -108,11 +107,10 @@ class WriteContext:
 
 @dataclass(frozen=True, slots=True)
 class WriterCalls:
-    """What a ``DataStreamWriter`` was given. ``format`` is that of the session where the application names none.
+    """The calls on a ``DataStreamWriter``. ``format`` defaults to the session's.
 
-    ``options`` have names in lower case, ``path`` among them; ``table`` is that of ``toTable``. ``function`` is
-    ``foreach`` or ``foreachBatch``. ``query`` is the name of the query. ``location`` is where Spark's catalog has the
-    table; its provider is the ``format`` then.
+    ``options`` are in lower case, with ``path``; ``table`` is of ``toTable``. ``function`` is ``foreach`` or
+    ``foreachBatch``. ``location`` is the catalog table's, whose provider is then the ``format``.
     """
 
     format: str
@@ -125,10 +123,10 @@ class WriterCalls:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What an operation would take out of an output although its stream did not write it.
+    """What an operation would remove although its stream did not write it.
 
-    ``rows`` is ``None`` where their number is unknown; ``files`` and ``commits`` are 0 where the output has none.
-    ``sure`` is false where it is unknown whether others wrote them.
+    ``rows`` ``None``: unknown; ``files`` and ``commits`` are 0 where the output has none. ``sure``: it is known that
+    others wrote it.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -140,7 +138,6 @@ class Others:
 
     @property
     def any(self) -> bool:
-        """Whether there is something."""
         return self.rows != 0 or self.files > 0 or self.commits > 0
 
     @property
@@ -156,12 +153,12 @@ NO_OTHERS = Others()
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What cutting an output back to batch ``after`` takes out of it.
+    """What a cut back to batch ``after`` removes.
 
-    ``files`` are POSIX paths relative to the output, ``bytes`` their total size as the output records it; ``rows`` is
-    the number of rows, where the output counts these. ``version`` names the state of the output that the cut was worked
-    out from, where the output has versions. ``others`` is what goes with the batches and is not the stream's. Of
-    several outputs ``members`` has what each of them loses, in their order, and the cut itself only the batches.
+    ``files`` are POSIX paths relative to the output, ``bytes`` their recorded size; ``rows`` are counted by some
+    outputs. ``version`` is the output's state behind the cut, if it has versions. ``others`` are removed although they
+    are not the stream's. With several outputs, ``members`` has each one's cut in order, and the cut itself only
+    batches.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -177,18 +174,17 @@ class Cut:
 
     @property
     def parts(self) -> tuple[Cut, ...]:
-        """The cut of each output."""
         return self.members or (self,)
 
     @property
     def seen(self) -> str:
-        """What was seen in the output, for a comparison."""
+        """What was seen in the output, to be compared."""
         return "; ".join(f"{one.rows} rows, {len(one.files)} files, {one.version}" for one in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillDirectory:
-    """A directory that an operation fills in place of the output of a stream, in a format of the file sink.
+    """A directory that replaces a stream's output, in a format of the file sink.
 
     ``path`` is absolute, or a URI.
     """
@@ -201,12 +197,11 @@ class BackfillDirectory:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A staged output that is to replace the real one: that of ``operation``, both of the stream ``stream_id``.
+    """A staged output of ``operation`` that will replace the stream's.
 
-    ``replaced`` is the newest batch of the real output, and ``version`` names its state, in the output's own words; a
-    swap is refused if either is another one by then. ``version`` is ``None`` where rows of others are carried over.
-    ``others`` is what readers see before the swap, and after it no longer, although the stream did not write it.
-    Of several outputs ``members`` has the swap of each, in their order.
+    ``replaced`` is the real output's newest batch, ``version`` its state in its own words; a swap is refused if either
+    has changed. ``version`` is ``None`` where rows of others are carried over. ``others`` disappear although the stream
+    did not write them. With several outputs ``members`` has each swap in order.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -220,17 +215,16 @@ class Swap:
 
     @property
     def parts(self) -> tuple[Swap, ...]:
-        """The swap of each output."""
         return self.members or (self,)
 
     @property
     def seen(self) -> str:
-        """What was seen in the output, for a comparison."""
+        """What was seen in the output, to be compared."""
         return "; ".join(str(one.version) for one in self.parts)
 
 
 def others_of(change: Cut | Swap) -> Others:
-    """What a cut or a swap takes out of all outputs although their stream did not write it."""
+    """What a change removes from all outputs although their stream did not write it."""
     found = [one.others for one in change.parts]
     counts = [one.rows for one in found if one.rows is not None]
     return Others(
@@ -242,20 +236,17 @@ def others_of(change: Cut | Swap) -> Others:
 
 
 def cut_step(after: int) -> str:
-    """The step that leaves the sink what it has up to a batch, -1 for nothing."""
+    """Leaves the sink its batches up to ``after``, -1 for none."""
     return f"cut the sink back to batch {after}" if after >= 0 else "empty the sink"
 
 
 def cut_back(after: int) -> str:
-    """What such a step does to an output."""
     return f"cut back to batch {after}" if after >= 0 else "emptied"
 
 
 def after_batch(after: int) -> str:
-    """Where the batches after one start, -1 for none."""
     return f"after batch {after}" if after >= 0 else "from batch 0 on"
 
 
 def newest_batch(batch: int) -> str:
-    """The newest batch of an output or a log, -1 for none."""
     return f"batch {batch}" if batch >= 0 else "no batch"

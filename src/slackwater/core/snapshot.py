@@ -1,4 +1,4 @@
-"""A stream at one time: the input of the number line, of the checks before a start, of plans and of the status page."""
+"""A stream at one time: input of the number line, checks, plans and status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HomePlace = Literal["here", "moved", "copied"]
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Something that could not be read, and why. ``aside`` as of ``SinkUnreadable``."""
+    """Something unreadable, and why. ``aside`` as of ``SinkUnreadable``."""
 
     code: str
     text: str
@@ -31,10 +31,10 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the ledger held before anything was copied into it. Batch ids; -1 for none.
+    """The ledger before anything was copied into it. Batch ids; -1 for none.
 
-    ``planned`` and ``committed`` are the newest recorded entries of the two logs, ``shown`` the newest batch that the
-    sink was ever seen to show, ``next_entry`` the recorded range of the batch that Spark would run next.
+    ``planned`` and ``committed`` are newest entries, ``shown`` the newest batch that the sink ever showed,
+    ``next_entry`` the recorded range of the next batch.
     """
 
     planned: int = NONE_YET
@@ -45,7 +45,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class MemberSeen:
-    """One of the outputs that a batch is written into. ``written`` is its newest batch, ``None`` if it shows none."""
+    """One output; ``written`` is its newest batch, ``None`` if it shows none."""
 
     kind: str
     location: str | None
@@ -56,17 +56,15 @@ class MemberSeen:
 
     @property
     def name(self) -> str:
-        """Its kind and place, in a sentence."""
         return f"{self.kind} {self.location}" if self.location is not None else self.kind
 
 
 @dataclass(frozen=True, slots=True)
 class Unmarked:
-    """An output with rows of batches that its marker does not show: it was lost, or restored from an older copy.
+    """An output with rows that its marker, lost or restored from an older copy, does not show.
 
-    ``marked`` is the batch that the marker shows, ``finished`` the newest that was committed. ``emptied`` is how a
-    person empties the output, ``shows_rows`` whether that can be seen then, and ``replaceable`` whether a swap
-    can replace all rows.
+    The marker shows batch ``marked``; ``finished`` was the newest committed. ``emptied``: how a person empties it;
+    ``shows_rows``: whether that can be seen; ``replaceable``: a swap can replace all rows.
     """
 
     location: str | None
@@ -79,15 +77,13 @@ class Unmarked:
 
 @dataclass(frozen=True, slots=True)
 class OutputSeen:
-    """The output: where it is, whose it is, what it promises, and what is wrong with it.
+    """The output: place, owner, promises and problems.
 
-    ``owner`` is the id of the stream that the output names as its writer, ``owner_name`` that stream's name and home.
-    ``batches_skipped``: the sink drops a batch whose id it has already; ``skipped_are_read``: Spark runs it all the
-    same, without output. ``can_cut``: a plan may cut it. ``delivery`` is what the sink guarantees.
-    ``orphans`` are data files of interrupted batches, which belong to no batch; looked for by a thorough snapshot only.
-    ``members`` are the outputs where a batch is written into several, else empty. ``unmarked`` is the first of the
-    outputs whose marker was lost while it may have rows. ``unchecked`` is why an output that would show its newest
-    batch was not looked at.
+    ``owner`` is the id of the stream that it names as its writer, ``owner_name`` the stream's name and home.
+    ``batches_skipped``: it drops a batch whose id it has; ``skipped_are_read``: Spark runs that batch without output.
+    ``can_cut``: a plan may cut it. ``orphans`` are data files of interrupted batches, found by a thorough snapshot
+    only. ``members`` are several outputs. ``unmarked`` is the first without its marker that may have rows.
+    ``unchecked``: why its newest batch was not looked up.
     """
 
     location: str | None = None
@@ -107,16 +103,13 @@ class OutputSeen:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A stream as it was found. ``holder`` names what holds the lease (``run``, ``apply rebuild``), else ``None``.
+    """A stream as it was found. ``holder`` names the lease's holder (``run``, ``apply rebuild``).
 
-    ``planned_entry`` is the entry in ``offsets/`` of the next batch, where that is planned. ``damage`` is what is wrong
-    with the checkpoint; ``unread_state`` is state that was not read for it, known to ``doctor`` only.
-    ``missing_files`` are source files that the planned next batch needs and that do not exist.
-    ``last_refusal`` is the last start, if it was refused: no run has started since.
-    ``home`` is whether the home is at the place where it was created. ``code_file`` is the pipeline file with the
-    query, also of one that is only watched; empty where none is known. ``by_run``: a run starts the query now, also
-    that of an application. ``inputs_recorded`` are the batches after which the watermark of each input is recorded, of
-    a query that has several.
+    ``planned_entry`` is the planned next batch in ``offsets/``. ``unread_state`` was not read for ``damage``; only
+    ``doctor`` has it. ``missing_files`` are needed by the planned batch. ``last_refusal`` is the last start, if
+    refused. ``home``: whether it is where it was created. ``code_file`` has the query, also a watched one. ``by_run``:
+    a run starts the query now, also an application's. ``inputs_recorded`` are batches whose watermarks of several
+    inputs are recorded.
     """
 
     stream: StreamRecord
@@ -141,7 +134,7 @@ class Snapshot:
 
     @property
     def source_logs(self) -> Mapping[str, str]:
-        """The number of each source's own log, by its position; empty where the query is not recorded."""
+        """Log numbers by position of the source; empty for an unrecorded query."""
         return self.profile.logs_of_sources if self.profile is not None else {}
 
     @property
@@ -151,7 +144,6 @@ class Snapshot:
 
     @property
     def outputs(self) -> tuple[MemberSeen, ...]:
-        """The outputs that a batch is written into: one, or several."""
         seen = self.output
         kind = self.stream.sink.get("kind") or "unknown"
         one = MemberSeen(kind, seen.location, self.marks.written, seen.batches_skipped, seen.can_cut, seen.delivery)
@@ -159,28 +151,27 @@ class Snapshot:
 
     @property
     def shown(self) -> tuple[int, ...]:
-        """The newest batch of each output that shows it."""
         return tuple(one.written for one in self.outputs if one.written is not None)
 
     @property
     def known_committed(self) -> int:
-        """The newest batch that the checkpoint or the ledger has as committed."""
+        """The newest batch committed in checkpoint or ledger."""
         return max(self.marks.committed, self.recorded.committed)
 
     @property
     def written_or_committed(self) -> int:
-        """The newest batch that all outputs show; of one that shows none, the newest known to be committed."""
+        """The newest batch that all outputs show, else the newest committed."""
         committed: tuple[int, ...] = (self.known_committed,) if self.marks.written is None else ()
         return max(min(self.shown + committed), self.generation.floor)
 
     def forgets_inputs(self, batch: int, profile: QueryProfile | None) -> bool:
-        """Whether a start after ``batch`` has only the combined watermark of a query with several."""
+        """Whether a start after ``batch`` has only the combined one of several watermarks."""
         several = profile is not None and len(profile.watermark_delays_ms) > 1
         return several and batch > self.generation.floor and batch not in self.inputs_recorded
 
     @property
     def stateful(self) -> bool:
-        """Whether the query keeps state, as far as its checkpoint, its recorded plan, or its recorded stores show."""
+        """As far as checkpoint, recorded plan, or recorded stores show."""
         if self.marks.state is not None:
             return True
         # Without a run only the stores that a checkpoint had when it was adopted are recorded.
@@ -189,36 +180,35 @@ class Snapshot:
 
     @property
     def can_swap_unmarked(self) -> bool:
-        """Whether a reset with a swap can replace all rows of an output whose marker was lost."""
+        """Whether a reset's swap can replace all rows of an unmarked output."""
         unmarked = self.output.unmarked
         return unmarked is not None and unmarked.replaceable and not self.stream.is_watched
 
     @property
     def _restarts_itself(self) -> bool:
-        """Whether the user's program starts the query, and not a run."""
+        """Whether the user's program starts the query."""
         return self.stream.is_watched and not self.by_run
 
     @property
     def skips_unread(self) -> bool:
-        """Whether a batch that the sink has is skipped without a look at its rows, which may move the watermark.
+        """Whether the sink skips a known batch without reading its rows, which may move the watermark.
 
-        Only a query that no run starts is restarted that way (``completed_batch``). Without a recorded plan
-        nothing shows that a query with state has no watermark.
+        Only a query that no run starts restarts so (``completed_batch``). Without a recorded plan a stateful query may
+        have a watermark.
         """
         watermarked = self.profile is None or bool(self.profile.watermark_delays_ms)
         return self._restarts_itself and self.stateful and watermarked and not self.output.skipped_are_read
 
     @property
     def misses_watermark(self) -> bool:
-        """Whether the next start skips such a batch."""
         marks = self.marks
         return self.skips_unread and marks.next_is_planned and marks.written == marks.next_batch
 
     @property
     def completed_batch(self) -> int | None:
-        """The next batch if the sink has it and would skip it unread: a run first completes it, without output.
+        """The next batch if the sink has it and would skip it unread: a run completes it without output.
 
-        State, watermark and commit are then those of an uninterrupted run, and the sink keeps what it has.
+        State, watermark and commit are then those of an uninterrupted run, and the output stays.
         """
         marks, output = self.marks, self.output
         skipped = output.batches_skipped and not output.skipped_are_read and marks.written == marks.next_batch

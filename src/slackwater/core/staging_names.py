@@ -1,13 +1,13 @@
-"""Names of what an operation keeps next to a directory: hidden, so that no reader of the parent folder finds it."""
+"""Hidden names next to a directory, which readers of the parent folder do not find."""
 
 from __future__ import annotations
 
 
 def staging_path(name: str, operation: str) -> str:
-    """The name of the operation's own folder next to the directory ``name``."""
+    """The operation's own folder next to ``name``."""
     return f".{name}.slackwater-{operation}"
 
 
 def exchange_path(name: str, operation: str) -> str:
-    """Where the directory is for a moment, while the two change places by renames."""
+    """The temporary place of a directory during an exchange by renames."""
     return f"{staging_path(name, operation)}.held"

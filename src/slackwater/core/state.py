@@ -1,4 +1,4 @@
-"""What the state directories of a checkpoint hold, by file names alone.
+"""State directories of a checkpoint, by file names alone.
 
 Batch N reads state version N and makes version N+1; version 0 is empty and has no file.
 """
@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class AtomicType:
-    """A type without parts: ``long``, ``string``, ``timestamp``, ``void`` ... in Spark's own spelling."""
+    """``long``, ``string``, ``timestamp``, ``void`` ... in Spark's spelling."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class DecimalType:
-    """``decimal(precision,scale)``; up to 18 digits it is stored as an integer."""
+    """Up to 18 digits it is stored as an integer."""
 
     precision: int
     scale: int
@@ -28,22 +28,18 @@ class DecimalType:
 
 @dataclass(frozen=True, slots=True)
 class ArrayType:
-    """Elements of one type."""
-
     element: DataType
 
 
 @dataclass(frozen=True, slots=True)
 class MapType:
-    """Keys and values, each of one type."""
-
     key: DataType
     value: DataType
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named column. ``metadata`` is Spark's, for example ``spark.watermarkDelayMs``."""
+    """A column. ``metadata`` is Spark's, for example ``spark.watermarkDelayMs``."""
 
     name: str
     type: DataType
@@ -59,12 +55,11 @@ class StructType:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The column names, in order."""
         return tuple(column.name for column in self.fields)
 
     @property
     def unique_names(self) -> tuple[str, ...]:
-        """The names with ``_2``, ``_3`` ... behind repeated ones: an average has a ``count``, too."""
+        """Repeated names end with ``_2``, ``_3`` ...: an average has a ``count``, too."""
         seen: dict[str, int] = {}
         names = []
         for name in self.names:
@@ -78,10 +73,10 @@ DataType = AtomicType | DecimalType | ArrayType | MapType | StructType
 
 @dataclass(frozen=True, slots=True)
 class KeyEncoding:
-    """How a RocksDB store lays out its keys.
+    """A RocksDB store's layout of keys.
 
     ``kind`` is the stem of Spark's encoder: ``NoPrefix``, ``PrefixKeyScan``, ``RangeKeyScan``, ``TimestampAsPrefix``,
-    ``TimestampAsPostfix``. ``prefix_columns`` goes with the second, ``ordering`` (ordinals) with the third.
+    ``TimestampAsPostfix``. The second has ``prefix_columns``, the third ``ordering`` (ordinals).
     """
 
     kind: str = "NoPrefix"
@@ -91,7 +86,7 @@ class KeyEncoding:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFamily:
-    """The schema of one store, or of one state variable in a store of transformWithState."""
+    """The schema of a store, or of a state variable of transformWithState."""
 
     name: str
     key: StructType
@@ -110,13 +105,12 @@ class StateSchema:
     families: tuple[ColumnFamily, ...]
 
     def family(self, name: str) -> ColumnFamily | None:
-        """The column family of this name."""
         return next((family for family in self.families if family.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """One store of an operator, by its metadata. ``schema_files`` are base names, the index is the schema id."""
+    """A store in the metadata. ``schema_files`` are base names by schema id."""
 
     name: str
     prefix_columns: int
@@ -126,7 +120,7 @@ class StoreInfo:
 
 @dataclass(frozen=True, slots=True)
 class OperatorMetadata:
-    """``state/<operator>/_metadata``: what kind of operator this is and which stores it keeps."""
+    """``state/<operator>/_metadata``: the kind of operator and its stores."""
 
     version: int
     operator: int
@@ -141,10 +135,10 @@ LIST_VARIABLE = "ListState"
 
 @dataclass(frozen=True, slots=True)
 class OperatorStore:
-    """One store of an operator: its column families, one named ``default`` where it has none of its own.
+    """A store's column families, ``default`` where it has none.
 
-    ``with_families`` means that every key starts with the number of its family. ``value_schemas`` are the schemas that
-    values of each family were ever written with, by schema id.
+    ``with_families``: keys start with the family's number. ``value_schemas`` are all that were ever written, by schema
+    id.
     """
 
     name: str
@@ -155,7 +149,7 @@ class OperatorStore:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A stateful operator; 0 is the one nearest the sink. ``inferred``: there was no metadata to name it."""
+    """0 is the operator nearest the sink. ``inferred``: no metadata names it."""
 
     id: int
     name: str
@@ -166,7 +160,7 @@ class Operator:
 
     @property
     def list_variables(self) -> frozenset[str]:
-        """State variables of transformWithState that keep several values under one key."""
+        """State variables of transformWithState with several values under a key."""
         variables = self.properties.get("stateVariables")
         if not isinstance(variables, list):
             return frozenset()
@@ -178,7 +172,7 @@ class Operator:
 
 
 class StateFileKind(StrEnum):
-    """Whole state (``snapshot``, ``zip``) or the changes since the version before (``delta``, ``changelog``)."""
+    """Whole state (``snapshot``, ``zip``) or changes since the version before (``delta``, ``changelog``)."""
 
     DELTA = "delta"
     SNAPSHOT = "snapshot"
@@ -187,7 +181,7 @@ class StateFileKind(StrEnum):
 
     @property
     def is_whole(self) -> bool:
-        """Whether a version can be loaded from this file without an older one."""
+        """Whether a version loads without an older file."""
         return self in {StateFileKind.SNAPSHOT, StateFileKind.ZIP}
 
     @property
@@ -197,7 +191,7 @@ class StateFileKind(StrEnum):
 
 
 class StateFile(NamedTuple):
-    """A state file by its name. ``unique_id`` is there with checkpoint format 2 only."""
+    """A state file by name. Only checkpoint format 2 has a ``unique_id``."""
 
     version: int
     kind: StateFileKind
@@ -205,9 +199,9 @@ class StateFile(NamedTuple):
 
 
 class StoreVersions(NamedTuple):
-    """Which versions of one store in one partition can be loaded, by file names.
+    """Loadable versions of a store in a partition, by file names.
 
-    ``ids`` lists, by version, the unique ids that have a file (format 2); a failed attempt leaves more than one.
+    ``ids`` are the unique ids of a version's files (format 2); a failed attempt leaves more than one.
     """
 
     provider: str | None
@@ -217,7 +211,7 @@ class StoreVersions(NamedTuple):
     newest_loadable: int = 0
 
     def has(self, version: int, unique_id: str | None = None) -> bool:
-        """Whether this version, of this attempt where ids are in use, can be loaded."""
+        """Whether the version, of this attempt if ids are used, can be loaded."""
         if version == 0:
             return True
         return version in self.loadable and (unique_id is None or (version, unique_id) in self.ids)
@@ -225,12 +219,12 @@ class StoreVersions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateInventory:
-    """Every store of every partition of every operator: ``stores[operator][partition][store]``."""
+    """``stores[operator][partition][store]``."""
 
     stores: dict[int, dict[int, dict[str, StoreVersions]]] = field(default_factory=dict)
 
     def names(self, operator: int) -> tuple[str, ...]:
-        """The stores of an operator, each as often as it has partitions counted once."""
+        """An operator's stores, counted once over its partitions."""
         return tuple(sorted({name for stores in self.stores.get(operator, {}).values() for name in stores}))
 
     def each(self) -> Iterator[tuple[int, int, str, StoreVersions]]:

@@ -5,4 +5,4 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 STRICT: Mapping[str, object] = {"extra": "forbid", "strict": True}
-"""No conversions, no fields that are not known: pydantic's own names, used where a plan's document is read."""
+"""No conversions, no unknown fields: pydantic's own names."""

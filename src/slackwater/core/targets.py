@@ -1,7 +1,7 @@
-"""The targets of goals: where a stream shall continue, or where a range starts or ends.
+"""Where a stream continues, or a range starts or ends.
 
-Named and understood as in Kafka's own tool that resets offsets. Batch targets name a recorded batch; position targets
-name a place in what the sources hold, and each source has its own meaning for them.
+As in Kafka's own tool that resets offsets. Batch targets name a recorded batch, position targets a place in the
+sources, with each source's own meaning.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LastWritten:
-    """After the newest batch that the sink holds."""
+    """After the sink's newest batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtBatch:
-    """After a recorded batch, by its id."""
+    """After a recorded batch."""
 
     batch: int
 
@@ -33,28 +33,28 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """Before the first record, or file, of a time or later; milliseconds since 1970 in UTC."""
+    """Before the first record or file of that time or later, in epoch milliseconds."""
 
     time_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class ByDuration:
-    """The time that is this long before now."""
+    """That long before now."""
 
     back_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """The current position moved: back by a negative count, forward by a positive one."""
+    """The current position moved: back if negative."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class FromFile:
-    """The offsets in a JSON file. The name is as it was typed; only the caller opens it."""
+    """Offsets in a JSON file, named as typed; only the caller opens it."""
 
     file: str
 

@@ -1,5 +1,3 @@
-"""A stream's trigger as a value."""
-
 from __future__ import annotations
 
 import re
@@ -18,15 +16,14 @@ class Trigger:
 
     @property
     def ends_by_itself(self) -> bool:
-        """Whether a query with this trigger ends once it is caught up."""
         return self.kind in ("available-now", "once")
 
     @property
     def in_micro_batches(self) -> bool:
-        """Whether the range of a batch is in the offset log before any of its rows is read."""
+        """Whether a batch's range is in the offset log before its rows are read."""
         return self.kind not in ("continuous", "real-time")
 
     @property
     def waits(self) -> bool:
-        """Whether a query with this trigger waits between two batches although there may be data."""
+        """Whether it waits between batches although there may be data."""
         return self.kind == "processing-time" and not re.match(r"\s*0+\s*[a-z]", self.interval or "")

@@ -1,6 +1,6 @@
-"""Timestamps, durations, sizes, counts and ranges of batches as strings, and sizes from strings.
+"""Timestamps, durations, sizes, counts and batch ranges as strings; sizes from strings; time zones.
 
-Also the time zone of a process, as the C library finds it, and whether two of them are the same.
+A process's time zone is as the C library finds it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def utc_text(epoch_ms: int) -> str:
 
 
 def iso_text(epoch_ms: int, timespec: str = "milliseconds") -> str:
-    """ISO 8601 in UTC, for programs: ``2026-01-31T12:00:00.000Z``; outside the years 0 to 9999 ``+12345-01-31T...``.
+    """``2026-01-31T12:00:00.000Z``; outside the years 0 to 9999 ``+12345-01-31T...``.
 
-    One row with a wrong event time moves a watermark beyond the years that Python's ``datetime`` has.
+    One row with a wrong event time moves a watermark beyond Python's ``datetime``.
     """
     cycles, within_ms = divmod(epoch_ms, _CYCLE_MS)
     time = EPOCH + timedelta(milliseconds=within_ms)
@@ -45,7 +45,7 @@ def iso_text(epoch_ms: int, timespec: str = "milliseconds") -> str:
 
 
 def duration_text(milliseconds: int) -> str:
-    """A duration for people: ``850 ms``, ``12.0 s``, ``4.5 min``, ``3.5 h``, ``2.1 d``."""
+    """``850 ms``, ``12.0 s``, ``4.5 min``, ``3.5 h``, ``2.1 d``."""
     seconds = milliseconds / _SECOND_MS
     if seconds < 1:
         return f"{milliseconds} ms"
@@ -62,12 +62,12 @@ def batch_range(first: int, last: int) -> str:
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """A count with its noun: ``1 file``, ``2 files``."""
+    """``1 file``, ``2 files``."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def size_text(size: int) -> str:
-    """Bytes for people: ``900 bytes``, ``64 MiB``, ``1.5 GiB``."""
+    """``900 bytes``, ``64 MiB``, ``1.5 GiB``."""
     for unit, factor in _SIZES:
         if size >= factor:
             return f"{size // factor} {unit}" if size % factor == 0 else f"{size / factor:.1f} {unit}"
@@ -93,7 +93,7 @@ _HOURS_APART = 24 * 30
 
 
 def process_zone(value: str | None, local_time: Path = LOCAL_TIME) -> str:
-    """The zone's name, of a ``TZ`` with this value; ``None``: it is not set, so that the machine's zone holds."""
+    """The zone's name for a ``TZ`` value; ``None``: not set, the machine's zone holds."""
     if value is None:
         return _zone_of_file(local_time)
     name = value.removeprefix(":")
@@ -101,7 +101,7 @@ def process_zone(value: str | None, local_time: Path = LOCAL_TIME) -> str:
 
 
 def is_same_zone(one: str, other: str) -> bool:
-    """Whether both have the same times: several names, such as ``UTC`` and ``Etc/UTC``, are of one zone."""
+    """Whether both have the same times: ``UTC`` and ``Etc/UTC`` are one zone."""
     if one == other:
         return True
     try:

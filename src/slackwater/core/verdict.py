@@ -1,4 +1,4 @@
-"""The verdict on a changed program: what each change means for kept state, and which goal makes it right."""
+"""What changes of a program mean for kept state, and which goal corrects it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ ChangeGoal = Literal["rebuild", "reset"]
 
 
 class Effect(IntEnum):
-    """What a change does to a stream with kept state, the mildest first.
+    """An effect on kept state, the mildest first.
 
-    ``CHANGES_ROWS``: Spark's guide allows it, but rows in the kept state come from the old code. ``NEEDS_REBUILD``: the
-    kept state means something else to the new code. ``NOT_RESTORABLE``: nor would a rebuild make the output right.
+    ``CHANGES_ROWS``: Spark's guide allows it, but kept rows are of the old code. ``NEEDS_REBUILD``: kept state means
+    something else to the new code. ``NOT_RESTORABLE``: nor does a rebuild correct the output.
     """
 
     SAME = 0
@@ -32,9 +32,9 @@ class Effect(IntEnum):
 class Change:
     """One difference of two programs. ``code`` is stable; ``text`` is a sentence.
 
-    ``place`` names the operator or the source. ``goal`` is the goal that makes the output right, ``None`` where
-    nothing is wrong. ``acceptable``: Spark can run the query on the kept state, so that a user may accept the change.
-    ``said``: a start that the change does not refuse says it, as other rows count from then on.
+    ``place`` names the operator or source. ``goal`` corrects the output, ``None`` where it is right. ``acceptable``:
+    Spark can run on the kept state, so that a user may accept the change. ``said``: a start reports a change that it
+    does not refuse, as other rows count from then on.
     """
 
     code: str
@@ -48,7 +48,6 @@ class Change:
     said: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """The fields as ``slackwater check --format json`` shows them."""
         return {
             "code": self.code,
             "effect": self.effect.word,
@@ -63,28 +62,26 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """All changes of a program, the gravest first."""
-
     changes: tuple[Change, ...] = ()
 
     @property
     def effect(self) -> Effect:
-        """The gravest effect of a change; ``SAME`` for none."""
+        """``SAME`` for no change."""
         return max((change.effect for change in self.changes), default=Effect.SAME)
 
     @property
     def starts(self) -> bool:
-        """Whether the stream may start although the user has accepted nothing."""
+        """Whether the stream starts without acceptance."""
         return self.effect <= Effect.COMPATIBLE
 
     @property
     def goal(self) -> ChangeGoal | None:
-        """The goal that makes the output right after all changes together."""
+        """The goal that corrects all changes together."""
         goals = {change.goal for change in self.changes}
         return "reset" if "reset" in goals else "rebuild" if "rebuild" in goals else None
 
     def unaccepted(self, accepted: frozenset[str]) -> tuple[Change, ...]:
-        """The changes that still refuse a start after the user accepted those with these codes."""
+        """The changes that still refuse a start."""
         return tuple(
             change
             for change in self.changes
@@ -97,7 +94,7 @@ Basis = Literal["recorded", "checkpoint", "nothing", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class OtherSetting:
-    """A setting of the session that is another one than when the state was made; ``None``: not set.
+    """A setting with another value than when the state was made; ``None``: not set.
 
     ``in_code``: the pipeline file sets it for this stream, so that no option can.
     """
@@ -112,9 +109,9 @@ class OtherSetting:
 class StreamVerdict:
     """``committed`` is the newest committed batch, -1 for none.
 
-    ``basis`` is what the query was compared with: the recorded program, what the checkpoint shows without one, or
-    nothing, as no batch was planned. ``unreadable``: it was not compared, as its plan or code cannot be read.
-    ``settings``: under their old values the query may continue, so that they are the reason of all changes.
+    ``basis`` of the comparison is the recorded program, the checkpoint, or nothing, as no batch was planned.
+    ``unreadable``: plan or code cannot be read. ``settings`` explain all changes: the query may continue under their
+    old values.
     """
 
     stream: str
@@ -125,5 +122,5 @@ class StreamVerdict:
 
     @property
     def effect(self) -> Effect | None:
-        """The gravest effect of a change, ``None`` where the query was not compared."""
+        """``None`` where the query was not compared."""
         return None if self.basis == "unreadable" else self.verdict.effect

@@ -1,4 +1,1 @@
-"""From a snapshot of a stream to findings. Pure: the same snapshot always gives the same findings.
-
-What may not happen: IO; two places that judge the same fact.
-"""
+"""From a stream's snapshot to findings. Pure: no IO, and only one place judges a fact."""

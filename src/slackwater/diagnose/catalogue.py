@@ -1,7 +1,6 @@
-"""The catalogue of failures: every code with its title, and how it is met where no check and no rule finds it.
+"""The catalogue of failures: codes, titles, and how they are met without a finding.
 
-``docs/reference/coverage.md`` is made of it. The codes are those of the checks, without their prefix:
-``SW-LOG-006`` finds ``LOG-06``.
+``docs/reference/coverage.md`` is made of it. Codes are the checks' without prefix: ``SW-LOG-006`` finds ``LOG-06``.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ How = Literal["plan", "run", "not-detectable"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One entry. ``how`` is where it is met if not by a finding: ``plan`` and ``run`` refuse or prevent it.
+    """One failure. ``how`` it is met without a finding: ``plan`` and ``run`` refuse or prevent it.
 
-    ``text`` says by which code, or why nothing can detect it.
+    ``text`` says by which code, or why it is undetectable.
     """
 
     title: str
@@ -30,7 +29,7 @@ def _run(title: str, text: str) -> Failure:
 
 
 def _reported(title: str, *codes: str) -> Failure:
-    """Slackwater itself reports it, by a refusal, an error or a finding of these codes."""
+    """Slackwater itself reports it with these codes."""
     return _run(title, f"reported as {', '.join(f'`{code}`' for code in codes)}")
 
 

@@ -1,4 +1,4 @@
-"""Joins a symptom with what the files show: the same message has several causes, and the files decide which it was."""
+"""Joins a symptom with the files: one message has several causes, and the files decide."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from slackwater.diagnose.error_texts import Symptom
 
 State = Literal["confirmed", "known", "not-checked", "not-visible", "excluded"]
 _RANKS: Mapping[State, int] = {"confirmed": 0, "known": 1, "not-checked": 1, "not-visible": 1, "excluded": 2}
-"""What the files say is first; between causes of which they say nothing, the likelihood decides."""
+"""The files come first; the likelihood decides between causes of which they say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A failure of the catalogue that a text may mean.
+    """A failure that a text may mean.
 
-    ``confirmed``: the finding ``by`` shows it in the files. ``excluded``: what would find it, ``by``, found nothing.
-    ``known``: the text is that of a known defect, which ``by`` names. ``not-checked``: ``by`` says which fact is
-    missing. ``not-visible``: files do not show it.
+    ``confirmed``: the finding ``by`` shows it. ``excluded``: the check ``by`` found nothing. ``known``: a known defect,
+    which ``by`` names. ``not-checked``: ``by`` says which fact is missing. ``not-visible``: files do not show it.
     """
 
     code: str
@@ -32,19 +31,18 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedError:
-    """A symptom with its causes: what the files confirm first, what they exclude last."""
+    """A symptom with its causes: confirmed ones first, excluded ones last."""
 
     symptom: Symptom
     causes: tuple[Cause, ...]
 
     @property
     def cause(self) -> Cause:
-        """The most likely one."""
         return self.causes[0]
 
 
 def explained(symptoms: Sequence[Symptom], diagnosis: Diagnosis | None) -> tuple[ExplainedError, ...]:
-    """The symptoms with their causes. ``diagnosis``: of the stream that has failed; ``None``: no stream was given."""
+    """The symptoms with causes; ``diagnosis`` is of the failed stream, if given."""
     finders = covering()
     return tuple(ExplainedError(symptom, _causes(symptom, diagnosis, finders)) for symptom in symptoms)
 
@@ -75,7 +73,7 @@ def _cause(code: str, diagnosis: Diagnosis | None, finders: Sequence[str]) -> Ca
 
 
 def covering() -> Mapping[str, list[str]]:
-    """The codes of rules and checks by the failure of the catalogue that they find."""
+    """Codes of rules and checks by the failure that they find."""
     found: dict[str, list[str]] = {}
     for one in documented():
         for failure in one.covers:

@@ -1,6 +1,6 @@
-"""Compares a query with what a checkpoint shows of the one that made it, where that one's program is not recorded.
+"""Compares a query with its checkpoint where the old program is not recorded.
 
-Only what Spark refuses, or what the recorded profile has, can be found this way: without evidence nothing is refused.
+Only what Spark refuses, or the recorded profile has, can be found: without evidence nothing is refused.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WORDS: Mapping[OperatorKind, str] = {
 
 
 def checkpoint_changes(shape: CheckpointShape, now: Program, *, ran: bool) -> Verdict:
-    """The changes that the checkpoint shows; ``ran`` is false where no batch was committed, so that state may lack."""
+    """``ran`` is false where no batch was committed, so that state may lack."""
     changes = [*_sources(shape.sources, now.sources)]
     if ran:
         changes += [*_operators(shape.operators, now.operators), *_windows(shape, now)]
@@ -76,20 +76,19 @@ def _one_source(index: int, before: SourceEvidence, after: SourceShape) -> Itera
 
 
 def _is_reordered(kept: Sequence[SourceEvidence], now: Sequence[SourceShape]) -> bool:
-    """Whether each source that does not fit its number fits the number of another one that does not."""
+    """Whether each source that does not fit its number fits the number of another such one."""
     wrong = [index for index, pair in enumerate(zip(kept, now, strict=False)) if any(_one_source(index, *pair))]
     return all(any(_reads(kept[one], now[other]) for other in wrong if other != one) for one in wrong)
 
 
 def _is_comparable(before: SourceEvidence, after: SourceShape) -> bool:
-    """Whether both show what they read in one way: files in folders, or a location with the same first word."""
+    """Whether both show files in folders, or locations with the same first word."""
     if before.location:
         return after.location.partition(" ")[0] == before.location.partition(" ")[0]
     return bool(before.folders) and _is_path(after.location)
 
 
 def _reads(before: SourceEvidence, after: SourceShape) -> bool:
-    """Whether a query reads what a source of the checkpoint has read."""
     if before.location:
         return before.location == after.location
     return _is_path(after.location) and any(_below(one, after.location) for one in before.folders)
@@ -104,17 +103,17 @@ def _of_sources(text: str, place: str | None, before: str, after: str) -> Change
 
 
 def _labels(name: str) -> frozenset[str]:
-    """The kinds that a checkpoint may show of a source of this format; none where that is not known."""
+    """The kinds that a checkpoint may show for a format; none if unknown."""
     return frozenset(kind.label for kind in kinds_of_format(name))
 
 
 def _is_path(location: str) -> bool:
-    """Whether a source reads files there: of other sources the location is a name."""
+    """Other sources' locations are names."""
     return location.startswith("/") or ":/" in location
 
 
 def _below(folder: str, location: str) -> bool:
-    """Whether files in a folder are read from a location; of a pattern only the part before it is compared."""
+    """Of a pattern only the part before it is compared."""
     read = _plain(location)
     wild = min((read.index(one) for one in "*?[{" if one in read), default=None)
     read = read if wild is None else read[:wild].rpartition("/")[0]
@@ -155,7 +154,7 @@ def _operators(kept: Sequence[OperatorEvidence], now: Sequence[OperatorShape]) -
 
 
 def operator_kind(name: str) -> OperatorKind | None:
-    """The kind of an operator by Spark's name of it, ``None`` for one that is not known."""
+    """Of Spark's name; ``None`` for an unknown one."""
     return "transform-with-state" if name.startswith("transformWithState") else PHYSICAL.get(name)
 
 
@@ -164,7 +163,7 @@ def _listed(kinds: Mapping[OperatorKind, int]) -> str:
 
 
 def _key_count(kept: OperatorEvidence, now: OperatorShape) -> Iterator[Change]:
-    """Spark compares the schema of the keys: their number shows in the state's schema file."""
+    """The state's schema file shows the number of keys, which Spark compares."""
     if now.kind not in KEYED or not kept.key_columns:
         return
     columns, keys = len(kept.key_columns), len(now.keys)
@@ -182,7 +181,7 @@ def _key_count(kept: OperatorEvidence, now: OperatorShape) -> Iterator[Change]:
 
 
 def _windows(shape: CheckpointShape, now: Program) -> Iterator[Change]:
-    """The lengths of the windows, which the recorded profile has."""
+    """The recorded profile has the lengths of windows."""
     if shape.profile is None:
         return
     before = set(shape.profile.windows_ms)

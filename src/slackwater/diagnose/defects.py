@@ -1,7 +1,7 @@
-"""Defects of Spark that are known: what a user sees of them, which releases have them, and which do not any more.
+"""Known defects of Spark: signs and releases.
 
-They are data (``defects.toml``), from the pull requests that corrected them. A message of one of them is recognised by
-``error_texts``; a defect that nobody sees is found by the releases that a stream ran with (``checks/ver``).
+They are data (``defects.toml``), from the pull requests that corrected them. ``error_texts`` recognises messages;
+silent defects are found by a stream's releases (``checks/ver``).
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ _TABLE = Path(__file__).with_name("defects.toml")
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """``issue``: its number in Spark's issue tracker. ``what``: a sentence without its end.
+    """``issue`` is a number in Spark's tracker, ``what`` a sentence without its end.
 
-    ``texts``: templates of its message (``error_texts``), none for a defect that nobody sees; they count
-    only close to one of ``needs``. ``since``: the first release that has it, empty if that is not known. ``fixed``: of
-    each line of releases the first one that does not. ``avoid``: what helps without another release. ``operators`` and
-    ``provider``: the streams whose rows it can change without any message, empty for a defect that has one.
+    ``texts``: templates of its message (``error_texts``), which count only close to one of ``needs``. ``since``: the
+    first affected release, if known. ``fixed``: the first correct one of each line. ``avoid``: a workaround.
+    ``operators`` and ``provider``: streams whose rows a silent defect can change.
     """
 
     issue: str
@@ -37,12 +36,12 @@ class Defect:
 
     @property
     def advice(self) -> str:
-        """What to do, as a sentence without its end."""
+        """A sentence without its end."""
         release = f"use Spark {' or '.join(self.fixed)}, or newer"
         return f"{release}; until then {self.avoid}" if self.avoid else release
 
     def is_in(self, version: str) -> bool:
-        """Whether a release has it. A line of releases that is older than all that were corrected has it."""
+        """A line older than all corrected ones has the defect."""
         release = _release(version)
         if self.since and release < _release(self.since):
             return False
@@ -52,7 +51,6 @@ class Defect:
 
 @cache
 def known() -> tuple[Defect, ...]:
-    """All defects of the table, in its order."""
     return tuple(Defect(**_values(one)) for one in tomllib.loads(_TABLE.read_text(encoding="utf-8"))["defect"])
 
 

@@ -1,7 +1,6 @@
-"""The diagnosis of a stream: what the number line and all checks find, what could not be checked, and what is healthy.
+"""A stream's diagnosis: findings, unchecked and healthy.
 
-A symptom, which is the text of a failure, is joined with the findings: the same message has several causes, and files
-decide which one it was.
+A symptom, the text of a failure, is joined with the findings: one message has several causes, and files decide.
 """
 
 from __future__ import annotations
@@ -43,12 +42,12 @@ AREAS = (
     application, changes, delta, file_source, file_source_log, kafka, log, log_content, modes, sharing, sink, state,
     store, versions, watermark,
 )  # fmt: skip
-"""The areas of the catalogue of failures; those of the number line are in ``number_line.AREAS``."""
+"""The number line's areas are in ``number_line.AREAS``."""
 _SEVERITIES = (Severity.STOP, Severity.WARNING, Severity.INFO)
 _NO_PROGRAM = "the files of a checkpoint do not have the program of the query that made them"
 _UNREADABLE = "the plan or the code of the query cannot be read"
 _WITHOUT_HOME = "bring the old code back; or give the changed query a new checkpoint and a new output"
-"""No command of Slackwater changes a checkpoint that it has not recorded."""
+"""No command of Slackwater changes an unrecorded checkpoint."""
 _UNREAD_SHOWN = 3
 _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
 """The gravest first: what is silent before what stops with an error."""
@@ -58,8 +57,8 @@ _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
 class Diagnosis:
     """``found`` has the gravest first; ``not_checked`` is never shown as healthy.
 
-    ``unread`` is state that only ``--verify`` reads, and whose bytes the store verifies meanwhile: it is reported in
-    addition to the result, and does not change it.
+    ``unread`` state is read only with ``--verify``, and verified by the store: reported, without an effect on the
+    result.
     """
 
     found: tuple[Diagnosed, ...]
@@ -68,24 +67,23 @@ class Diagnosis:
 
     @property
     def problems(self) -> tuple[Diagnosed, ...]:
-        """What is wrong, or will be: without what only says how the stream continues."""
+        """Without findings on how the stream continues."""
         return tuple(one for one in self.found if one.finding.severity is not Severity.INFO)
 
 
 def documented() -> tuple[Check[Any], ...]:
-    """All rules of the number line, all checks, and all changes of a query."""
+    """Rules of the number line, checks, and changes of a query."""
     return (*RULES, *checks(), *change_texts())
 
 
 @cache
 def checks() -> tuple[Check[Facts], ...]:
-    """All checks, by their codes."""
+    """By code."""
     found: Iterator[Check[Facts]] = (one for area in AREAS for one in vars(area).values() if isinstance(one, Check))
     return tuple(sorted(found, key=lambda check: check.code))
 
 
 def diagnose(facts: Facts) -> Diagnosis:
-    """All findings and all checks that could not be made."""
     found: list[Diagnosed] = []
     not_checked: list[NotChecked] = []
     for check in checks():
@@ -113,7 +111,7 @@ def diagnose(facts: Facts) -> Diagnosis:
 
 
 def _in_use(facts: Facts, known: Collection[str]) -> Iterator[NotChecked]:
-    """What is not compared while a process writes to the stream, without what is ``known`` not to be checked."""
+    """Checks not made while a process writes, without those in ``known``."""
     holder, again = facts.snapshot.holder, command("doctor", facts.name)
     reason = f"{holder} is in progress, and changes what is compared"
     how = f"when it has ended: {again}"
@@ -126,7 +124,7 @@ def _in_use(facts: Facts, known: Collection[str]) -> Iterator[NotChecked]:
 
 
 def _unread_state(facts: Facts) -> NotChecked | None:
-    """The state files of the next batch that were not read, the first of them by name; ``None`` if all were."""
+    """The next batch's unread state files, with the first name."""
     unread = facts.snapshot.unread_state
     if not unread.paths or facts.snapshot.holder is not None:
         # While a process writes, no damage is compared, whatever was read.
@@ -142,14 +140,14 @@ def _unread_state(facts: Facts) -> NotChecked | None:
 
 
 def start_findings(facts: Facts) -> Iterator[Diagnosed]:
-    """Findings, besides those of the number line, of which rows would be wrong after a start, silently."""
+    """Findings, besides the number line's, of silently wrong rows after a start."""
     for check in checks():
         if check.at_start and missing(check, facts) is None:
             yield from diagnosed(check, facts)
 
 
 def found_at_start(facts: Facts) -> tuple[Finding, ...]:
-    """The findings of the number line, with those that a start looks for, the gravest first."""
+    """The number line's findings, and those of a start, the gravest first."""
     at_start = list(start_findings(facts))
     explained = _explained(at_start, facts)
     line = (one for one in findings(facts.snapshot) if one.code not in explained)
@@ -158,7 +156,7 @@ def found_at_start(facts: Facts) -> tuple[Finding, ...]:
 
 
 def _explained(found: Sequence[Diagnosed], facts: Facts) -> frozenset[str]:
-    """The codes of the number line's findings that checks say more exactly, or that a check has refuted."""
+    """Codes of the number line that checks explain or refute."""
     codes = {one.finding.code for one in found}
     explained = {code for check in checks() if check.code in codes for code in check.explains}
     damaged = {item.path for item in facts.snapshot.damage}
@@ -181,7 +179,7 @@ def _of_number_line(facts: Facts) -> Iterator[Diagnosed]:
 
 
 def _of_code(judged: Judged, *, recorded: bool) -> Iterator[Diagnosed]:
-    """The changes of the code as findings; one that keeps the meaning of the state is a note."""
+    """A change that keeps the state's meaning is a note."""
     ways = (judged.ways if recorded else (_WITHOUT_HOME,)) or (None,)
     for change in judged.verdict.verdict.changes:
         keeps = change.effect <= Effect.COMPATIBLE
@@ -206,7 +204,7 @@ def _code_not_checked(unknown: Unknown) -> NotChecked:
 
 
 def _not_in_files(facts: Facts, judged: Judged) -> Iterator[NotChecked]:
-    """The changes that a checkpoint does not show, where the program of the old query is not recorded."""
+    """Changes that a checkpoint without a recorded program does not show."""
     if judged.verdict.basis == "unreadable":
         yield _code_not_checked(Unknown(_UNREADABLE, "compare the code with the one that ran before"))
     if judged.verdict.basis != "checkpoint":
@@ -219,7 +217,7 @@ def _not_in_files(facts: Facts, judged: Judged) -> Iterator[NotChecked]:
 
 
 def _by_hand(finding: Finding) -> Finding:
-    """Of a checkpoint that is not recorded no command of Slackwater changes anything."""
+    """No command of Slackwater changes an unrecorded checkpoint."""
     return replace(finding, next=None)
 
 
@@ -230,5 +228,5 @@ def _urgency(one: Diagnosed) -> tuple[int, int, str]:
 
 @cache
 def change_texts() -> tuple[ChangeOfCode, ...]:
-    """All texts, by their codes."""
+    """By code."""
     return tuple(sorted(CHANGES, key=lambda text: text.code))

@@ -1,4 +1,4 @@
-"""Compares what the Python functions of two programs get from their processes: time zone, variables, libraries."""
+"""Compares what two programs' functions get from their processes: time zone, variables, libraries."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _OF_OUTPUT = "compute the rows of new batches with what is now"
 
 
 def environment_changes(kept: Program, now: Program) -> Iterator[Change]:
-    """The differences that matter for values in the kept state; none where one of both is not recorded."""
+    """Differences that matter for kept values; none where one side is not recorded."""
     for change in _differences(kept.environment, now.environment):
         yield replace(change, text=f"{change.text}; they {_OF_STATE}")
 
 
 def output_environment_changes(kept: Program, now: Program) -> Iterator[Change]:
-    """The differences for all other functions, and other versions. They refuse no start; `run` shows the former."""
+    """Differences for other functions, and versions. They refuse no start; `run` shows the former."""
     of_state = {change.place for change in _differences(kept.environment, now.environment)}
     for change in _differences(kept.output_environment, now.output_environment):
         if change.place not in of_state:

@@ -1,19 +1,18 @@
-"""Recognises Spark's error texts in a stack trace, a driver log or the message of a failed query.
+"""Recognises Spark's error texts in a trace, log or message.
 
-The texts are data (``error_texts.toml``, and ``defects.toml`` for known defects of Spark), and only those of this
-product's subject: logs of a checkpoint, state, sources, sinks, modes, watermarks, versions, two writers.
+The texts are data (``error_texts.toml``, and ``defects.toml`` for Spark's known defects), only on this product's
+subject.
 
-One cause has the text of several Spark versions, and one text has several causes: a symptom names the catalogue's codes
-that it may mean, and the stream's files decide (``diagnose/causes``). Pure: the same text gives the same symptoms.
+A cause has texts of several Spark versions, and a text several causes: a symptom names codes of the catalogue, and the
+stream's files decide (``diagnose/causes``). Pure: equal texts give equal symptoms.
 
-A text is a template: the words of a message, with placeholders such as ``<batch>`` for its values. ``batch <batch>
-doesn't exist`` is found by its longest literal part, ``doesn't exist``, with a search for a string; only there the
-whole template is compared. A blank stands for any white space, and a line feed is a blank at which some version of the
-message has a line end. ``<any>`` stands for any part of a line, ``<eol>`` for the end of the line. The values of other
-placeholders are returned by their names.
+A template is a message with placeholders such as ``<batch>``. ``batch <batch> doesn't exist`` is found by its longest
+literal, ``doesn't exist``; only there the template is compared. A blank matches any white space; a line feed is a blank
+at which some version has a line end. ``<any>`` matches within a line, ``<eol>`` up to its end. Other placeholders
+return values by name.
 
-A log is read in parts of bounded size. Colours and carriage returns are removed. A trace inside a JSON string gets its
-line ends back as vertical tabs, so that the numbers of lines stay those of the input.
+A log is read in bounded parts, without colours and carriage returns. A trace in a JSON string gets vertical tabs as
+line ends, so that line numbers stay the input's.
 """
 
 from __future__ import annotations
@@ -52,16 +51,16 @@ _BEFORE_MAX = 700
 _AFTER_MAX = 2500
 
 _PLACES_MAX = 8
-"""How often one text is compared in one part of a log; the last places are the newest failure."""
+"""Comparisons of a text in one part of a log; the last places are the newest failure."""
 _NEAR_CHARACTERS = 8000
 _LINE_CHARACTERS = 300
 PART_CHARACTERS = 1 << 20
 _OVERLAP_CHARACTERS = 1 << 14
-"""How much of a part is seen again in the next: more than an error text with what is close to it."""
+"""Overlap of parts: more than an error text with its neighbourhood."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,32}[A-Za-z]")
 _MAIL = re.compile(r" (?=\n)|(?<=\n)(?:> ?){1,8}")
-"""What mails add: a blank before the end of a line that was wrapped, and marks of a quotation."""
+"""Mails add a blank before a wrapped line's end, and marks of quotation."""
 
 _ESCAPED_LINE_END = re.compile(r"(?:\\r)?\\n(?=\\t|Caused by|\s|at |=== |Driver stacktrace)")
 
@@ -77,9 +76,9 @@ class Certainty(StrEnum):
 class Level(IntEnum):
     """What a text is in a log; an earlier level is reported first.
 
-    ``CAUSE`` names what failed. ``NAMED`` is known by the name of an error condition or exception alone. ``WRAPPER`` is
-    printed around other causes, and counts where no cause is known. ``GENERAL`` is the class of an exception, reported
-    where none of them is recognised. ``NOTE`` is a message of a query that continues.
+    ``CAUSE`` names what failed. ``NAMED`` is known only by the name of a condition or exception. ``WRAPPER`` surrounds
+    causes, and counts without a known one. ``GENERAL`` is an exception's class, reported where nothing else is
+    recognised. ``NOTE`` is from a query that continues.
     """
 
     CAUSE = 0
@@ -94,9 +93,9 @@ _CERTAINTIES = tuple(Certainty)
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Codes that come first if one of ``literals``, such as a stack frame, is close to the text.
+    """Codes that come first if one of ``literals``, such as a stack frame, is close.
 
-    ``certainty`` replaces the certainty of the text, if it is given.
+    A ``certainty`` replaces the text's.
     """
 
     literals: tuple[str, ...]
@@ -108,10 +107,9 @@ class Near:
 class ErrorText:
     """One symptom of the table.
 
-    ``texts`` are templates, the most informative first. ``codes`` are the catalogue's codes that the texts may mean,
-    the most likely first. A text counts only close to one of ``needs``, if there are any. ``below`` names two values of
-    the message: the text counts only where the first is smaller than the second. ``says`` is what is known of this text
-    beyond what the catalogue has for its first code.
+    ``texts`` are templates, the most informative first; ``codes`` their possible meanings, the most likely first. A
+    text counts only close to one of ``needs``, if any, and only where the first value of ``below`` is smaller than the
+    second. ``says`` is beyond the first code's catalogue entry.
     """
 
     symptom: str
@@ -127,11 +125,10 @@ class ErrorText:
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """A symptom that was recognised in a text.
+    """A recognised symptom.
 
-    ``params`` are values of the message, such as ``batch`` or ``path``; ``line`` is the matched text up to the end of
-    its line. Both are masked. ``where`` is the number of the line in the input, from 1. ``says`` is what is known of it
-    beyond what the catalogue has for its first code.
+    ``params`` are values such as ``batch`` or ``path``; ``line`` is the matched text up to the line's end; both are
+    masked. ``where`` is a line number from 1. ``says`` is beyond the first code's catalogue entry.
     """
 
     symptom: str
@@ -146,7 +143,7 @@ class Symptom:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a template matches in a text, with the values of its placeholders."""
+    """A match of a template, with values."""
 
     start: int
     end: int
@@ -155,16 +152,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A compiled template. ``literal`` is in each text that the template matches."""
+    """Each matching text has ``literal``."""
 
     literal: str
     pattern: re.Pattern[str]
 
     def places(self, text: str, joined: str, most: int) -> Iterator[Place]:
-        """Where the template matches, the last place first; at most ``most`` places of its literal are compared.
+        """Matches, the last first; at most ``most`` places of the literal are compared.
 
-        The literal is looked for in ``joined``, the text with blanks for its line ends: a page or a terminal may have
-        wrapped it. The work for each place is bounded, because only some text around the literal is compared.
+        ``joined`` has blanks for line ends: a page or terminal may have wrapped the text. The work for each place is
+        bounded to text around the literal.
         """
         at = len(text)
         for _ in range(most):
@@ -179,7 +176,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A text that was found. ``start`` and ``end`` are positions in the whole input."""
+    """``start`` and ``end`` are positions in the whole input."""
 
     error: ErrorText
     codes: tuple[str, ...]
@@ -190,26 +187,26 @@ class _Found:
 
     @property
     def rank(self) -> tuple[int, bool, int]:
-        """Sorts the best first: causes, of these hints last, then what is around them; and the inner, later text."""
+        """The best first: causes, of these hints last, then their surroundings; the inner, later text."""
         is_hint = self.error.level is Level.CAUSE and self.certainty is Certainty.POSSIBLE
         return self.error.level, is_hint, -self.start
 
     @property
     def weight(self) -> tuple[int, int, int, bool]:
-        """Sorts the best first of texts that overlap: the longer text says more, and so does what is close to it."""
+        """Of overlapping texts the best first: a longer one says more, and so does what is close."""
         length = self.end - self.start
         return self.error.level, _CERTAINTIES.index(self.certainty), -length, not self.error.needs
 
     @property
     def quality(self) -> tuple[int, int, int]:
-        """Compares two places of one symptom: the more is known of it, then the later."""
+        """Of two places of one symptom the best known, then the later."""
         return -_CERTAINTIES.index(self.certainty), len(self.symptom.params), self.start
 
 
 def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
-    """The symptoms in a text, the best first; none if nothing is recognised.
+    """The symptoms, the best first.
 
-    A long log can be given in pieces, such as the lines of a file: the memory needed does not grow with it.
+    A long log can be given in pieces, such as lines: memory does not grow with it.
     """
     best: dict[str, _Found] = {}
     for part in _parts((text,) if isinstance(text, str) else text):
@@ -224,7 +221,7 @@ def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
 
 
 def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:
-    """Of symptoms that were found in the same characters, only the one that explains most of them."""
+    """Of symptoms in the same characters, the one that explains most."""
     kept: list[_Found] = []
     for found in sorted(candidates, key=lambda found: found.weight):
         if not any(found.start < other.end and other.start < found.end for other in kept):
@@ -234,7 +231,7 @@ def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:
 
 @cache
 def error_texts() -> tuple[ErrorText, ...]:
-    """All symptoms, in the order of the tables."""
+    """In the order of the tables."""
     areas = tomllib.loads(_TABLE.read_text(encoding="utf-8")).values()
     return (*(_error_text(name, entry) for area in areas for name, entry in area.items()), *_defects())
 
@@ -276,7 +273,7 @@ def _templates() -> tuple[tuple[Template, ErrorText], ...]:
 
 @cache
 def compile_template(template: str) -> Template:
-    """Compiles a template. Raises KeyError for a placeholder of an unknown name."""
+    """Raises KeyError for an unknown placeholder."""
     pieces = _PIECE.split(template)
     literals, names = pieces[::2], pieces[1::2]
     pattern = _literal_pattern(literals[0])
@@ -318,7 +315,7 @@ def _found_in(part: _Part) -> Iterator[_Found]:
 
 
 def _is_below(error: ErrorText, place: Place) -> bool:
-    """Whether the values of the message are as the text has them; True for values that are unknown."""
+    """True for unknown values."""
     smaller, larger = (place.params.get(name, "") for name in error.below or ("", ""))
     return not (smaller.isdecimal() and larger.isdecimal()) or int(smaller) < int(larger)
 
@@ -346,7 +343,7 @@ def _judged(error: ErrorText, place: Place, around: str, part: _Part) -> _Found:
 
 
 def _line(text: str, place: Place) -> str:
-    """The matched text up to the end of its line, in one line."""
+    """Up to the end of the line, in one line."""
     stop = place.end + 4 * _LINE_CHARACTERS
     ends = [end for mark in "\n\v" if (end := text.find(mark, place.end, stop)) >= 0]
     return one_line(brief(" ".join(text[place.start : min(ends, default=stop)].split()), _LINE_CHARACTERS))
@@ -354,19 +351,19 @@ def _line(text: str, place: Place) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A cleaned part of a log. ``position`` and ``lines`` count the characters and line ends before it."""
+    """A cleaned part of a log. ``position`` and ``lines`` count characters and line ends before it."""
 
     text: str
     position: int
     lines: int
 
     def line_number(self, at: int) -> int:
-        """The number of the line in the input, from 1, that the character ``at`` of the part is in."""
+        """From 1, in the input."""
         return self.lines + self.text.count("\n", 0, at) + 1
 
 
 def _parts(pieces: Iterable[str]) -> Iterator[_Part]:
-    """Cleaned parts of a log that is given in pieces of any size. Each begins with the end of the part before it."""
+    """Each part begins with the end of the part before it."""
     position = lines = 0
     text = ""
     for piece in _cut(pieces):
@@ -379,7 +376,7 @@ def _parts(pieces: Iterable[str]) -> Iterator[_Part]:
 
 
 def _cut(pieces: Iterable[str]) -> Iterator[str]:
-    """The pieces joined and cut again to parts, at the ends of lines where there are some."""
+    """At the ends of lines where there are some."""
     waiting: list[str] = []
     length = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Compares a Python function of two programs: its code, and the values that it takes with it."""
+"""Compares a Python function of two programs: code and captured values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_NAMED = 5
 
 
 def changed_function(name: str, kept: Program, now: Program) -> str | None:
-    """What has changed in a function, with the names of variables; ``None``: nothing, or one is not recorded."""
+    """What has changed, with names of variables; ``None``: nothing, or one is not recorded."""
     was, is_now = kept.functions.get(name), now.functions.get(name)
     code_changed = was is not None and is_now is not None and was != is_now
     before, after = kept.values.get(name), now.values.get(name)
@@ -27,7 +27,7 @@ def changed_function(name: str, kept: Program, now: Program) -> str | None:
 
 
 def not_repeatable(kept: Program | None, now: Program) -> tuple[Change, ...]:
-    """What functions depend on that cannot be compared, as notes, each once: ``kept`` has those that were said."""
+    """Notes on dependencies that cannot be compared; ``kept`` has those reported before."""
     known = kept.outside if kept is not None else {}
     new = {name: sorted({*each} - {*known.get(name, ())}) for name, each in now.outside.items()}
     return tuple(
@@ -45,7 +45,7 @@ def not_repeatable(kept: Program | None, now: Program) -> tuple[Change, ...]:
 
 
 def _other_values(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """The variables that have other values; one that only has another name is none of them."""
+    """Variables with other values; a renamed one is none of them."""
     both = before.keys() & after.keys()
     removed = {name: digest for name, digest in before.items() if name not in both}
     added = {name: digest for name, digest in after.items() if name not in both}

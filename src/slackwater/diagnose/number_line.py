@@ -1,7 +1,7 @@
-"""The number line of a stream: what its marks, compared with each other, mean for the next start.
+"""A stream's number line: what its marks mean for the next start.
 
-A run refuses to start on the stops found here, ``status`` shows them, plans are built on them. Each finding is a file
-of ``rules``; their docstrings say what it means.
+A run refuses to start on stops, ``status`` shows findings, plans are built on them. Docstrings of ``rules`` say what
+they mean.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ RULES = tuple(sorted(_CHECKS, key=lambda rule: rule.code))
 
 
 def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """Everything that is known of the stream, the most urgent first; never empty."""
+    """The most urgent first; never empty."""
     return tuple(finding for _, finding in _found(snapshot))
 
 
 def stops(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """What a start must be refused for."""
+    """Findings that refuse a start."""
     return tuple(finding for finding in findings(snapshot) if finding.severity is Severity.STOP)
 
 
 def findings_about(snapshot: Snapshot, *subjects: About) -> tuple[Finding, ...]:
-    """The findings about these subjects only, whatever else was found."""
+    """Findings about these subjects only."""
     rules = sorted((rule for rule in RULES if rule.about in subjects), key=_order)
     return tuple(finding for rule in rules for finding in rule.findings(snapshot))
 
 
 def warnings(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """What a user should read before the stream starts.
+    """What a user should read before a start.
 
-    Without the last run's failure, which this start is the answer to, and the query, which is judged as it is now.
+    Without the last run's failure, which this start answers, and the query, judged as it is now.
     """
     shown = ((rule, one) for rule, one in _found(snapshot) if rule.about not in {"last-run", "query"})
     return tuple(finding for _, finding in shown if finding.severity is Severity.WARNING)
 
 
 def left_out(snapshot: Snapshot) -> tuple[Check[Snapshot], ...]:
-    """The rules of what is wrong that are not applied, as a process writes; none where no process holds the lease.
+    """Rules not applied while a process writes.
 
-    Without those about the last run where the stream runs again: that run is the answer to it.
+    Without those about the last run where the stream runs again.
     """
     if snapshot.holder is None:
         return ()
@@ -60,13 +60,13 @@ def left_out(snapshot: Snapshot) -> tuple[Check[Snapshot], ...]:
 
 
 def codes_from_plan(found: Iterable[Finding]) -> tuple[str, ...]:
-    """The codes of the findings that rest on the query's plan, as its last run recorded it."""
+    """Codes that rest on the last run's recorded plan."""
     codes = {rule.code for rule in RULES if rule.from_plan}
     return tuple(finding.code for finding in found if finding.code in codes)
 
 
 def _found(snapshot: Snapshot) -> list[tuple[Check[Snapshot], Finding]]:
-    """What the rules find, in their order. Marks that are wrong or change meanwhile would give false findings."""
+    """Marks that are wrong or change meanwhile would give false findings."""
     comparable = snapshot.holder is None and snapshot.output.unmarked is None
     rules = [rule for rule in RULES if comparable or rule.when is When.ALWAYS]
     found = list(_apply((rule for rule in rules if rule.when is not When.IN_ORDER), snapshot))
@@ -81,7 +81,7 @@ def _apply(rules: Iterable[Check[Snapshot]], snapshot: Snapshot) -> Iterator[tup
 
 
 def _with_code(finding: Finding, snapshot: Snapshot) -> Finding:
-    """With words on a command that needs the code of a watched query, where no file is known that has it."""
+    """Explains a command that needs a watched query's unknown code."""
     words = code_words(snapshot)
     if not words or snapshot.code_file or words[0] not in f"{finding.next} {finding.advice}":
         return finding

@@ -1,4 +1,4 @@
-"""Compares a stateful operator with the one that made its state: window, watermark, keys, aggregates, join, schemas."""
+"""Compares a stateful operator with its state's: window, watermark, keys, aggregates, join, schemas."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ _SOURCE = re.compile(r"\b(source ?)([01])\b")
 
 
 def operator_words(operator: OperatorShape) -> str:
-    """An operator in a message: ``aggregation by window, station``."""
+    """``aggregation by window, station``."""
     names = ", ".join(key.name or key.text for key in operator.keys)
     word = f"{operator.join_type} join" if operator.kind == "join" else _KINDS[operator.kind]
     return f"{word} {'on' if operator.kind == 'join' else 'by'} {names}" if names else word
 
 
 def operator_changes(was: OperatorShape, now: OperatorShape, output_mode: str) -> Iterator[Change]:
-    """All changes of one operator."""
     place = operator_words(was)
     if _is_swapped(was, now):
         text = "the sides of the join are swapped: the kept rows of one side would be those of the other"
@@ -56,7 +55,7 @@ def operator_changes(was: OperatorShape, now: OperatorShape, output_mode: str) -
 
 
 def _is_swapped(was: OperatorShape, now: OperatorShape) -> bool:
-    """Whether each side of a join is what the other one was: of a stream that is joined with itself."""
+    """Whether a self-join's sides are exchanged."""
     if was.kind != "join" or len(was.inputs) != len(now.inputs) or was.inputs == now.inputs:
         return False
     return [_side(one) for one in was.inputs] == [_side(one, swapped=True) for one in reversed(now.inputs)]
@@ -142,7 +141,7 @@ def _keys(was: OperatorShape, now: OperatorShape, place: str, output_mode: str) 
 
 
 def _keys_lose_rows(was: OperatorShape, now: OperatorShape, output_mode: str) -> bool:
-    """Whether a rebuild leaves out groups of the new keys: those that no batch after the last written one touches."""
+    """Whether a rebuild omits new groups that no batch after the last written one touches."""
     if output_mode == "update":
         return True
     return output_mode == "append" and not (was.windows and now.windows)
@@ -162,7 +161,7 @@ def _aggregates(was: OperatorShape, now: OperatorShape, place: str) -> Iterator[
 
 
 def _same_buffers(was: Sequence[Traced], now: Sequence[Traced]) -> bool:
-    """Whether Spark can continue with the buffers of the old aggregates, as far as their functions show it."""
+    """Whether Spark can continue with the old aggregates' buffers, by their functions."""
 
     def buffer(one: Traced) -> str:
         function = one.text.partition("(")[0]
@@ -285,7 +284,7 @@ def _input(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:
 
 
 def _given(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:
-    """The columns that a function with state is called with: one more changes nothing for it."""
+    """Columns for a function with state: one more changes nothing."""
     before = {column.name: column.text for column in was.columns}
     after = {column.name: column.text for column in now.columns}
     words = [f"column {name} was removed" for name in before if name not in after]
@@ -297,7 +296,7 @@ def _given(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:
 
 
 def duration(milliseconds: int) -> str:
-    """A length of time as a user writes it: ``1 hour``."""
+    """As a user writes it: ``1 hour``."""
     for unit, size in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000)):
         if milliseconds and milliseconds % size == 0:
             count = milliseconds // size
@@ -320,7 +319,7 @@ def _change(
 
 
 def _without_windows(operator: OperatorShape) -> tuple[Traced, ...]:
-    """The keys with the words ``window 1`` for windows, which are compared by themselves."""
+    """Windows, compared separately, are ``window 1``."""
     found = []
     for key in operator.keys:
         text = key.text
@@ -368,7 +367,7 @@ def _and(texts: Sequence[str]) -> str:
 
 
 def _same_types(was: Sequence[Traced], now: Sequence[Traced]) -> bool:
-    """Whether Spark would read the kept state with the new schema, as far as the types are known."""
+    """Whether Spark would read the kept state, as far as types are known."""
     return len(was) == len(now) and all(
         not one.type or not other.type or one.type == other.type for one, other in zip(was, now, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Compares the program that made a stream's kept state with the one that would continue it: sources, state, output.
+"""Compares the program of kept state with its successor: sources, state, output.
 
 Sources: "Recovery Semantics after Changes in a Streaming Query" of Spark's guide, and docs/decisions/0230-verdict.md
 for what the guide leaves open.
@@ -28,22 +28,22 @@ _OF_ANOTHER_QUERY = frozenset({"aggregate", "join", "pandas-state", "transform-w
 
 
 def verdict(kept: Program, now: Program) -> Verdict:
-    """The verdict on a stream whose state ``kept`` made, if ``now`` continues it."""
+    """The verdict if ``now`` continues the state of ``kept``."""
     return Verdict(changes(kept, now))
 
 
 def recorded_verdict(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> Verdict:
-    """The verdict on programs as they are recorded; without changes if one of them is not recorded."""
+    """On recorded programs; without changes if one is not recorded."""
     if kept is None or now is None:
         return Verdict()
     return verdict(Program.from_json(kept), Program.from_json(now))
 
 
 def other_rows(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> tuple[str, ...]:
-    """Why two programs, as they are recorded, do not make rows of the same rows of their sources; none where they do.
+    """Why two recorded programs make different rows of the same input.
 
-    Stricter than a verdict: what one of them has written stays, next to what the other one writes. Only values of
-    written columns may be others, as they are in each process that has a time or an id of its own.
+    Stricter than a verdict: written rows stay next to the other program's. Only values may differ, as in each process
+    with its own time or id.
     """
     if kept is None or now is None:
         return ()
@@ -75,7 +75,7 @@ def _other_selection(before: Program, after: Program) -> Iterator[str]:
 
 
 def changes(kept: Program, now: Program) -> tuple[Change, ...]:
-    """All differences that matter for rows or state, the gravest first; none for programs that mean the same."""
+    """Differences that matter for rows or state, the gravest first."""
     kept = _with_new_names(kept, now)
     found = list(_changes(kept, now))
     if not found:
@@ -106,7 +106,7 @@ def _changes(kept: Program, now: Program) -> Iterator[Change]:
 
 
 def _with_new_names(kept: Program, now: Program) -> Program:
-    """The kept program with the new names of functions that were only renamed: expressions have their names."""
+    """Expressions have functions' names: renamed ones get the new name."""
     added = {digest: name for name, digest in now.functions.items() if name not in kept.functions}
     removed = {name: digest for name, digest in kept.functions.items() if name not in now.functions}
     names = {name: added[digest] for name, digest in removed.items() if digest in added}
@@ -118,7 +118,7 @@ def _with_new_names(kept: Program, now: Program) -> Program:
 
 
 def _sides(change: Change, kept: Program, now: Program) -> Change:
-    """Sources in another order, in the words of the join whose sides they are."""
+    """Reordered sources in the words of the join."""
     joins = all(operator.kind == "join" for one in (kept, now) for operator in one.operators)
     if (
         change.code != "sources-reordered"
@@ -131,7 +131,7 @@ def _sides(change: Change, kept: Program, now: Program) -> Change:
 
 
 def _same_kinds(kept: Program, now: Program) -> bool:
-    """Whether the operators can be compared one by one: a deduplication may have become the other kind."""
+    """A deduplication may have become the other kind."""
     kinds = [[operator.kind.partition("-within")[0] for operator in one.operators] for one in (kept, now)]
     return kinds[0] == kinds[1]
 
@@ -225,7 +225,7 @@ def _time_zone(kept: Program, now: Program) -> Iterator[Change]:
 
 
 def _behind_the_state(kept: Program, now: Program) -> Iterator[Change]:
-    """What follows the last stateful operator, or a query without state: Spark's guide allows any change."""
+    """After the last stateful operator, Spark's guide allows any change."""
     names = {name for one in now.rows for name in one.functions}
     functions = [words for name in sorted(names) if (words := changed_function(name, kept, now))]
     if [_rows(one) for one in kept.rows] == [_rows(one) for one in now.rows] and not functions:
@@ -264,7 +264,7 @@ COLUMN_TYPE = "source-schema-changed"
 
 
 def source_changes(kept: Program, now: Program) -> Iterator[Change]:
-    """Changes of the sources' number, order and identity, then those of each source."""
+    """Changes of the sources' number, order and identity, then of each source."""
     before, after = [_identity(one) for one in kept.sources], [_identity(one) for one in now.sources]
     if len(before) != len(after):
         yield Change(
@@ -295,7 +295,7 @@ def source_changes(kept: Program, now: Program) -> Iterator[Change]:
 
 
 def _columns_in_state(program: Program) -> set[str]:
-    """The columns of sources whose values, or what is computed from them, a stateful operator keeps."""
+    """Source columns whose values, or derived ones, an operator keeps."""
     kept = (
         traced
         for operator in program.operators
@@ -305,7 +305,7 @@ def _columns_in_state(program: Program) -> set[str]:
 
 
 def _one_source(place: str, was: SourceShape, is_now: SourceShape, in_state: set[str] | None) -> Iterator[Change]:
-    """``in_state``: the columns that state is made of, ``None`` for a query without state."""
+    """``in_state``: the state's columns, ``None`` without state."""
     stateful = in_state is not None
     if _family(was) != _family(is_now) or was.location != is_now.location:
         yield from _other_source(place, was, is_now)
@@ -367,7 +367,7 @@ def _options(place: str, was: SourceShape, is_now: SourceShape, *, stateful: boo
 
 
 def _start_ignored(place: str, key: str, before: str | None, after: str | None) -> Change:
-    """A start position that was changed, which a query with a checkpoint does not use."""
+    """A query with a checkpoint does not use a changed start position."""
     return Change(
         "start-position-ignored",
         Effect.COMPATIBLE,
@@ -406,7 +406,7 @@ def _identity(one: SourceShape) -> tuple[str, str]:
 
 
 def _family(one: SourceShape) -> str:
-    """The kind for formats whose positions are recorded in one way, else the format."""
+    """One kind for formats with equal positions."""
     return next((kind.kind for kind in kinds_of_format(one.kind) if kind.reads_files), one.kind)
 
 

@@ -1,4 +1,4 @@
-"""A finding, or a changed program, as the error that a command ends with, and what a user can do about it."""
+"""Turns a finding or changed program into an error with remedies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAMAGED = 3
 
 
 def refusal(finding: Finding, stream: str, at_stake: str | None = None) -> SlackwaterError:
-    """DataError (exit 3) where something is damaged, else Refused (exit 5); each line of the hint is a step."""
+    """DataError (exit 3) for damage, else Refused (exit 5); each line of the hint is a step."""
     lost = f"; at stake: {at_stake}" if at_stake else ""
     hint = "\n".join(line for line in (finding.next, finding.advice) if line) or None
     kind = DataError if finding.exit_code == DAMAGED else Refused
@@ -31,9 +31,9 @@ def refusal(finding: Finding, stream: str, at_stake: str | None = None) -> Slack
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """What the commands name: the stream, its pipeline file, and what a reset does with its output.
+    """What the commands name.
 
-    ``session`` are the options with which Spark was started (``session_words``): a start without them would differ.
+    ``session`` are options of Spark (``session_words``): a start without them would differ.
     """
 
     stream: str
@@ -42,9 +42,9 @@ class Ways:
     session: tuple[str, ...] = ()
 
     def lines(self, verdict: Verdict, settings: Sequence[OtherSetting] = ()) -> list[str]:
-        """What can be done, the safest first; each line has a command. Empty where the stream starts.
+        """Remedies with commands, the safest first; empty where the stream starts.
 
-        ``settings`` as in ``StreamVerdict``: a rebuild would recompute the state that is there, under the old ones.
+        ``settings`` as in ``StreamVerdict``: a rebuild would recompute the state under the old ones.
         """
         if verdict.starts:
             return []
@@ -81,7 +81,7 @@ class Ways:
         return command("run", self.reference, *accepted, *self.session)
 
     def session_with(self, settings: Mapping[str, str | None]) -> list[str]:
-        """The options that start Spark as this one was started, but for ``settings``; ``None``: without this one."""
+        """The session's options with other ``settings``; ``None``: without this one."""
         given = zip(self.session[::2], self.session[1::2], strict=True)
         kept = [word for pair in given if pair[1].partition("=")[0] not in settings for word in pair]
         other = (f"{name}={value}" for name, value in settings.items() if value is not None)
@@ -89,9 +89,9 @@ class Ways:
 
 
 def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool, session: tuple[str, ...] = ()) -> Ways:
-    """With what the sink can do with its output.
+    """With what the sink can do.
 
-    The new output of a swap is written by a run of Slackwater, which a query that it does not run has not.
+    A run of Slackwater writes a swap's output, which a watched query has not.
     """
     swaps = traits.swaps and not is_watched
     return Ways(stream, reference, "swap" if swaps else "clear" if traits.cuts else "keep", session)
@@ -99,7 +99,7 @@ def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool, 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What can be done where a goal makes the output right, as lines with commands."""
+    """Lines with commands for a goal that corrects the output."""
 
     goal: ChangeGoal
     steps: Callable[[Ways], tuple[str, ...]]
@@ -120,13 +120,13 @@ def _process_again(ways: Ways) -> tuple[str, ...]:
 
 
 NO_GOAL = "bring the old code back; or give the changed stream a new name and a new output"
-"""What to do where no goal makes the output right."""
+"""What to do where no goal corrects the output."""
 
 REMEDIES = (Remedy("rebuild", _recompute), Remedy("reset", _process_again))
 
 
 def program_refusal(ways: Ways, judged: StreamVerdict, refused: Sequence[Change]) -> Refused:
-    """The error for a stream whose changes are not all accepted."""
+    """For a stream with unaccepted changes."""
     return Refused(
         "program-changed",
         f"Stream {ways.stream} would continue with state that other code has made: "

@@ -1,7 +1,7 @@
-"""How to tell the causes of a message apart where neither the message nor the files of the stream decide.
+"""Tells causes apart where neither message nor files decide.
 
-A message such as ``Race while writing batch`` is the same for several causes. The deciding fact is outside: the log of
-another process, the permissions of a store, the jars of a cluster. Each sign says where to look, and for which fact.
+A message such as ``Race while writing batch`` has several causes. The deciding fact is outside: another process's log,
+a store's permissions, a cluster's jars. Each sign says where to look, and for which fact.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ SIGNS: Mapping[str, str] = {
     "VER-04": "a jar is for another Spark, Scala or Kafka: ls $SPARK_HOME/jars; spark-submit --verbose",
     "VER-06": "the issue tracker of the code in the first frames has the message, and another release passes",
 }
-"""By the codes of the catalogue that no file of a checkpoint shows."""
+"""By codes that no file of a checkpoint shows."""
 
 
 def signs_of(error: ExplainedError) -> Mapping[str, str]:
-    """The signs of the causes that are left, the likeliest first; empty where the text or the files have decided."""
+    """Signs of the remaining causes, the likeliest first; empty where text or files decided."""
     left = [cause for cause in error.causes if cause.state != "excluded"]
     is_decided = any(cause.state == "confirmed" for cause in left)
     is_alone = len(left) == 1 and error.symptom.certainty is not Certainty.POSSIBLE

@@ -1,8 +1,8 @@
 """State rows in Avro (``stateStore.encodingFormat=avro``, 4.0 and later): version byte, schema id, Avro binary.
 
-The schema is that of ``SchemaConverters.toAvroTypeWithDefaults``: a record in the order of the columns. Every field is
-the union ``[null, type]``, nullable or not, but for void, which has no bytes. In arrays and maps only structs, arrays
-and maps are such unions. The prefix of a key has no schema id. This subset needs no Avro library.
+The schema is ``SchemaConverters.toAvroTypeWithDefaults``: a record in column order. Each field is a union ``[null,
+type]``, nullable or not, except void, which has no bytes. In arrays and maps only structs, arrays and maps are unions.
+A key's prefix has no schema id. No Avro library is needed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ATOMIC: dict[str, pa.DataType] = {
 
 
 def arrow_type(kind: DataType) -> pa.DataType:
-    """The type of a column of ``kind``. Raises ``FormatError`` (``too-new``) for a name that is not known."""
+    """Raises ``FormatError`` (``too-new``) for an unknown name."""
     match kind:
         case AtomicType(name) if name in _ATOMIC:
             return _ATOMIC[name]
@@ -57,11 +57,10 @@ _MOST_EMPTY_ITEMS = 1000
 _LONGEST_VARINT = 10
 _VOID = AtomicType("void")
 _NULL, _NOT_NULL = 0, 1
-"""Branches of the union ``[null, type]``."""
 
 
 class AvroRows:
-    """Rows in Avro. ``writers`` gives, by schema id, the schema that values were written with; keys never change."""
+    """``writers`` are value schemas by id; keys never change."""
 
     def __init__(self, writers: Mapping[int, StructType] | None = None, *, has_id: bool = True) -> None:
         self._writers = writers or {}
@@ -88,7 +87,7 @@ class AvroRows:
 
 
 def _project(row: dict[str, Any], schema: StructType) -> dict[str, Any]:
-    """A row written with an older schema, as the newer one sees it."""
+    """A row of an older schema as the newer one."""
     return {name: row.get(name) for name in schema.names}
 
 
@@ -103,8 +102,6 @@ def _read_row(data: bytes, start: int, end: int, schema: StructType) -> dict[str
 
 
 class _AvroReader:
-    """Avro binary between two positions."""
-
     def __init__(self, data: bytes, position: int, end: int) -> None:
         self._data = data
         self.position = position
@@ -117,7 +114,6 @@ class _AvroReader:
         return None if field.type == _VOID else self._union(field.type)
 
     def _element(self, kind: DataType) -> Any:
-        """An element of an array or a value of a map."""
         return self._union(kind) if isinstance(kind, StructType | ArrayType | MapType) else self._value(kind)
 
     def _union(self, kind: DataType) -> Any:
@@ -160,7 +156,7 @@ class _AvroReader:
                 raise FormatError("too-new", "a type unknown in Avro state", expected="a type of 4.3", found=name)
 
     def _items(self, read_one: Callable[[], Any]) -> list[Any]:
-        """Arrays and maps come in blocks, each with its count, until one of 0."""
+        """Arrays and maps come in blocks with counts, until a count of 0."""
         items: list[Any] = []
         while count := self._long():
             if count < 0:
@@ -198,5 +194,5 @@ class _AvroReader:
 
 
 def _decimal_bytes(precision: int) -> int:
-    """The fewest bytes that hold every number of so many digits."""
+    """The fewest bytes for every number of so many digits."""
     return (len(f"{10**precision:b}") + 8) // 8

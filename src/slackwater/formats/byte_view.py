@@ -1,4 +1,4 @@
-"""Numbers at any byte of a buffer, many at once: state rows have no alignment."""
+"""Reads many numbers at any byte of a buffer: state rows have no alignment."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ Flags = npt.NDArray[np.bool_]
 _WORD = 8
 _MANY = 1000
 PADDING = 16
-"""Bytes behind the last one, so that the last field can be read as a wider number than it is."""
+"""Bytes at the end, so that the last field can be read as a wider number."""
 
 
 class ByteView:
-    """Bytes with bounds. Positions are checked by ``require`` once, not at each read."""
+    """Bounded bytes. ``require`` checks positions once, not at each read."""
 
     def __init__(self, padded: Bytes) -> None:
-        """A view of bytes that are not copied; the last ``PADDING`` of them do not count."""
+        """Does not copy; the last ``PADDING`` bytes do not count."""
         self.bytes = padded
         self.length = len(padded) - PADDING
         self._aligned: dict[int, npt.NDArray[np.int64]] = {}
 
     @classmethod
     def of(cls, data: bytes) -> ByteView:
-        """A copy of the bytes."""
         return cls.joined([data], len(data))
 
     @classmethod
     def joined(cls, pieces: Iterable[bytes | Bytes], expected: int) -> ByteView:
-        """The pieces one after the other, each copied as it comes; ``expected`` is how many bytes they may be."""
+        """Joins the pieces, copied as they come; ``expected`` is their size at most."""
         # One large piece of memory: numpy asks the system for large pages, and small ones cost more than the copy.
         padded = np.empty(expected + PADDING, np.uint8)
         end = 0
@@ -53,11 +52,10 @@ class ByteView:
 
     @property
     def content(self) -> Bytes:
-        """The bytes that count, without a copy."""
         return self.bytes[: self.length]
 
     def require(self, starts: Positions, ends: Positions, limit: Positions | int, what: str) -> None:
-        """Raise ``FormatError`` (``torn``) unless every piece is within the bytes and before its limit."""
+        """Raise ``FormatError`` (``torn``) unless all pieces are within bytes and limits."""
         bad = (starts < 0) | (ends < starts) | (ends > limit) | (ends > self.length)
         if bad.any():
             first = int(np.argmax(bad))
@@ -65,7 +63,7 @@ class ByteView:
             raise FormatError("torn", f"{what} leads out of its row", expected="a place inside the row", found=found)
 
     def read(self, positions: Positions, kind: str) -> npt.NDArray[np.generic]:
-        """The numbers of numpy type ``kind`` (``<i8``, ``>u4``, ...) at these positions."""
+        """Numbers of numpy type ``kind`` (``<i8``, ``>u4``, ...)."""
         width = np.dtype(kind).itemsize
         if len(positions) > _MANY and (runs := _runs(positions)) is not None:
             return self._read_runs(positions, runs, kind)
@@ -80,7 +78,7 @@ class ByteView:
         return overlapping[positions]
 
     def _read_runs(self, positions: Positions, bounds: list[int], kind: str) -> npt.NDArray[np.generic]:
-        """The same where the positions are evenly spaced between these bounds: a stride is read faster than a list."""
+        """Evenly spaced positions: a stride is read faster than a list."""
         numbers: npt.NDArray[np.generic] = np.empty(len(positions), kind)
         for first, end in pairwise(bounds):
             start, last = int(positions[first]), int(positions[end - 1])
@@ -91,7 +89,7 @@ class ByteView:
         return numbers
 
     def _words(self, residue: int) -> npt.NDArray[np.int64]:
-        """The bytes from ``residue`` on as aligned words: numpy gathers unaligned ones several times slower."""
+        """Aligned words from ``residue`` on: numpy gathers unaligned ones several times slower."""
         words = self._aligned.get(residue)
         if words is None:
             count = (len(self.bytes) - residue) // _WORD
@@ -101,16 +99,15 @@ class ByteView:
         return words
 
     def integers(self, positions: Positions, kind: str = "<i8") -> Positions:
-        """Integers, widened to 64 bits."""
+        """Widened to 64 bits."""
         return self.read(positions, kind).astype(np.int64, copy=False)
 
     def slice(self, start: int, end: int) -> bytes:
-        """A copy of one piece."""
         return self.bytes[start:end].tobytes()
 
 
 def _runs(positions: Positions) -> list[int] | None:
-    """Where runs of evenly spaced positions start, and the end; ``None`` unless they are few and long."""
+    """Bounds of evenly spaced runs; ``None`` unless they are few and long."""
     steps = np.diff(positions)
     turns = np.flatnonzero(steps[1:] != steps[:-1])
     if len(turns) * _MANY > len(positions):

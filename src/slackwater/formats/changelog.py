@@ -1,7 +1,7 @@
-"""``V.changelog`` of a RocksDB store, after decompression (``StateStoreChangelogReaderV1`` to ``V4``).
+"""``V.changelog`` of a RocksDB store, decompressed (``StateStoreChangelogReaderV1`` to ``V4``).
 
-Versions 1 and 3 frame their records as a delta does; 2 and 4 put a byte in front (put, merge, delete, end), for stores
-with column families. Versions 3 and 4 (checkpoint format 2) start with their lineage. Version 1 has no header at all.
+Versions 1 and 3 frame records like a delta; 2 and 4 put a byte in front (put, merge, delete, end), for column families.
+Versions 3 and 4 (checkpoint format 2) start with a lineage. Version 1 has no header.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _END, _PUT, _DELETE, _MERGE = 0x00, 0x01, 0x10, 0x11
 
 @dataclass(frozen=True, slots=True)
 class Changelog:
-    """``lineage`` holds ``(version, unique id)`` from the last whole file up to the version before this one."""
+    """``lineage`` has ``(version, unique id)`` from the last whole file to the version before."""
 
     version: int
     lineage: tuple[tuple[int, str], ...]
@@ -39,14 +39,14 @@ class Changelog:
 
 
 def parse_changelog(view: ByteView) -> Changelog:
-    """A decompressed changelog. Raises ``FormatError``."""
+    """Raises ``FormatError``."""
     version, lineage, position = parse_changelog_header(view)
     records = _walk_kinds(view, position) if version in _WITH_KINDS else walk_records(view, position)
     return Changelog(version, lineage, records)
 
 
 def decompressed_records(data: bytes, *, is_changelog: bool, budget: Budget) -> tuple[Records, Changelog | None]:
-    """The records of a file of state that is not a zip, and the changelog if it is one. Raises ``FormatError``."""
+    """Records of a state file that is not a zip, and its changelog if it is one. Raises ``FormatError``."""
     plain = decompress(data, budget=budget)
     changelog = parse_changelog(plain) if is_changelog else None
     return (changelog.records, changelog) if changelog else (walk_records(plain), None)

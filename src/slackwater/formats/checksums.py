@@ -1,4 +1,4 @@
-"""Checksums next to a file: Hadoop's ``.N.crc`` (local disks, any file) and Spark's ``N.crc`` (state files, 4.1+)."""
+"""Checksums next to a file: Hadoop's ``.N.crc`` (local disks) and Spark's ``N.crc`` (state files, 4.1+)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SparkChecksum(NamedTuple):
 
 
 def parse_spark_checksum(data: bytes) -> SparkChecksum:
-    """Spark's side file. Raises ``FormatError``."""
+    """Raises ``FormatError``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected='{"algorithm":...}', found="0 bytes")
     what = "the checksum"
@@ -37,9 +37,9 @@ def parse_spark_checksum(data: bytes) -> SparkChecksum:
 
 
 def hadoop_mismatch(data: bytes, checksums: bytes) -> str | None:
-    """What differs between a file and its ``.crc``, or ``None`` where all agrees (``ChecksumFileSystem``).
+    """How a file differs from its ``.crc``, if it does (``ChecksumFileSystem``).
 
-    The side file holds a CRC-32 for each piece of, by default, 512 bytes. Raises ``FormatError`` where it is none.
+    The side file has a CRC-32 for each piece, by default 512 bytes. Raises ``FormatError``.
     """
     if len(checksums) < _HEADER_BYTES or not checksums.startswith(_HADOOP_MAGIC):
         raise FormatError("foreign", "not a checksum file of Hadoop", expected="crc", found=repr(checksums[:8]))

@@ -1,6 +1,6 @@
-"""Decompression of state files. pyarrow does it; ``frames`` takes the framing of Java's libraries apart.
+"""Decompresses state files with pyarrow; ``frames`` takes the framing of Java's libraries apart.
 
-LZF in the chunks of ning's compress-lzf is the one codec of Spark that no library we use can read.
+No library we use reads LZF in the chunks of ning's compress-lzf.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LONG_COPY = 7
 
 
 def decompress_lzf(data: bytes, budget: Budget, needed: int | None = None) -> bytes:
-    """All chunks, joined, or the first ones. Raises ``FormatError``; ``too-large`` before anything is expanded."""
+    """All chunks, or the first ones. Raises ``FormatError``; ``too-large`` before anything is expanded."""
     chunks = _first(list(_chunks(data)), needed, lambda chunk: chunk[2])
     budget.take(sum(size for _, _, size in chunks), len(data))
     out = bytearray()
@@ -64,7 +64,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bool, memoryview, int]]:
 
 
 def _expand(chunk: memoryview, size: int, out: bytearray) -> None:
-    """One chunk onto ``out``: a control byte below 32 starts a literal, any other a copy of what was written."""
+    """A control byte below 32 starts a literal, any other a copy of earlier output."""
     base, position = len(out), 0
     try:
         while position < len(chunk):
@@ -110,9 +110,9 @@ _PIECE = 4 << 20
 
 
 def decompress(data: bytes, *, check: bool = True, budget: Budget | None = None) -> ByteView:
-    """The bytes inside one compressed stream. Raises ``FormatError``; ``too-large`` where they pass the budget.
+    """Raises ``FormatError``; ``too-large`` above the budget.
 
-    ``check`` verifies the checksums in lz4 streams; leave it out only where the file was verified as a whole.
+    ``check`` verifies checksums in lz4 streams; leave it out only if the whole file was verified.
     """
     budget = budget or Budget()
     match require_codec(data):
@@ -127,7 +127,7 @@ def decompress(data: bytes, *, check: bool = True, budget: Budget | None = None)
 
 
 def decompress_start(data: bytes, needed: int, budget: Budget) -> ByteView:
-    """The first bytes inside one compressed stream: all, or at least ``needed``. Raises as ``decompress``."""
+    """At least the ``needed`` first bytes, if there are as many. Raises as ``decompress``."""
     match require_codec(data):
         case "lz4":
             return _decompress_lz4(data, budget, check=True, needed=needed)
@@ -146,7 +146,7 @@ _Part = TypeVar("_Part")
 
 
 def _first(parts: Sequence[_Part], needed: int | None, size_of: Callable[[_Part], int]) -> Sequence[_Part]:
-    """The first parts of a stream that have ``needed`` bytes together, all parts where there are fewer."""
+    """The first parts with ``needed`` bytes together, else all."""
     if needed is None:
         return parts
     before = accumulate(map(size_of, parts), initial=0)
@@ -185,7 +185,7 @@ def _decompress_snappy(data: bytes, budget: Budget, needed: int | None = None) -
 
 
 def _decompress_zstd(data: bytes, budget: Budget) -> ByteView:
-    """Frames without a content size, so they are read as a stream. A frame that is cut is an error to pyarrow too."""
+    """Frames lack a content size, so they are read as a stream. pyarrow fails on a cut frame too."""
     usual, large = _ZSTD_USUAL_RATIO * len(data), _ZSTD_LARGE_RATIO * len(data)
     try:
         most = budget.most(len(data))

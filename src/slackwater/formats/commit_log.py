@@ -1,4 +1,4 @@
-"""``commits/N``: batch N is done (``CommitLog``). Version 2 adds the ids of state files, version 3 the sinks."""
+"""``commits/N``: batch N is done (``CommitLog``). Version 2 adds ids of state files, version 3 sinks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WATERMARK = re.compile(r'v[123]\n\{"nextBatchWatermarkMs":([0-9]{1,18})[,}]')
 
 
 def parse_commit_entry(data: bytes) -> CommitEntry:
-    """One entry. Very old logs lack the second line or hold ``{}``: the watermark is 0 then. Raises ``FormatError``."""
+    """Very old logs lack the second line or hold ``{}``: the watermark is then 0. Raises ``FormatError``."""
     version, lines = split_log(data, newest=NEWEST_VERSION)
     line = lines[0].strip() if lines else ""
     record = parse_object(line, "the commit") if line else {}
@@ -27,13 +27,13 @@ def parse_commit_entry(data: bytes) -> CommitEntry:
 
 
 def next_watermark_ms(text: str) -> int:
-    """The watermark in an entry, 0 where there is none. The rest is not read where Spark's order shows it."""
+    """0 for none. The rest is skipped where Spark's order allows it."""
     match = _WATERMARK.match(text)
     return int(match[1]) if match is not None else parse_commit_entry(text.encode()).next_batch_watermark_ms
 
 
 def render_commit_entry(entry: CommitEntry) -> bytes:
-    """The entry as Spark would have written it, byte for byte."""
+    """Byte for byte as Spark writes it."""
     record: dict[str, object] = {"nextBatchWatermarkMs": entry.next_batch_watermark_ms}
     if entry.state_unique_ids is not None:
         record["stateUniqueIds"] = dict(entry.state_unique_ids)

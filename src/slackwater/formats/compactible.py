@@ -1,7 +1,7 @@
-"""Logs that Spark compacts: those of file sources, and the manifest of the file sink (``CompactibleFileStreamLog``).
+"""Compacted logs: file sources', and the file sink's manifest (``CompactibleFileStreamLog``).
 
-With interval k every k-th entry is ``N.compact`` *instead of* ``N`` ((N+1) divisible by k); it holds all so far.
-The interval is not written anywhere: Spark derives it from the names, and a log that it derives wrongly is misread.
+With interval k every k-th entry is ``N.compact`` *instead of* ``N`` ((N+1) divisible by k); it holds all so far. Spark
+derives the interval from names, and misreads a log if it derives it wrongly.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _SUFFIX = ".compact"
 
 
 def parse_entry_name(name: str) -> tuple[int, bool] | None:
-    """``(entry, whether compacted)``, or ``None`` for a name that is no entry."""
+    """``(entry, whether compacted)``; ``None`` for another name."""
     stem = name.removesuffix(_SUFFIX)
     return (int(stem), stem != name) if stem.isascii() and stem.isdigit() else None
 
 
 def names_read(names: Iterable[str]) -> list[str]:
-    """The names of entries that Spark reads, oldest first: the newest compacted one and those after it."""
+    """The entries that Spark reads, oldest first: the newest compacted one and later ones."""
     found: dict[int, str] = {}
     for name in names:
         parsed = parse_entry_name(name)
@@ -37,10 +37,9 @@ def names_read(names: Iterable[str]) -> list[str]:
 
 
 def derive_interval(names: Iterable[str], default: int = DEFAULT_INTERVAL) -> int:
-    """The interval Spark will use for a log with these names and a setting of ``default``.
+    """The interval Spark will use for these names and the setting ``default``.
 
-    Two or more compacted entries: the distance of the newest two. One: a divisor of its count of entries. None: the
-    setting.
+    Two or more compacted entries: the newest two's distance. One: a divisor of its count of entries. None: the setting.
     """
     parsed = (parse_entry_name(name) for name in names)
     compacted = sorted((found[0] for found in parsed if found and found[1]), reverse=True)
@@ -50,7 +49,7 @@ def derive_interval(names: Iterable[str], default: int = DEFAULT_INTERVAL) -> in
 
 
 def _interval_of_one(entries: int, default: int) -> int:
-    """The smallest divisor of ``entries`` from ``default`` up to its half, else all of them."""
+    """The smallest divisor of ``entries`` from ``default`` up to its half, else all."""
     # `CompactibleFileStreamLog.deriveCompactInterval`: with another result other entries would count as compacted than
     # in Spark.
     if default >= entries // 2:
@@ -59,11 +58,10 @@ def _interval_of_one(entries: int, default: int) -> int:
 
 
 def lay_out(entries: Mapping[int, Sequence[str]], last: int, interval: int) -> dict[str, str]:
-    """Files (name -> text) of a log that holds exactly the entries 0 to ``last``, as Spark reads it.
+    """Files (name -> text) of a log with exactly the entries 0 to ``last``, as Spark reads it.
 
-    ``entries`` gives the lines that belong to each entry alone; an entry that is not given has none. Where there were
-    two compactions there are two in the result, so that Spark derives ``interval`` and not a divisor near its setting.
-    With only one, Spark may derive a divisor of ``interval``, which reads the same entries.
+    ``entries`` are each entry's own lines. Two compactions stay two, so that Spark derives ``interval`` and not a
+    divisor near its setting. With one, Spark may derive a divisor, which reads the same entries.
     """
     newest = (last + 1) // interval * interval - 1
     files: dict[str, str] = {}
@@ -81,13 +79,13 @@ def _text(lines: Sequence[str]) -> str:
 
 
 SINK_LOG = "_spark_metadata"
-"""The folder of the log below the output directory. Spelled nowhere else."""
+"""The log's folder in the output directory. Spelled nowhere else."""
 NEWEST_VERSION = 1
 _SINK_ENTRY = "a sink entry"
 
 _TEXT, _NUMBER = r'"([^"\\\x00-\x1f]*)"', "(0|[1-9][0-9]{0,17})"
 _SOURCE_LINE = re.compile(rf'\{{"path":{_TEXT},"timestamp":{_NUMBER},"batchId":{_NUMBER}\}}')
-"""A line as Spark writes it, of which a log can have a million. Any other one is read as JSON, which takes longer."""
+"""A line as Spark writes it; a log can have a million. Others are read as JSON, which takes longer."""
 _SINK_LINE = re.compile(
     rf'\{{"path":{_TEXT},"size":{_NUMBER},"isDir":(true|false),"modificationTime":{_NUMBER},'
     rf'"blockReplication":{_NUMBER},"blockSize":{_NUMBER},"action":{_TEXT}\}}'
@@ -95,13 +93,13 @@ _SINK_LINE = re.compile(
 
 
 def parse_file_sink_log(data: bytes) -> tuple[SinkFile, ...]:
-    """The files of one log file, none for a batch without output. Raises ``FormatError``."""
+    """None for a batch without output. Raises ``FormatError``."""
     _, lines = split_log(data, newest=NEWEST_VERSION)
     return tuple(parse_sink_file(line) for line in lines if line.strip())
 
 
 def parse_sink_file(line: str) -> SinkFile:
-    """One line of the log. ``path`` is an absolute, percent-encoded URI. Raises ``FormatError``."""
+    """``path`` is an absolute, percent-encoded URI. Raises ``FormatError``."""
     match = _SINK_LINE.fullmatch(line)
     if match is not None:
         path, size, is_folder, time, replication, block, action = match.groups()
@@ -124,13 +122,13 @@ def parse_sink_file(line: str) -> SinkFile:
 
 
 def parse_file_source_log(data: bytes) -> tuple[SourceFile, ...]:
-    """The files of one log file; a ``.compact`` holds those of earlier log offsets too. Raises ``FormatError``."""
+    """A ``.compact`` has the files of earlier log offsets too. Raises ``FormatError``."""
     _, lines = split_log(data, newest=NEWEST_VERSION)
     return tuple(parse_source_file(line) for line in lines if line.strip())
 
 
 def parse_source_file(line: str) -> SourceFile:
-    """One line of the log. ``path`` is percent-encoded. Raises ``FormatError``."""
+    """``path`` is percent-encoded. Raises ``FormatError``."""
     match = _SOURCE_LINE.fullmatch(line)
     if match is not None:
         path, time, entry = match.groups()
@@ -144,5 +142,5 @@ def parse_source_file(line: str) -> SourceFile:
 
 
 def render_source_file(file: SourceFile) -> str:
-    """The line of the log that lists a file, as Spark writes it."""
+    """As Spark writes it."""
     return render_json({"path": file.path, "timestamp": file.timestamp_ms, "batchId": file.log_offset})

@@ -1,9 +1,9 @@
-"""CRC-32C (Castagnoli): of one large file by a library, and of many short state rows at once with numpy.
+"""CRC-32C (Castagnoli): of a large file by a library, of many short state rows by numpy.
 
 Spark 4.2 and later put one before each value or deleted key (``stateStore.rowChecksum.enabled``).
 
-The standard library has only CRC-32 with another polynomial. A call of the library for each of a million rows would
-take as long as all the rest.
+The standard library's CRC-32 has another polynomial. A library call for each of a million rows would take as long as
+all the rest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TABLE = _byte_table()
 
 
 def crc32c(data: bytes) -> int:
-    """The checksum of ``data``, unsigned."""
+    """Unsigned."""
     checksum: int = google_crc32c.value(data)
     return checksum
 
@@ -44,9 +44,9 @@ def crc32c(data: bytes) -> int:
 def crc32c_rows(
     data: Bytes, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], before: Words | None = None
 ) -> Words:
-    """The checksum of each piece ``data[start : start + length]``, all advanced byte by byte together.
+    """Checksums of ``data[start : start + length]``, advanced together byte by byte.
 
-    ``before`` are the checksums of what precedes each piece without being next to it.
+    ``before`` are checksums of what precedes the pieces elsewhere.
     """
     # Longest first, so that the pieces with bytes left are always the first ones.
     order = np.argsort(-lengths, kind="stable")
@@ -68,7 +68,7 @@ CHECKSUM_BYTES = 4
 
 
 def without_delete_checksums(records: Records) -> Records:
-    """The records with deleted keys as they were put, without their sum. Raises ``FormatError`` where it is wrong."""
+    """Deleted keys without their sum. Raises ``FormatError`` where it is wrong."""
     deletes = records.value_lengths == DELETED
     if not deletes.any():
         return records
@@ -96,13 +96,13 @@ def require_row_checksums(
     values: tuple[Positions, Positions],
     expected: Positions,
 ) -> None:
-    """Each sum covers the key as it is stored and then the value. Raises ``FormatError`` (``checksum``)."""
+    """A sum covers the stored key and then the value. Raises ``FormatError`` (``checksum``)."""
     of_keys = crc32c_rows(view.bytes, *keys)
     require_equal(crc32c_rows(view.bytes, *values, of_keys).astype(np.int64), expected, "rows")
 
 
 def require_equal(found: Positions, expected: Positions, what: str) -> None:
-    """Raise ``FormatError`` (``checksum``) where a sum differs."""
+    """Raise ``FormatError`` (``checksum``)."""
     wrong = int((found != expected).sum())
     if wrong:
         raise FormatError(

@@ -1,7 +1,6 @@
-"""How compressed state files are framed, by their first bytes (``CompressionCodec``). Nothing is decompressed here.
+"""Frames of compressed state files, by their first bytes (``CompressionCodec``); nothing is decompressed.
 
-The framing of lz4 and snappy is that of Java's libraries. Walking it finds a file that was cut and gives the size
-before compression, without any library.
+lz4 and snappy are framed as in Java's libraries. The frames show a cut file and the size before compression.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _MAGICS = {"lz4": _LZ4_MAGIC, "zstd": _ZSTD_MAGIC, "snappy": _SNAPPY_MAGIC, "lzf
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One compressed piece: its position, and its size before compression."""
+    """Position of a compressed piece, and its size before compression."""
 
     start: int
     end: int
@@ -39,7 +38,7 @@ class Block:
 
 
 def require_codec(data: bytes) -> str:
-    """``lz4``, ``zstd``, ``snappy`` or ``lzf``. Raises ``FormatError`` where the bytes are none of them."""
+    """``lz4``, ``zstd``, ``snappy`` or ``lzf``. Raises ``FormatError``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="a compressed stream", found="0 bytes")
     codec = next((name for name, magic in _MAGICS.items() if data.startswith(magic)), None)
@@ -50,7 +49,7 @@ def require_codec(data: bytes) -> str:
 
 
 def require_frames(data: bytes) -> None:
-    """Check what can be checked without decompressing. Raises ``FormatError``."""
+    """Check all but the compressed bytes. Raises ``FormatError``."""
     match require_codec(data):
         case "lz4":
             lz4_blocks(data)
@@ -60,10 +59,9 @@ def require_frames(data: bytes) -> None:
 
 @dataclass(slots=True)
 class Surplus:
-    """How much more than ``USUAL_RATIO`` times their size the files of one check may decompress to, all together.
+    """How much more than ``USUAL_RATIO`` times their size all files of one check may decompress to.
 
-    State that Spark writes rarely needs any of it. Without it a few MB that decompress to the limit of each file take
-    minutes and all memory.
+    Spark's state rarely needs it. Without it a few MB that decompress to each file's limit take minutes and all memory.
     """
 
     left: int = 256 * MIB
@@ -71,7 +69,7 @@ class Surplus:
 
 @dataclass(slots=True)
 class Budget:
-    """How many bytes some files may decompress to together, and how many they have."""
+    """Bytes to which some files may decompress together."""
 
     limit: int = 4 * GIB
     used: int = 0
@@ -79,7 +77,6 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """Bytes that may still come."""
         return self.limit - self.used
 
     def most(self, packed: int) -> int:
@@ -87,20 +84,19 @@ class Budget:
         return min(self.left, USUAL_RATIO * packed + self.surplus.left)
 
     def take(self, size: int, packed: int) -> None:
-        """Count ``size`` more bytes, of ``packed`` bytes. Raises ``FormatError`` (``too-large``) for too many."""
+        """Raises ``FormatError`` (``too-large``)."""
         if size > self.most(packed):
             raise self.exceeded(size_text(self.used + size), packed)
         self.used += size
         self.surplus.left -= max(0, size - USUAL_RATIO * packed)
 
     def exceeded(self, found: str, packed: int) -> FormatError:
-        """The error of a file of ``packed`` bytes that has more bytes than may come."""
         expected = f"at most {size_text(min(self.limit, self.used + self.most(packed)))} decompressed"
         return FormatError("too-large", "the file decompresses to too much", expected=expected, found=found)
 
 
 def lz4_blocks(data: bytes) -> list[Block]:
-    """``LZ4BlockOutputStream``: blocks with a header of their own, ended by one of length 0."""
+    """``LZ4BlockOutputStream``: blocks with headers, ended by one of length 0."""
     blocks: list[Block] = []
     position = 0
     while True:
@@ -147,7 +143,7 @@ def snappy_blocks(data: bytes) -> list[Block]:
 
 
 def _snappy_size(head: bytes, packed: int) -> int:
-    """The size before compression: a varint of at most 5 bytes in front of the block."""
+    """A varint of at most 5 bytes in front of the block."""
     size = 0
     for place, byte in enumerate(head):
         size |= (byte & 0x7F) << (7 * place)
@@ -160,5 +156,4 @@ def _snappy_size(head: bytes, packed: int) -> int:
 
 
 def torn(codec: str, found: str) -> FormatError:
-    """The error of a compressed stream that cannot be."""
     return FormatError("torn", f"the {codec} stream is damaged", expected=f"a whole {codec} stream", found=found)

@@ -1,4 +1,4 @@
-"""What Java's ``DataInputStream`` reads: big-endian numbers and ``writeUTF`` strings, over bytes in memory."""
+"""Java's ``DataInputStream``: big-endian numbers and ``writeUTF`` strings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slackwater.core.errors import FormatError
 
 
 class JavaReader:
-    """Reads forward. Every method raises ``FormatError`` (``torn``) where the bytes end too early."""
+    """Reads forward. Raises ``FormatError`` (``torn``) at the end."""
 
     def __init__(self, data: bytes, position: int = 0) -> None:
         self._data = data
@@ -16,11 +16,9 @@ class JavaReader:
 
     @property
     def at_end(self) -> bool:
-        """Whether all bytes were read."""
         return self.position >= len(self._data)
 
     def take(self, count: int) -> bytes:
-        """The next ``count`` bytes."""
         end = self.position + count
         if count < 0 or end > len(self._data):
             found = f"{len(self._data) - self.position} bytes"
@@ -30,11 +28,11 @@ class JavaReader:
         return taken
 
     def short(self) -> int:
-        """A signed 16-bit number."""
+        """Signed, 16 bits."""
         return int(struct.unpack(">h", self.take(2))[0])
 
     def integer(self) -> int:
-        """A signed 32-bit number."""
+        """Signed, 32 bits."""
         return int(struct.unpack(">i", self.take(4))[0])
 
     def utf(self) -> str:

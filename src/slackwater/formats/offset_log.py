@@ -1,4 +1,4 @@
-"""``offsets/N``: the end of batch N for every source, written before the batch runs (``OffsetSeqLog``).
+"""``offsets/N``: each source's end of batch N, written before the batch runs (``OffsetSeqLog``).
 
 Version 1 (all releases) names sources by position; version 2 (4.2 and later) writes ``<source id>:<offset>``.
 """
@@ -20,7 +20,7 @@ _OWN_FIELDS = frozenset({"batchWatermarkMs", "batchTimestampMs", "conf"})
 
 
 def parse_offset_entry(data: bytes) -> OffsetEntry:
-    """One entry. The offsets stay Spark's strings; those that start like JSON must be JSON. Raises ``FormatError``."""
+    """Offsets stay Spark's strings; what starts like JSON must be JSON. Raises ``FormatError``."""
     version, lines = split_log(data, newest=NEWEST_VERSION)
     if len(lines) < 2 or not all(lines[1:]):  # noqa: PLR2004  (the metadata line and at least one source)
         raise FormatError(
@@ -35,13 +35,13 @@ def parse_offset_entry(data: bytes) -> OffsetEntry:
 
 
 def planned_watermark_ms(text: str) -> int:
-    """The watermark in an entry, 0 where there is none. The rest is not read where Spark's order shows it."""
+    """0 for none. The rest is skipped where Spark's order allows it."""
     match = _WATERMARK.match(text)
     return int(match[1]) if match is not None else parse_offset_entry(text.encode()).watermark_ms
 
 
 def render_offset_entry(entry: OffsetEntry) -> bytes:
-    """The entry as Spark would have written it, byte for byte."""
+    """Byte for byte as Spark writes it."""
     named = entry.version == _BY_NAME
     lines = [f"v{entry.version}", _render_metadata(entry.metadata) if entry.metadata else ""]
     for offset in entry.offsets:
@@ -85,7 +85,7 @@ def _parse_named(line: str) -> SourceOffset:
 
 
 def _checked(text: str) -> str | None:
-    """Offsets of unknown sources are kept as they are, but one that starts like JSON and is none has been cut."""
+    """Unknown offsets are kept, but one that starts like JSON and is none has been cut."""
     if text == _NO_OFFSET:
         return None
     if text[0] in "{[":

@@ -1,4 +1,4 @@
-"""``state/<operator>/_metadata``: version 1 for most operators, 2 where a store has column families (4.0 and later)."""
+"""``state/<operator>/_metadata``: version 1, or 2 where a store has column families (4.0 and later)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WHAT = "operator metadata"
 
 
 def parse_operator_metadata(data: bytes) -> OperatorMetadata:
-    """One metadata file. Raises ``FormatError``."""
+    """Raises ``FormatError``."""
     version, lines = split_log(data, newest=NEWEST_VERSION)
     text = "\n".join(lines)
     record = parse_object(text, _WHAT)

@@ -1,7 +1,7 @@
-"""Parses the JSON that Spark writes of a query plan (``TreeNode.toJSON``).
+"""Parses Spark's JSON of a query plan (``TreeNode.toJSON``).
 
-A tree is a list of its nodes in preorder, each with the number of its children; a field of a plan node that is an
-expression is such a list itself. What Spark cannot write, a function for example, is null.
+A tree is a preorder list of nodes with their numbers of children; a field with an expression is such a list. What Spark
+cannot write, such as a function, is null.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from typing import Any
 CLASS = "class"
 CHILDREN = "num-children"
 PYTHON_FUNCTIONS = frozenset({"PythonUDF", "PythonUDAF", "PythonUDTF"})
-"""Expressions that are a Python function of the user's, with its name in the field ``name``."""
+"""Expressions of the user's Python functions, with the field ``name``."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A node of a plan or of an expression: the simple name of its class, its fields as they are, its children."""
+    """A node of a plan or expression: its class's simple name, fields and children."""
 
     name: str
     fields: Mapping[str, Any]
     children: tuple[TreeNode, ...] = ()
 
     def expressions(self, field: str) -> list[TreeNode]:
-        """The expressions of a field that has one, none, or a list of them."""
         return [parse_tree(tree) for tree in _trees(self.fields.get(field))]
 
     def all_expressions(self) -> Iterator[TreeNode]:
@@ -36,19 +35,19 @@ class TreeNode:
                 yield from tree.walk()
 
     def walk(self) -> Iterator[TreeNode]:
-        """The node and all nodes below it, in preorder."""
+        """In preorder."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 def parse_plan(text: str) -> TreeNode:
-    """The root of a plan. Raises ValueError for what is no plan."""
+    """Raises ValueError."""
     return parse_tree(json.loads(text))
 
 
 def parse_tree(nodes: list[dict[str, Any]]) -> TreeNode:
-    """The tree of a list of nodes in preorder. Raises ValueError where the numbers of children do not fit."""
+    """Raises ValueError where the numbers of children do not fit."""
     waiting: list[TreeNode] = []
     # From the last node back, so that the children of a node are there before it.
     for fields in reversed(nodes):
@@ -63,17 +62,16 @@ def parse_tree(nodes: list[dict[str, Any]]) -> TreeNode:
 
 
 def simple_name(qualified: str) -> str:
-    """The name of a class or object of Scala without its package: ``LeftOuter``."""
+    """A Scala class or object without its package: ``LeftOuter``."""
     return qualified.rstrip("$").rsplit(".", 1)[-1].rsplit("$", 1)[-1]
 
 
 def object_name(value: Any) -> str:
-    """The simple name of a Scala object that is the value of a field, such as a type of join; empty for none."""
+    """The simple name of a field's Scala object, such as a join type; empty for none."""
     return simple_name(str(value["object"])) if isinstance(value, Mapping) and "object" in value else ""
 
 
 def plan_in(expression: TreeNode) -> TreeNode | None:
-    """The plan of a subquery."""
     plan = next(_trees(expression.fields.get("plan")), None)
     return None if plan is None else parse_tree(plan)
 

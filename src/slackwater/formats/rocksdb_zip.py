@@ -1,4 +1,4 @@
-"""``V.zip`` of a RocksDB store: ``metadata`` (which SST files make up the version) and RocksDB's own small files."""
+"""``V.zip`` of a RocksDB store: ``metadata`` (the version's SST files) and RocksDB's small files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from slackwater.formats.text_log import integer_field, parse_object, shown, spli
 _METADATA = "metadata"
 _WHAT = "zip metadata"
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
-"""Those that Java writes."""
+"""Methods that Java writes."""
 DEFAULT_LIMIT = 256 * MIB
 
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """One SST of a version: what RocksDB calls it, what it is called in ``SSTs/``, and its size."""
+    """An SST: RocksDB's name, its name in ``SSTs/``, and its size."""
 
     local_name: str
     stored_name: str
@@ -31,9 +31,9 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class RocksDbVersion:
-    """A whole version of a RocksDB store. ``rows`` is ``None`` where Spark did not count (``numKeys`` -1).
+    """A whole version. ``rows`` is ``None`` where Spark did not count (``numKeys`` -1).
 
-    ``column_families`` is name -> id; empty before 4.0 and where a store has none of its own.
+    ``column_families`` is name -> id; empty before 4.0 and for stores without own ones.
     """
 
     tables: tuple[TableFile, ...]
@@ -43,9 +43,9 @@ class RocksDbVersion:
 
 
 def parse_rocksdb_zip(data: bytes, *, with_files: bool = True, budget: Budget | None = None) -> RocksDbVersion:
-    """The zip of one version; ``with_files`` unpacks the small files too.
+    """``with_files`` unpacks the small files too.
 
-    Raises ``FormatError``; ``too-large`` where all files in the zip together pass the budget.
+    Raises ``FormatError``; ``too-large`` where the zip's files together pass the budget.
     """
     budget = budget or Budget(DEFAULT_LIMIT)
     if not data:

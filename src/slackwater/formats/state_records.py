@@ -28,12 +28,12 @@ _RECORDS_BETWEEN_TRIES = 256
 _FIRST_TRY = 64
 _MANY_RECORDS, _SMALLEST_RECORD = 1 << 20, 16
 AT_A_TIME = 1 << 16
-"""Records processed together: few enough that they and all intermediate values stay in the processor's cache."""
+"""Records processed together: they and intermediate values stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Puts and deletes as they were written; ``value_lengths`` is -1 for a delete, ``merges`` marks appends."""
+    """Puts and deletes in order; ``value_lengths`` is -1 for a delete, ``merges`` marks appends."""
 
     view: ByteView
     key_starts: Positions
@@ -46,7 +46,7 @@ class Records:
         return len(self.key_starts)
 
     def take(self, chosen: Positions | Flags | slice) -> Records:
-        """Some of the records, over the same bytes."""
+        """Chosen records over the same bytes."""
         return Records(
             self.view,
             self.key_starts[chosen],
@@ -57,24 +57,22 @@ class Records:
         )
 
     def key(self, index: int) -> bytes:
-        """The bytes of one key."""
         start = int(self.key_starts[index])
         return self.view.slice(start, start + int(self.key_lengths[index]))
 
     def operation(self, index: int) -> Literal["put", "merge", "delete"]:
-        """What one record does."""
         if int(self.value_lengths[index]) == DELETED:
             return "delete"
         return "merge" if self.merges is not None and bool(self.merges[index]) else "put"
 
     def value(self, index: int) -> bytes:
-        """The bytes of one value; empty for a delete."""
+        """Empty for a delete."""
         start = int(self.value_starts[index])
         return self.view.slice(start, start + max(0, int(self.value_lengths[index])))
 
 
 def records_of_pairs(keys: Sequence[bytes], values: Sequence[bytes]) -> Records:
-    """Puts of these keys and values, which are copied together."""
+    """Puts of keys and values, which are copied together."""
     key_lengths = np.fromiter(map(len, keys), np.int64, len(keys))
     value_lengths = np.fromiter(map(len, values), np.int64, len(values))
     value_starts = key_lengths.sum() + np.cumsum(value_lengths) - value_lengths
@@ -83,13 +81,13 @@ def records_of_pairs(keys: Sequence[bytes], values: Sequence[bytes]) -> Records:
 
 
 def records_of_alternating(view: ByteView, lengths: Positions) -> Records:
-    """Puts of keys and values that follow one another: key, value, key, value."""
+    """Puts of alternating keys and values."""
     starts = np.cumsum(lengths) - lengths
     return Records(view, starts[0::2], lengths[0::2], starts[1::2], lengths[1::2])
 
 
 def walk_records(view: ByteView, start: int = 0) -> Records:
-    """The records of a decompressed state file. Raises ``FormatError`` (``torn``) unless it ends as it must."""
+    """Raises ``FormatError`` (``torn``) for a wrong end."""
     # Rows of HDFS-backed stores are multiples of 8 bytes long; those of RocksDB have a version byte in front and are
     # not.
     if start % _WORD == 0 and view.length % _WORD == 0:
@@ -122,9 +120,9 @@ def _walk_bytes(view: ByteView, start: int) -> Records:
 
 
 class RecordPositions:
-    """Positions of records, kept as columns of numbers: a Python tuple for each would take six times the memory.
+    """Positions as columns of numbers: Python tuples would take six times the memory.
 
-    Raises ``FormatError`` (``torn``) for many records that are smaller than Spark writes them: a key is an UnsafeRow.
+    Raises ``FormatError`` (``torn``) for many records smaller than Spark writes: a key is an UnsafeRow.
     """
 
     def __init__(self) -> None:
@@ -133,18 +131,16 @@ class RecordPositions:
         self._count = 0
 
     def add(self, row: tuple[int, int, int, int]) -> None:
-        """One record: key start, key length, value start, value length."""
+        """Key start, key length, value start, value length."""
         self._rows.append(row)
         if len(self._rows) == AT_A_TIME:
             self._flush()
 
     def add_all(self, columns: tuple[Positions, ...]) -> None:
-        """Several records."""
         self._flush()
         self._keep(columns)
 
     def records(self, view: ByteView, merges: Flags | None = None) -> Records:
-        """All records, over these bytes."""
         self._flush()
         if not self._pieces:
             empty = np.empty(0, np.int64)
@@ -166,14 +162,13 @@ class RecordPositions:
 
 
 def torn_records(position: int) -> FormatError:
-    """The error of a record that cannot be."""
     return FormatError(
         "torn", "the records do not end as they must", expected="records, then -1 at the end", found=f"byte {position}"
     )
 
 
 class _BigEndian:
-    """Single numbers by the position of their word."""
+    """Single numbers by word."""
 
     def __init__(self, view: ByteView) -> None:
         self._data = view.content.data
@@ -183,7 +178,7 @@ class _BigEndian:
 
 
 class _Walk:
-    """The walk where all lengths are multiples of 4, as with plain UnsafeRows: runs of equal records in one step."""
+    """Walks lengths that are multiples of 4, as with plain UnsafeRows: runs of equal records in one step."""
 
     def __init__(self, view: ByteView, start: int) -> None:
         self._view = view
@@ -194,7 +189,7 @@ class _Walk:
         self._until_next_try = 0
 
     def run(self) -> Records | None:
-        """All records, or ``None`` where a length is no multiple of 4."""
+        """``None`` where a length is no multiple of 4."""
         last = len(self._words) - 1
         while True:
             position = self._position
@@ -236,7 +231,7 @@ class _Walk:
         self._position = position + stride
 
     def _run_length(self, position: int, key: int, value: int, stride: int) -> int:
-        """How many records from here on have these two lengths. Each is checked, so none is taken for another."""
+        """How many records have these lengths from here on, all checked."""
         most = (len(self._words) - position) // stride
         # Compared in steps that grow: a short run costs little, a long one few calls of numpy.
         heads = self._words[position::stride]
@@ -258,7 +253,7 @@ class _Walk:
 
 
 def join_records(parts: Sequence[Records]) -> Records:
-    """Several files, oldest first, as one."""
+    """Files as one, oldest first."""
     if len(parts) == 1:
         return parts[0]
     bases = np.cumsum([0, *(part.view.length for part in parts)])
@@ -281,7 +276,7 @@ def _merges_of(records: Records) -> Flags:
 
 
 def last_writes(records: Records) -> Records:
-    """What is left when every record has been applied in order: the last put of each key that was not deleted."""
+    """The last put of each key that was not deleted."""
     if records.merges is not None and records.merges.any():
         return apply_merges(records)
     newest = _last_of_each_key(records)
@@ -291,7 +286,7 @@ def last_writes(records: Records) -> Records:
 
 
 def apply_merges(records: Records) -> Records:
-    """The same where some records append to the value there is (RocksDB's merge, without a delimiter)."""
+    """As ``last_writes``, with records that append to a value (RocksDB's merge, without a delimiter)."""
     state: dict[bytes, bytes] = {}
     merges = records.merges.tolist() if records.merges is not None else [False] * len(records)
     for index, (length, appends) in enumerate(zip(records.value_lengths.tolist(), merges, strict=True)):
@@ -307,7 +302,7 @@ def apply_merges(records: Records) -> Records:
 
 
 def _last_of_each_key(records: Records) -> Positions | None:
-    """The newest record of each key; ``None`` where every key is there once."""
+    """``None`` where every key is there once."""
     hashes = _key_hashes(records)
     # A sort: numpy's own `unique` builds a hash table, which takes ten times as long for a million rows.
     ordered = np.sort(hashes)

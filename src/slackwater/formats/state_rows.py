@@ -1,7 +1,7 @@
-"""Keys and values of a state store to Arrow columns, whatever the provider and the encoding around the rows.
+"""State keys and values as Arrow columns, for all providers and encodings.
 
-HDFS-backed stores keep bare UnsafeRows. RocksDB stores put a version byte before each row, lay keys out so that they
-sort as the operator needs it, and can hold Avro instead (``RocksDBStateEncoder``).
+HDFS-backed stores keep bare UnsafeRows. RocksDB stores put a version byte before each row, lay keys out to sort, and
+can hold Avro instead (``RocksDBStateEncoder``).
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _SIGN_BIT = np.uint64(1 << 63)
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Pieces of bytes: where each encoded key or value starts and how long it is."""
+    """Starts and lengths of encoded keys or values."""
 
     view: ByteView
     starts: Positions
     lengths: Positions
 
     def cut(self, front: Positions | int, back: int = 0) -> Spans:
-        """The pieces less some bytes at either end. Raises ``FormatError`` where one is shorter than that."""
+        """Without bytes at either end. Raises ``FormatError`` for shorter pieces."""
         lengths = self.lengths - front - back
         if (lengths < 0).any():
             raise FormatError("torn", "a row is too short", expected="more bytes", found=str(int(self.lengths.min())))
         return Spans(self.view, self.starts + front, lengths)
 
     def copied(self) -> tuple[bytes, int]:
-        """All bytes from the first piece to the last, for code that reads them in order; and their position."""
+        """All bytes from the first to the last piece, and their position."""
         if not len(self.starts):
             return b"", 0
         first = int(self.starts.min())
@@ -48,15 +48,13 @@ class Spans:
 
 
 class RowFormat(Protocol):
-    """How the columns of one row are encoded."""
+    """The encoding of a row's columns."""
 
     def read(self, spans: Spans, schema: StructType) -> pa.StructArray:
-        """The rows as a struct column. Raises ``FormatError``."""
+        """Raises ``FormatError``."""
 
 
 class BareRows:
-    """UnsafeRows with nothing around them."""
-
     def read(self, spans: Spans, schema: StructType) -> pa.StructArray:
         return read_rows(whole_rows(spans.view, spans.starts, spans.lengths), schema)
 
@@ -69,7 +67,7 @@ class VersionedRows:
 
 
 def after_version_byte(spans: Spans) -> Spans:
-    """The pieces without their version byte. Raises ``FormatError`` where it is not 0."""
+    """Raises ``FormatError`` where the byte is not 0."""
     rest = spans.cut(_VERSION_BYTES)
     versions = spans.view.bytes[spans.starts]
     if versions.any():
@@ -78,7 +76,7 @@ def after_version_byte(spans: Spans) -> Spans:
 
 
 def read_keys(spans: Spans, schema: StructType, encoding: KeyEncoding, rows: RowFormat) -> pa.StructArray:
-    """The keys of a RocksDB store. Raises ``FormatError``; ``too-new`` for an encoding that is not known."""
+    """A RocksDB store's keys. Raises ``FormatError``; ``too-new`` for an unknown encoding."""
     match encoding.kind:
         case "NoPrefix":
             return rows.read(spans, schema)
@@ -101,7 +99,7 @@ def read_keys(spans: Spans, schema: StructType, encoding: KeyEncoding, rows: Row
 
 
 def _split(spans: Spans) -> tuple[Spans, Spans]:
-    """``i32 length`` and that many bytes; then the rest."""
+    """``i32 length`` and as many bytes; then the rest."""
     # Only for its check: the length of a key that is shorter than 4 bytes would be read from the bytes behind it.
     spans.cut(_LENGTH_BYTES)
     lengths = spans.view.integers(spans.starts, "<i4")
@@ -141,7 +139,7 @@ def _join_time(rest: pa.StructArray, times: _Times, schema: StructType) -> pa.St
 
 
 def _read_range_keys(spans: Spans, schema: StructType, ordering: tuple[int, ...], rows: RowFormat) -> pa.StructArray:
-    """Columns that sort: each a marker byte (0 negative, 1 positive, 2 null) and the value big-endian."""
+    """Sortable columns: a marker byte (0 negative, 1 positive, 2 null) and the value big-endian."""
     if any(not 0 <= ordinal < len(schema.fields) for ordinal in ordering):
         raise FormatError("foreign", "an ordinal without a column", expected="a column", found=str(ordering))
     front, back = _split(spans)
@@ -198,11 +196,11 @@ def _read_sortable(column: pa.Array, field: Field) -> pa.Array:
 
 
 def split_values(spans: Spans, *, checked: bool) -> tuple[Spans, Positions, Positions]:
-    """The elements of multi-valued (or of checked) values: ``(elements, the row of each, its checksum or -1)``.
+    """Elements of multi-valued (or checked) values: ``(elements, the row of each, its checksum or -1)``.
 
     An element is ``[i32 checksum] i32 length, bytes``. Merge operands may have a comma between them: always before
-    Spark 4.2, and from readers that do not know the operator's own delimiter. A row is 1 modulo 8 bytes long and its
-    length therefore never starts like a comma.
+    Spark 4.2, and from readers without the operator's delimiter. A row is 1 modulo 8 bytes long, so its length never
+    starts like a comma.
     """
     head = _LENGTH_BYTES * (2 if checked else 1)
     data, first = spans.copied()
@@ -224,7 +222,7 @@ def split_values(spans: Spans, *, checked: bool) -> tuple[Spans, Positions, Posi
 
 
 def _is_separator(data: bytes, position: int, end: int, head: int) -> bool:
-    """Whether the comma here separates two elements, and is not the first byte of the next one."""
+    """Whether the comma separates elements, and does not begin one."""
     if data[position : position + 1] != b",":
         return False
     # A row checksum in front of an element may start like a comma, so both readings are tried.

@@ -1,7 +1,7 @@
-"""State schema files: versions 1 and 2 hold one key and value schema, version 3 all column families of a store.
+"""State schema files: versions 1 and 2 have a key and a value schema, version 3 all column families.
 
-Versions 1 and 2 are in partition 0 (``StateSchemaCompatibilityChecker``), version 3 in ``_stateSchema/<store>/``. The
-schemas inside are ``StructType.json`` (``DataType.fromJson``).
+Versions 1 and 2 are in partition 0 (``StateSchemaCompatibilityChecker``), version 3 in ``_stateSchema/<store>/``.
+Schemas inside are ``StructType.json`` (``DataType.fromJson``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ENCODER = re.compile(r"(.+?)(?:Key)?StateEncoderSpec")
 
 
 def parse_state_schema(data: bytes) -> StateSchema:
-    """The schema file of a store. Raises ``FormatError``."""
+    """Raises ``FormatError``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="a schema version", found="0 bytes")
     reader = JavaReader(data)
@@ -61,7 +61,7 @@ def _count(reader: JavaReader, most: int) -> int:
 
 
 def _big(reader: JavaReader) -> str:
-    """A string in chunks of 65,535 characters at most, the limit of ``writeUTF``."""
+    """A string in chunks of at most 65,535 characters, the limit of ``writeUTF``."""
     return "".join(reader.utf() for _ in range(_count(reader, _MOST_CHUNKS)))
 
 
@@ -104,14 +104,14 @@ _ATOMIC = re.compile(
     r"|timestamp_ltz|variant|interval( (year|month|day|hour|minute|second)( to (month|hour|minute|second))?)?"
     r"|(char|varchar|time)\(\d+\)|string collate \w+|(geometry|geography)\(.+\)"
 )
-"""The names that ``DataType.nameToType`` of Spark 4.3 knows; of another one it raises an error."""
+"""Names in ``DataType.nameToType`` of Spark 4.3, which fails on others."""
 _FIELD_KEYS = ({"name", "type", "nullable", "metadata"}, {"name", "type", "nullable"})
 _WIDEST_DECIMAL = 38
 _DEEPEST = 100
 
 
 def parse_struct(text: str) -> StructType:
-    """A struct from its JSON. Raises ``FormatError``."""
+    """Raises ``FormatError``."""
     parsed = parse_type(parse_object(text, "a schema"))
     if not isinstance(parsed, StructType):
         raise _foreign(text)
@@ -119,7 +119,7 @@ def parse_struct(text: str) -> StructType:
 
 
 def parse_type(value: object, depth: int = 0) -> DataType:
-    """Any type from its JSON value. Raises ``FormatError``."""
+    """Raises ``FormatError``."""
     if depth > _DEEPEST:
         raise _foreign("types nested too deep")
     if isinstance(value, str):

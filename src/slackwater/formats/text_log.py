@@ -1,4 +1,4 @@
-"""What all text logs of the driver share: ``vN``, then lines (``HDFSMetadataLog``).
+"""The driver's text logs: ``vN``, then lines (``HDFSMetadataLog``).
 
 Spark writes no line break at the end, and accepts one, as an editor adds it (``Source.getLines``).
 """
@@ -16,13 +16,13 @@ _decode: Callable[[str], tuple[object, int]] = json.JSONDecoder().raw_decode
 _VERSION_LINE = re.compile(r"v(\d{1,9})")
 _SHOWN = 60
 LEADING = "\0"
-"""Before the version of an entry that the readers of Spark 2.1 are to fail on: the initial offsets of Kafka."""
+"""Precedes the version of an entry on which readers of Spark 2.1 shall fail: Kafka's initial offsets."""
 _LONG = range(-(2**63), 2**63)
-"""Spark keeps numbers of its logs in a Long; nothing that stores them here takes more."""
+"""Spark keeps numbers of its logs in a Long."""
 
 
 def split_log(data: bytes, *, newest: int) -> tuple[int, list[str]]:
-    """The version of a text log and the lines after it. Raises ``FormatError``; ``too-new`` above ``newest``."""
+    """The version and the lines after it. Raises ``FormatError``; ``too-new`` above ``newest``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="a version line", found="0 bytes")
     lines = decode_text(data).split("\n")
@@ -42,7 +42,7 @@ def split_log(data: bytes, *, newest: int) -> tuple[int, list[str]]:
 
 
 def decode_text(data: bytes) -> str:
-    """The bytes as a string. Raises ``FormatError`` (``foreign``)."""
+    """Raises ``FormatError`` (``foreign``)."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -55,14 +55,14 @@ def decode_text(data: bytes) -> str:
 
 
 def parse_query_metadata(data: bytes) -> str:
-    """The query id in ``metadata``, verbatim: ``{"id":"<uuid>"}`` without a version line. Raises ``FormatError``."""
+    """The verbatim query id in ``metadata``: ``{"id":"<uuid>"}`` without a version line. Raises ``FormatError``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected='{"id":...}', found="0 bytes")
     return text_field(parse_object(decode_text(data), "metadata"), "id", "metadata")
 
 
 def parse_object(text: str, what: str) -> dict[str, object]:
-    """One JSON object. Raises ``FormatError``: ``torn`` where it starts like one, else ``foreign``."""
+    """A JSON object. Raises ``FormatError``: ``torn`` where it starts like one, else ``foreign``."""
     value = parse_json(text, what)
     if not isinstance(value, dict):
         raise FormatError("foreign", f"{what} is not a JSON object", expected="{...}", found=shown(text))
@@ -70,7 +70,7 @@ def parse_object(text: str, what: str) -> dict[str, object]:
 
 
 def json_value(text: str) -> object:
-    """As ``json.loads``, in two thirds of its time for a text without white space around it. Raises ``ValueError``."""
+    """``json.loads`` in two thirds of its time without surrounding white space. Raises ``ValueError``."""
     try:
         value, end = _decode(text)
     except ValueError:
@@ -79,7 +79,7 @@ def json_value(text: str) -> object:
 
 
 def parse_json(text: str, what: str) -> object:
-    """Any JSON value. Raises ``FormatError``: ``torn`` where it starts like an object or list, else ``foreign``."""
+    """Raises ``FormatError``: ``torn`` where it starts like an object or list, else ``foreign``."""
     try:
         value = json_value(text)
     except (ValueError, RecursionError) as error:
@@ -90,14 +90,14 @@ def parse_json(text: str, what: str) -> object:
 
 
 def parse_records(data: bytes) -> None:
-    """Lines of an unknown log that start like a JSON object must be one: a line that was cut is none (FormatError)."""
+    """Raises FormatError for an unknown log's line that starts like a JSON object and was cut."""
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
         if line.startswith("{"):
             parse_object(line, "an entry of a source's log")
 
 
 def integer_field(record: dict[str, object], name: str, what: str, default: int | None = None) -> int:
-    """A 64-bit integer of a JSON object; ``default`` if the field is absent. Raises ``FormatError`` (``foreign``)."""
+    """A 64-bit integer; ``default`` if absent. Raises ``FormatError`` (``foreign``)."""
     value = record.get(name, default)
     # In Python a bool is an int, and `true` is no number in JSON.
     if not isinstance(value, int) or isinstance(value, bool):
@@ -110,7 +110,7 @@ def integer_field(record: dict[str, object], name: str, what: str, default: int 
 
 
 def text_field(record: dict[str, object], name: str, what: str, default: str | None = None) -> str:
-    """A string of a JSON object; ``default`` where the field is absent. Raises ``FormatError`` (``foreign``)."""
+    """A string; ``default`` if absent. Raises ``FormatError`` (``foreign``)."""
     value = record.get(name, default)
     if not isinstance(value, str):
         raise FormatError("foreign", f"{what}: {name} is not a string", expected=name, found=shown(repr(value)))
@@ -118,10 +118,10 @@ def text_field(record: dict[str, object], name: str, what: str, default: str | N
 
 
 def render_json(value: object) -> str:
-    """JSON as Spark writes it: no spaces, characters as they are, the order of the keys kept."""
+    """As Spark writes it: no spaces, no escapes, keys in order."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def shown(text: str) -> str:
-    """The beginning of what was found, short enough for one line of a report."""
+    """The beginning, for one line of a report."""
     return brief(text.replace("\n", "\\n"), _SHOWN)

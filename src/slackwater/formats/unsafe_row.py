@@ -1,9 +1,9 @@
 """UnsafeRow to Arrow, a column of all rows at a time.
 
-A row is ``ceil(n/64)`` words of null bits, n slots of 8 bytes and a variable part; numbers are little-endian. A slot
-of variable length holds ``offset << 32 | size``, the offset counted from the row. An array is its length, null bits and
-elements of natural size; a map is the size of its key array, the key array and the value array
-(``UnsafeRow``, ``UnsafeArrayData``, ``UnsafeMapData``).
+A row is ``ceil(n/64)`` words of null bits, n slots of 8 bytes and a variable part; numbers are little-endian. A
+variable-length slot holds ``offset << 32 | size``, counted from the row. An array is its length, null bits and elements
+of natural size; a map is its key array's size, the key array and the value array (``UnsafeRow``, ``UnsafeArrayData``,
+``UnsafeMapData``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TEXT = ("char(", "varchar(", "string collate")
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The positions of rows, arrays or maps. Offsets inside count from ``starts``, and nothing passes ``ends``."""
+    """Positions of rows, arrays or maps. Offsets inside count from ``starts``; nothing passes ``ends``."""
 
     view: ByteView
     starts: Positions
@@ -54,7 +54,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Where the values of one column are, inside the containers ``rows``; ``valid`` is false for a null."""
+    """One column's values in the containers ``rows``; ``valid`` is false for a null."""
 
     rows: Rows
     positions: Positions
@@ -62,14 +62,14 @@ class _Slots:
 
 
 def whole_rows(view: ByteView, starts: Positions, lengths: Positions) -> Rows:
-    """Rows by start and length, none of them null. Raises ``FormatError`` where one leads out of the bytes."""
+    """Rows, none of them null. Raises ``FormatError`` where one leads out of the bytes."""
     ends = starts + lengths
     view.require(starts, ends, view.length, "a row")
     return Rows(view, starts, ends, np.ones(len(starts), np.bool_))
 
 
 def read_rows(rows: Rows, schema: StructType, depth: int = 0) -> pa.StructArray:
-    """The rows as one struct column. Raises ``FormatError`` where a row contradicts the schema."""
+    """Raises ``FormatError`` where a row contradicts the schema."""
     if depth > _DEEPEST:
         raise FormatError("foreign", "types nested too deep", expected=f"{_DEEPEST} levels", found="more")
     count = len(schema.fields)
@@ -92,7 +92,7 @@ def read_rows(rows: Rows, schema: StructType, depth: int = 0) -> pa.StructArray:
 
 
 def _masked(rows: Rows, positions: Positions) -> Positions:
-    """The positions, harmless ones for null rows, which have none."""
+    """Null rows have no positions, and get harmless ones."""
     return positions if rows.valid.all() else np.where(rows.valid, positions, 0)
 
 
@@ -107,7 +107,7 @@ def _struct(columns: list[pa.Array], schema: StructType, rows: Rows) -> pa.Struc
 
 
 def read_values(slots: _Slots, kind: DataType, depth: int) -> pa.Array:
-    """One column of any type. Raises ``FormatError``."""
+    """Raises ``FormatError``."""
     match kind:
         case AtomicType(name):
             return _read_atomic(slots, name)
@@ -175,7 +175,7 @@ def _read_calendar_interval(slots: _Slots) -> pa.Array:
 
 
 def _pieces(slots: _Slots) -> Rows:
-    """The containers that slots of variable length point to."""
+    """The containers of variable-length slots."""
     words = slots.rows.view.integers(slots.positions)
     starts = np.where(slots.valid, slots.rows.starts + (words >> 32), slots.rows.starts)
     ends = np.where(slots.valid, starts + (words & 0xFFFFFFFF), starts)
@@ -185,10 +185,10 @@ def _pieces(slots: _Slots) -> Rows:
 
 
 def read_bytes(pieces: Rows) -> pa.Array:
-    """The bytes of each piece, copied together by Arrow.
+    """The pieces' bytes, copied together by Arrow.
 
-    The pieces and the gaps between them are taken as the elements of one array over the whole buffer, of which every
-    second one is kept; that needs them in the order of their addresses, which rows of one file are.
+    Pieces and gaps are alternating elements of one array over the buffer; that needs ascending addresses, as rows of
+    one file have.
     """
     if len(pieces) and (np.diff(pieces.starts) < 0).any():
         order = np.argsort(pieces.starts, kind="stable")
@@ -250,7 +250,7 @@ def _read_decimal(slots: _Slots, precision: int, scale: int) -> pa.Array:
 
 
 def _big_integers(pieces: Rows) -> npt.NDArray[np.int64]:
-    """Two's complement, big-endian and as short as possible, widened to 16 bytes little-endian."""
+    """Shortest big-endian two's complement, widened to 16 bytes little-endian."""
     sizes = np.where(pieces.valid, pieces.ends - pieces.starts, 0)
     if (sizes > _BIG_DECIMAL_BYTES).any() or (pieces.valid & (sizes == 0)).any():
         raise FormatError("foreign", "not a decimal", expected="1 to 16 bytes", found=f"{int(sizes.max())} bytes")
@@ -284,7 +284,7 @@ def _read_array(arrays: Rows, element: DataType, depth: int) -> pa.Array:
 
 
 def _read_elements(arrays: Rows, element: DataType, depth: int) -> tuple[Positions, pa.Array]:
-    """All elements of all arrays in one column, and where each array starts in it."""
+    """All elements in one column, and where each array starts."""
     view, at = arrays.view, np.where(arrays.valid, arrays.starts, 0)
     view.require(at, np.where(arrays.valid, at + _WORD, at), np.where(arrays.valid, arrays.ends, at), "an array")
     counts = np.where(arrays.valid, view.integers(at), 0)

@@ -1,5 +1,5 @@
-"""The state of a checkpoint: its operators and stores, which versions can be loaded, and their rows.
+"""A checkpoint's state: operators, stores, loadable versions, rows.
 
-``inventory`` answers from file names alone, ``operators`` reads metadata and schemas, ``reader`` decodes rows. Only
-``reader`` and what it alone uses import numpy and pyarrow. Takes a ``ReadStore``; nothing is written.
+``inventory`` uses file names, ``operators`` metadata and schemas, ``reader`` rows. Only ``reader`` and its own modules
+import numpy and pyarrow. Nothing is written.
 """

@@ -1,4 +1,4 @@
-"""Files of state that are not whole: their records, and the lineage that those of format 2 start with."""
+"""Records and lineage of state files that are not whole."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from slackwater.formats.codecs import decompress_start
 
 @dataclass(frozen=True, slots=True)
 class ChangeFiles:
-    """Parses such files, within the limits of a store."""
-
     store: LimitedStore
 
     def lineage(self, data: bytes, file: StateFile) -> Lineage:
-        """The lineage of a changelog, of which no more is decompressed.
+        """A changelog's lineage, without decompressing more.
 
-        Raises ``FormatError``, also where it is the lineage of another version.
+        Raises ``FormatError``, also for another version's lineage.
         """
         start = decompress_start(data, LONGEST_HEADER, self.store.state_budget())
         lineage = parse_changelog_header(start)[1]
@@ -29,7 +27,7 @@ class ChangeFiles:
         return lineage
 
     def require_records(self, data: bytes, file: StateFile) -> None:
-        """Decompress a file, find its records, and compare its lineage with its name. Raises ``FormatError``."""
+        """Find the records, and compare lineage and name. Raises ``FormatError``."""
         is_changelog = file.kind is StateFileKind.CHANGELOG
         _, changelog = decompressed_records(data, is_changelog=is_changelog, budget=self.store.state_budget())
         if changelog is not None:

@@ -1,6 +1,6 @@
-"""Loaded pairs to Arrow columns ``key`` and ``value``, one family of a store at a time.
+"""Decodes loaded pairs to Arrow columns ``key`` and ``value``, by family.
 
-What cannot be decoded stays bytes, with the reason next to it; the rest is still decoded.
+Undecodable rows stay bytes with the reason.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ _UNKNOWN_ENCODING = "no entry of offsets/ can be read, and they have the setting
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a batch's state is written, from its pinned settings and the files themselves.
+    """How state is written, from pinned settings and files.
 
-    ``known`` is false where no settings can be read. Rows stay bytes then: decoded in another way than they were
-    written, they can still look like rows.
+    Without settings (not ``known``) rows stay bytes: decoded wrongly, they can still look like rows.
     """
 
     rocksdb: bool
@@ -41,7 +40,7 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class FamilyRows:
-    """Rows of one column family. ``undecoded`` has bytes, with the ``reason`` in a column."""
+    """``undecoded`` has bytes and the ``reason`` in columns."""
 
     key: pa.Array
     value: pa.Array
@@ -50,14 +49,14 @@ class FamilyRows:
 
 @dataclass(frozen=True, slots=True)
 class StoreDecoder:
-    """Decodes pairs of one store. ``multi_valued`` names the families that keep several values under a key."""
+    """Decodes pairs of one store. ``multi_valued`` families have several values under a key."""
 
     store: OperatorStore
     encoding: Encoding
     multi_valued: frozenset[str] = field(default_factory=frozenset)
 
     def split_families(self, records: Records, numbers: Mapping[str, int]) -> dict[str, Records]:
-        """The pairs of each family by name; those of an unknown number under ``"#<number>"``."""
+        """Pairs by family; an unknown number is ``"#<number>"``."""
         if not self.store.with_families:
             return {(self.store.families[0].name if self.store.families else "default"): records}
         if len(records) and (records.key_lengths < _FAMILY_BYTES).any():
@@ -71,9 +70,9 @@ class StoreDecoder:
         return families
 
     def decode(self, family: ColumnFamily | None, records: Records) -> tuple[FamilyRows, ...]:
-        """The rows of one family in pieces of equal types; all of them bytes where it has no schema or contradicts it.
+        """A family's rows in pieces of equal types; all bytes without a fitting schema.
 
-        Checksums that fail still raise.
+        Failed checksums raise.
         """
         pieces = [records.take(slice(start, start + AT_A_TIME)) for start in range(0, max(1, len(records)), AT_A_TIME)]
         decoded = tuple(self._decode_piece(family, piece) for piece in pieces)
@@ -103,7 +102,7 @@ class StoreDecoder:
         return keys.cut(_FAMILY_BYTES) if self.store.with_families else keys
 
     def _elements(self, family: ColumnFamily, keys: Spans, values: Spans) -> tuple[Spans, Spans]:
-        """Keys and values as they belong together: one row for each element, checksums verified and cut off."""
+        """A row for each element, with verified checksums cut off."""
         checked = self.encoding.row_checksums
         if self.encoding.rocksdb:
             if family.name not in self.multi_valued and not checked:
@@ -139,7 +138,7 @@ class StoreDecoder:
 
 
 def _read_avro_keys(keys: Spans, family: ColumnFamily) -> pa.StructArray:
-    """Keys in Avro. The prefix of a key has no schema id; how 4.x lays out sorted keys in Avro is not known here."""
+    """A key's prefix has no schema id; the layout of sorted Avro keys in 4.x is not known here."""
     match family.encoding.kind:
         case "NoPrefix":
             return AvroRows().read(keys, family.key)
@@ -150,7 +149,7 @@ def _read_avro_keys(keys: Spans, family: ColumnFamily) -> pa.StructArray:
 
 
 class _AvroKeyParts:
-    """The two parts of a prefix key: first without, then with a schema id."""
+    """A prefix key's parts: without, then with a schema id."""
 
     def __init__(self) -> None:
         self._parts_read = 0

@@ -1,7 +1,7 @@
-"""Which state versions can be loaded, and from which files, by file names alone.
+"""Which state versions can be loaded, by file names alone.
 
-A whole file (snapshot, zip) can be loaded by itself; a delta or changelog needs the version before it, down to a whole
-file or to the empty version 0. A gap is fatal to Spark.
+A snapshot or zip loads by itself; a delta or changelog needs the version before it, down to a whole file or the empty
+version 0. A gap is fatal to Spark.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from slackwater.core.state import StateFile, StateFileKind, StateInventory, Stor
 
 
 def read_inventory(listing: Listing) -> StateInventory:
-    """The versions of every store in the listing."""
     known: dict[frozenset[str], StoreVersions] = {}
     stores: dict[int, dict[int, dict[str, StoreVersions]]] = {}
     for operator in listing.numbered_directories(STATE):
@@ -44,7 +43,7 @@ def _read_partition(
 
 
 def _versions_of(names: frozenset[str], known: dict[frozenset[str], StoreVersions]) -> StoreVersions:
-    """Most partitions hold files of the same names: what was worked out for one serves the others."""
+    """Most partitions have files of the same names, and share the result."""
     versions = known.get(names)
     if versions is None:
         files = [parsed for parsed in map(parse_state_file, names) if parsed]
@@ -53,7 +52,6 @@ def _versions_of(names: frozenset[str], known: dict[frozenset[str], StoreVersion
 
 
 def versions_of_files(files: list[StateFile]) -> StoreVersions:
-    """The versions that can be loaded from these files."""
     whole = {file.version for file in files if file.kind.is_whole}
     steps = {file.version for file in files if not file.kind.is_whole}
     loadable: set[int] = {0}
@@ -74,19 +72,19 @@ Lineage = tuple[tuple[int, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class VersionFiles:
-    """Names of files: ``base`` is a whole one, or ``None`` where the version is built from nothing."""
+    """``base`` is a whole file, ``None`` if built from nothing."""
 
     base: str | None
     steps: tuple[str, ...]
 
     @property
     def base_is_sorted(self) -> bool:
-        """Whether the whole file has each key once, because RocksDB wrote it."""
+        """Whether each key is there once, because RocksDB wrote the file."""
         return self.base is not None and self.base.endswith(".zip")
 
 
 def files_of_version(names: Iterable[str], version: int) -> VersionFiles:
-    """The files of a version by its number alone. Raises ``FormatError`` (``missing``) naming the first gap."""
+    """A version's files by number. Raises ``FormatError`` (``missing``) with the first gap."""
     held = {name: file for name in names if (file := parse_state_file(name)) and file.unique_id is None}
     whole = {file.version: name for name, file in held.items() if file.kind.is_whole and file.version <= version}
     steps = {file.version: name for name, file in held.items() if not file.kind.is_whole}
@@ -103,9 +101,9 @@ def files_of_version(names: Iterable[str], version: int) -> VersionFiles:
 def files_of_attempt(
     names: Iterable[str], version: int, unique_id: str, lineage_of: Callable[[str], Lineage]
 ) -> VersionFiles:
-    """The files of a version by its unique id (format 2). Files of other attempts at the same version do not count.
+    """A version's files by unique id (format 2), without other attempts'.
 
-    ``lineage_of`` reads the header of a changelog. Raises ``FormatError`` (``missing``).
+    ``lineage_of`` reads a changelog's header. Raises ``FormatError`` (``missing``).
     """
     there = set(names)
     whole = _name(version, unique_id, StateFileKind.ZIP)
@@ -126,7 +124,7 @@ def files_of_attempt(
 
 
 def _steps(lineage: Sequence[tuple[int, str]], first: int, version: int, there: set[str]) -> list[str]:
-    """The changelogs between the whole file and the version asked for, each of which must exist."""
+    """The changelogs between whole file and version, which must exist."""
     by_version = {number: identity for number, identity in lineage if number < version}
     steps = []
     for number in range(first, version):
@@ -144,7 +142,6 @@ def _name(version: int, unique_id: str, kind: StateFileKind) -> str:
 
 
 def state_file(name: str) -> StateFile:
-    """The parsed name of a file known to be a state file."""
     parsed = parse_state_file(name)
     if parsed is None:
         raise FormatError("foreign", "not a state file", expected="V.delta, V.zip ...", found=name)

@@ -1,4 +1,4 @@
-"""The key-value pairs of one store in one partition at one version, from whichever files hold them."""
+"""Loads the pairs of a store in one partition at one version."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from slackwater.formats.state_records import Records, join_records, last_writes,
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One store of one partition at one version; ``unique_id`` with checkpoint format 2."""
+    """``unique_id`` is set in checkpoint format 2."""
 
     operator: int
     partition: int
@@ -44,13 +44,12 @@ class Place:
 
     @property
     def folder(self) -> str:
-        """The directory of its files."""
         return store_path(self.operator, self.partition, self.store)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedStore:
-    """Live pairs, how many there are of each family where Spark wrote that down, and the numbers of the families."""
+    """Live pairs, their number by family if Spark wrote it, and the families' numbers."""
 
     records: Records
     families: dict[str, int] = field(default_factory=dict)
@@ -58,7 +57,7 @@ class LoadedStore:
 
 @dataclass(slots=True)
 class StateLoader:
-    """Loads versions through one listing; what contradicts the checksums is collected in ``damage``."""
+    """Loads versions through a listing; wrong checksums go to ``damage``."""
 
     store: LimitedStore
     listing: Listing
@@ -66,7 +65,7 @@ class StateLoader:
     _budget: Budget = field(default_factory=Budget)
 
     def load(self, place: Place, *, row_checksums: bool = False) -> LoadedStore:
-        """The pairs at ``place``. Raises ``FormatError`` with the file in ``where``."""
+        """Raises ``FormatError`` with the file in ``where``."""
         # Version 0 is empty and has no file.
         if place.version == 0:
             return LoadedStore(records_of_pairs([], []))
@@ -87,7 +86,7 @@ class StateLoader:
         return LoadedStore(records, families)
 
     def files(self, place: Place) -> VersionFiles:
-        """The files that make up the version. Raises ``FormatError``."""
+        """Raises ``FormatError``."""
         names = self.listing.folder(place.folder).files
         with located(place.folder):
             if place.unique_id is None:
@@ -138,7 +137,7 @@ class StateLoader:
 
 @contextmanager
 def located(path: str) -> Iterator[None]:
-    """Put the file into the errors of what is done with it; the innermost file stays. ``OSError`` is translated."""
+    """Adds the file to errors; the innermost one stays. ``OSError`` is translated."""
     try:
         yield
     except FormatError as error:

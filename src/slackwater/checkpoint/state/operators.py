@@ -1,6 +1,6 @@
-"""The stateful operators of a checkpoint with their stores and schemas.
+"""Stateful operators with stores and schemas.
 
-Spark 4.0 and later name them in ``_metadata``; for Spark 3.5 they are inferred from directories and schemas.
+Spark 4.0 and later name them in ``_metadata``; for 3.5 they are inferred.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WITH_FAMILIES = 3
 
 @dataclass(slots=True)
 class OperatorReader:
-    """Reads operators out of one listing, collecting what is damaged on the way."""
+    """Reads operators from a listing, and collects damage."""
 
     store: ReadStore
     listing: Listing
@@ -45,11 +45,10 @@ class OperatorReader:
     damage: list[Damage] = field(default_factory=list)
 
     def operators(self, batch: int | None = None) -> tuple[Operator, ...]:
-        """Every operator as it was at ``batch``; as it is now where none is given."""
+        """Operators at ``batch``, or now."""
         return tuple(self.operator(number, batch) for number in self.listing.numbered_directories(STATE))
 
     def operator(self, number: int, batch: int | None = None) -> Operator:
-        """One operator."""
         metadata = self._metadata(number, batch)
         names = metadata and tuple(info.name for info in metadata.stores)
         stores = tuple(
@@ -95,9 +94,9 @@ class OperatorReader:
         return OperatorStore(name, families, with_families, by_id)
 
     def _schemas(self, number: int, name: str, info: StoreInfo | None) -> list[StateSchema]:
-        """The schema files of a store, oldest first; version 3 files are listed in the metadata.
+        """Oldest first; the metadata lists version 3 files.
 
-        Each one that is listed must be there: ``StateSchemaMetadata`` opens them all, and Spark does not start without.
+        All listed files must exist: ``StateSchemaMetadata`` opens them, and Spark does not start without.
         """
         schemas: list[StateSchema] = []
         for path in schema_paths(self.listing, number, name, info.schema_files if info else ()):
@@ -117,9 +116,9 @@ class OperatorReader:
 
 
 def schema_paths(listing: Listing, operator: int, store: str, files: Iterable[str] = ()) -> list[str]:
-    """The schema files of a store, oldest first: ``files`` of its folder, or all that are there.
+    """A store's schema files, oldest first.
 
-    Versions 1 and 2 of the schema have one file, in partition 0 only, whether it is there or not.
+    Versions 1 and 2 have one file, in partition 0 only, whether it exists or not.
     """
     folder = f"{STATE}/{operator}/_stateSchema/{store}"
     found = (name for name in listing.folder(folder).files if name[:1].isdigit())
@@ -133,7 +132,7 @@ def _schema_order(name: str) -> int:
 
 
 def _with_prefix(family: ColumnFamily, prefix: int, store: str) -> ColumnFamily:
-    """A session window keeps its keys by prefix; without metadata that shows only in the last key column."""
+    """A session window keeps keys by prefix; without metadata only the last key column shows that."""
     columns = family.key.names
     if not prefix and store == DEFAULT_STORE and columns[-1:] == (_SESSION_KEY,):
         prefix = len(columns) - 1
@@ -143,7 +142,7 @@ def _with_prefix(family: ColumnFamily, prefix: int, store: str) -> ColumnFamily:
 
 
 def infer_name(stores: tuple[OperatorStore, ...]) -> str:
-    """What an operator without metadata is, by Spark's own name for it."""
+    """Spark's own name for an operator without metadata."""
     if any(store.name.startswith(("left-", "right-")) for store in stores):
         return JOIN
     family = next((family for store in stores for family in store.families), None)
@@ -159,10 +158,9 @@ def infer_name(stores: tuple[OperatorStore, ...]) -> str:
 
 
 def state_stores(store: ReadStore) -> list[dict[str, object]]:
-    """For each stateful operator its id, name, number of partitions, and the stores with their provider.
+    """Each operator's id, name, number of partitions, and stores with providers.
 
-    ``[{"operator": 0, "name": "stateStoreSave", "partitions": 4, "stores": {"default": "hdfs"}}]``; empty where the
-    checkpoint holds no state yet.
+    ``[{"operator": 0, "name": "stateStoreSave", "partitions": 4, "stores": {"default": "hdfs"}}]``
     """
     listing = read_listing(store)
     if STATE not in listing.folders:

@@ -1,8 +1,8 @@
-"""State rows of any operator, store, partition and kept batch, as one Arrow table.
+"""State rows of any operator, store, partition and kept batch as an Arrow table.
 
-Columns: ``partition_id``, then what the store holds. Stores of Spark's own operators give ``key`` and ``value``; state
-variables of transformWithState give ``key`` and ``value``, ``list_element`` or ``user_map_key``/``user_map_value``;
-timers ``key`` and ``expiration_timestamp_ms``; a side of a join ``key``, ``value`` and ``matched``.
+After ``partition_id``, Spark's own operators have ``key`` and ``value``; state variables of transformWithState have
+``key`` and ``value``, ``list_element`` or ``user_map_key``/``user_map_value``; timers ``key`` and
+``expiration_timestamp_ms``; a join's side ``key``, ``value`` and ``matched``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from slackwater.formats.state_records import Records
 
 _Read = TypeVar("_Read")
 _PARTITIONS_AT_ONCE = 2
-"""Each holds all bytes of its partition, decompressed; more at once gain little, as walks hold Python's lock."""
+"""Each holds its decompressed partition; more gain little, as walks hold Python's lock."""
 _TIMERS = ("$eventTimers", "$procTimers")
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
@@ -41,7 +41,7 @@ _MULTI_VALUED_JOIN = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class StateChoice:
-    """Which rows: a family of a store, in all partitions or one. ``side`` shapes the rows as those of a join."""
+    """A family of a store, in all partitions or one. ``side`` shapes rows as a join's."""
 
     operator: Operator
     store: OperatorStore
@@ -52,7 +52,7 @@ class StateChoice:
 
 @dataclass(frozen=True, slots=True)
 class StateRows:
-    """What was read. ``undecoded`` has ``partition_id``, ``key``, ``value`` as bytes and the ``reason`` of each row."""
+    """``undecoded`` has ``partition_id``, ``key``, ``value`` as bytes and the ``reason``."""
 
     table: pa.Table
     undecoded: pa.Table | None = None
@@ -61,10 +61,9 @@ class StateRows:
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """Everything needed to read the state that batch N made: its plan, its commit and one listing.
+    """A batch's plan and commit, and the listing.
 
-    ``pinning`` is its plan, or the readable one next to it: how rows are written never changes. ``damage`` is that of
-    its plan.
+    ``pinning`` is the plan, or the nearest readable one: how rows are written never changes.
     """
 
     store: LimitedStore
@@ -77,11 +76,9 @@ class BatchState:
     damage: tuple[Damage, ...] = ()
 
     def partitions(self, operator: int) -> tuple[int, ...]:
-        """The partitions of an operator at this batch."""
         return partitions_of_version(self.inventory.stores.get(operator, {}), self.batch + 1, self.offset)
 
     def encoding(self, operator: int) -> Encoding:
-        """How the stores of an operator are written."""
         conf = self.pinning.metadata.conf if self.pinning and self.pinning.metadata else {}
         provider = next(
             (held.provider for op, _, _, held in self.inventory.each() if op == operator and held.provider), ""
@@ -95,7 +92,7 @@ class BatchState:
         )
 
     def place(self, operator: Operator, store: str, partition: int) -> Place:
-        """The place of a store. Raises ``FormatError`` where the commit should name its files and does not."""
+        """Raises ``FormatError`` where the commit should name the store's files and does not."""
         held = self.inventory.stores.get(operator.id, {}).get(partition, {}).get(store)
         # Before the first commit, which would name the files, state is empty and has none.
         if self.batch < 0 or held is None or not held.ids:
@@ -120,13 +117,11 @@ class BatchState:
 
 @dataclass(slots=True)
 class StateReader:
-    """Reads stores of one batch."""
-
     state: BatchState
     damage: list[Damage] = field(default_factory=list)
 
     def rows(self, choice: StateChoice) -> StateRows:
-        """The rows chosen. Damage is a value: a partition that cannot be loaded is left out and listed."""
+        """A partition that cannot be loaded is left out, and listed as damage."""
         self.damage.extend(self.state.damage)
         decoder = self.decoder(choice.operator, choice.store)
         family = next((item for item in choice.store.families if item.name == choice.family), None)
@@ -146,11 +141,10 @@ class StateReader:
         return StateRows(table, undecoded, tuple(self.damage))
 
     def partitions(self, choice: StateChoice) -> tuple[int, ...]:
-        """The partitions to read."""
         return self.state.partitions(choice.operator.id) if choice.partition is None else (choice.partition,)
 
     def count(self, operator: Operator, store: OperatorStore) -> int | None:
-        """How many rows a store has in all partitions, less Spark's own bookkeeping; ``None`` where unreadable."""
+        """Rows in all partitions, less Spark's bookkeeping; ``None`` if unreadable."""
         self.damage.extend(self.state.damage)
         decoder = self.decoder(operator, store)
         if not decoder.encoding.known:
@@ -174,12 +168,11 @@ class StateReader:
         return sum(len(records) for name, records in families.items() if not name.startswith("$"))
 
     def decoder(self, operator: Operator, store: OperatorStore) -> StoreDecoder:
-        """The decoder of a store."""
         multi_valued = operator.list_variables | (_MULTI_VALUED_JOIN if operator.name == JOIN else frozenset())
         return StoreDecoder(store, self.state.encoding(operator.id), multi_valued)
 
     def load(self, operator: Operator, store: OperatorStore, partition: int) -> LoadedStore | None:
-        """The pairs of a store in one partition, or ``None`` with the reason among the damage."""
+        """``None`` for an unreadable partition, with the reason among the damage."""
         loader = StateLoader(self.state.store, self.state.listing, self.damage)
         try:
             place = self.state.place(operator, store.name, partition)
@@ -189,11 +182,10 @@ class StateReader:
             return None
 
     def _record(self, error: FormatError, where: str) -> None:
-        """Turn an error into damage."""
         self.damage.append(Damage(error.where or where, error.code, error.expected or "", error.found or error.message))
 
     def families(self, operator: Operator, store: OperatorStore, loaded: LoadedStore) -> Mapping[str, int]:
-        """Numbers of the families: from the zip that was loaded, else from any zip of the store (all number alike)."""
+        """From the loaded zip, else any zip of the store (all number alike)."""
         if not store.with_families or all(family.name in loaded.families for family in store.families):
             return loaded.families
         return FamilyNumbers(self.state, operator, store).numbers() | loaded.families
@@ -201,7 +193,7 @@ class StateReader:
     def _read_partition(
         self, choice: StateChoice, family: ColumnFamily | None, decoder: StoreDecoder, partition: int
     ) -> tuple[tuple[FamilyRows, ...], list[Damage]]:
-        """The rows of a partition and its damage by itself: others are read meanwhile, and the order is theirs."""
+        """With its own damage: other partitions are read meanwhile."""
         apart = StateReader(self.state)
         return apart._partition_rows(choice, family, decoder, partition), apart.damage
 
@@ -224,13 +216,13 @@ class StateReader:
 
 
 def _side_by_side(read: Callable[[int], _Read], partitions: Sequence[int]) -> Iterator[_Read]:
-    """What ``read`` gives for each partition, in order. numpy, pyarrow and files let another thread run meanwhile."""
+    """In order. numpy, pyarrow and files release Python's lock meanwhile."""
     with ThreadPoolExecutor(_PARTITIONS_AT_ONCE) as pool:
         yield from pool.map(read, partitions)
 
 
 def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[Records]) -> tuple[FamilyRows, ...]:
-    """A family whose number is written nowhere yet: the only numbered group that fits its schema, if just one does."""
+    """A family without a number: the only numbered group that fits its schema, if unique."""
     fitting = [rows for records in unknown if not (rows := decoder.decode(family, records))[0].reason]
     if len(fitting) == 1:
         return fitting[0]
@@ -240,14 +232,12 @@ def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[
 
 @dataclass(frozen=True, slots=True)
 class FamilyNumbers:
-    """Looks for the numbers of column families in any zip of a store."""
-
     state: BatchState
     operator: Operator
     store: OperatorStore
 
     def numbers(self) -> dict[str, int]:
-        """Name to number, from the newest readable zip of any partition; empty where there is none."""
+        """From the newest readable zip of any partition; empty if there is none."""
         for partition in self.state.partitions(self.operator.id):
             folder = store_path(self.operator.id, partition, self.store.name)
             zips = [name for name in self.state.listing.folder(folder).files if name.endswith(".zip")]
@@ -276,7 +266,6 @@ def _empty_table() -> pa.Table:
 
 
 def shape(rows: FamilyRows, choice: StateChoice) -> dict[str, pa.Array]:
-    """The columns under which rows of this kind are shown."""
     key, value = rows.key, rows.value
     if choice.family.startswith(_TIMERS) and choice.family.endswith("_keyToTimestamp"):
         return {"key": key.field("key"), "expiration_timestamp_ms": key.field("expiryTimestampMs")}
@@ -298,7 +287,6 @@ def _has(column: pa.StructArray, name: str) -> bool:
 
 
 def without(column: pa.StructArray, name: str) -> pa.StructArray:
-    """A struct column less the field of this name."""
     names = [column.type.field(index).name for index in range(column.type.num_fields)]
     kept = [index for index, held in enumerate(names) if held != name]
     if len(kept) == len(names) or not kept:

@@ -1,7 +1,7 @@
-"""The scan of a RocksDB database, in this process or, as a script, in one of its own.
+"""Scans a RocksDB database, in this process or as a script.
 
-A scan holds Python's lock throughout, so that only another process lets two of them run side by side. As the script
-imports nothing but the standard library and ``rocksdict``, it is there in 20 ms.
+A scan holds Python's lock throughout, so only another process runs beside it. The script imports only the standard
+library and ``rocksdict``, and starts in 20 ms.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from rocksdict import AccessType, Options, Rdict
 _PIECES_AT_A_TIME = 4096
 _HEAD = struct.Struct("<qq")
 Frame = tuple[bytes, bytes]
-"""Lengths as native 32-bit numbers, of a key and its value in turn; and those keys and values, joined."""
+"""Lengths of key and value in turn, as native 32-bit numbers; and the joined bytes."""
 
 
 def scan(directory: str) -> Iterator[Frame]:
-    """Every key and value in the order of the keys. Raises plain ``Exception`` for whatever RocksDB reports."""
+    """All pairs in key order. Raises RocksDB's plain ``Exception``."""
     options = Options(raw_mode=True)
     options.create_if_missing(False)
     database = Rdict(directory, options, access_type=AccessType.read_only())
@@ -39,7 +39,7 @@ def scan(directory: str) -> Iterator[Frame]:
 
 
 def _require_end(database: Rdict, last: Any) -> None:
-    """Raise what made the scan end, unless it was the end: ``items`` stops at a damaged block silently."""
+    """Raise what ended the scan: ``items`` stops at a damaged block silently."""
     cursor = database.iter()
     if last is None:
         cursor.seek_to_first()
@@ -52,7 +52,7 @@ def _require_end(database: Rdict, last: Any) -> None:
 
 
 def write_frames(frames: Iterable[Frame], stream: IO[bytes]) -> None:
-    """The frames, then an empty one, without which the scan did not succeed."""
+    """An empty frame at the end marks success."""
     for lengths, data in frames:
         stream.write(_HEAD.pack(len(lengths), len(data)))
         stream.write(lengths)
@@ -62,7 +62,7 @@ def write_frames(frames: Iterable[Frame], stream: IO[bytes]) -> None:
 
 
 def read_frames(stream: IO[bytes]) -> Iterator[Frame]:
-    """What ``write_frames`` wrote. Raises ``EOFError`` where it did not come to the end."""
+    """Raises ``EOFError`` for frames without an end."""
     while True:
         of_lengths, of_data = _HEAD.unpack(_read(stream, _HEAD.size))
         if not of_lengths:

@@ -1,7 +1,7 @@
-"""The key-value pairs of one whole RocksDB version, read by RocksDB itself through ``rocksdict``.
+"""Reads one whole RocksDB version by RocksDB itself, through ``rocksdict``.
 
-The small files of the zip and the SSTs are put together in a temporary directory under the names RocksDB gave them;
-SSTs on this machine are linked, not copied. Nothing of the checkpoint is opened for writing.
+A temporary directory has the zip's small files and the SSTs under RocksDB's names; local SSTs are linked, not copied.
+Nothing of the checkpoint is opened for writing.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from slackwater.formats.rocksdb_zip import RocksDbVersion, TableFile
 from slackwater.formats.state_records import Records, records_of_alternating, records_of_pairs
 
 _WORTH_A_PROCESS = 1 << 20
-"""Bytes of tables: less is scanned in about the time that a process takes to start."""
+"""Bytes of tables: fewer are scanned in about the time that a process takes to start."""
 _PIPE_BYTES = 1 << 20
 _USUAL_RATIO = 8
-"""At most so much larger than their tables the pairs mostly are; memory that is not written to costs nothing."""
+"""Pairs are mostly at most so much larger than tables; unwritten memory costs nothing."""
 FetchTable = Callable[[TableFile], "Path | bytes"]
-"""Gives an SST: its absolute path if it is on this machine, else its bytes."""
+"""An SST's absolute path if it is local, else its bytes."""
 
 
 def read_tables(version: RocksDbVersion, fetch: FetchTable, budget: Budget | None = None) -> Records:
-    """Every pair, in the order of the keys. Merge operands come joined with a comma.
+    """All pairs in key order. Merge operands come joined with a comma.
 
-    Raises ``FormatError``; ``too-large`` where keys and values pass the budget.
+    Raises ``FormatError``; ``too-large`` above the budget.
     """
     if not version.tables:
         return records_of_pairs([], [])
@@ -92,7 +92,6 @@ def _scan_elsewhere(directory: str) -> Iterator[Frame]:
 
 
 def _collect(frames: Iterable[Frame], size: int, budget: Budget) -> Records:
-    """Every key and value, one after the other in one buffer."""
     lengths = [np.empty(0, np.int32)]
     most = budget.most(size)
 

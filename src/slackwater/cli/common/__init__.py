@@ -1,1 +1,0 @@
-"""What several verbs share: arguments, consoles, words of pages."""

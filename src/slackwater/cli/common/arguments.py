@@ -1,4 +1,4 @@
-"""How every verb declares its arguments: argparse, with mistakes as UsageError and the options that verbs share."""
+"""Arguments of verbs: argparse, with mistakes as UsageError, and shared options."""
 
 from __future__ import annotations
 
@@ -18,22 +18,20 @@ from slackwater.core.units import parse_size
 Choice = TypeVar("Choice", bound=StrEnum)
 
 LARGEST_ID = 2**63 - 1
-"""Spark numbers batches, and the ledger stores them, as 64-bit integers."""
+"""Spark and the ledger have 64-bit batch ids."""
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/")
 _NATURAL = re.compile(r"[0-9]{1,19}")
 
 
 class Format(StrEnum):
-    """How a result is shown on stdout."""
-
     TEXT = "text"
     JSON = "json"
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option for shell completion. ``values``: those it takes, where they are listed."""
+    """An option for shell completion, with its values where they are listed."""
 
     names: tuple[str, ...]
     summary: str
@@ -42,12 +40,11 @@ class Option:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises UsageError and accepts no shortened options: they would break when another one is added."""
+    """Raises UsageError, and accepts no shortened options: they would break when another one is added."""
 
     def __init__(self, prog: str, *, description: str | None = None, epilog: str | None = None) -> None:
         super().__init__(prog, description=description, epilog=epilog, allow_abbrev=False, formatter_class=_formatter)
         self.after_unknown = ""
-        """What the error about an unknown argument ends with."""
 
     def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that are not used here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -61,42 +58,37 @@ class Parser(argparse.ArgumentParser):
         return known, unknown
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
-        """Called by argparse for a verb."""
         if action.choices is not None and value not in action.choices:
             names = [str(name) for name in action.choices]
             self.error(f"unknown verb {str(value)!r}{did_you_mean(str(value), names)} (choose from {', '.join(names)})")
 
     def options(self) -> list[Option]:
-        """The options that this parser takes itself."""
         return [self._option(action) for action in self._actions if action.option_strings]
 
     def values(self) -> tuple[str, ...]:
-        """The values of its argument, where they are listed."""
         return tuple(value for action in self._actions if not action.option_strings for value in _values(action))
 
     def verbs(self) -> dict[str, Parser]:
-        """The parsers of its verbs by name; empty where it has none."""
         groups = (action.choices for action in self._actions if isinstance(action.choices, Mapping))
         return {str(name): parser for group in groups for name, parser in group.items() if isinstance(parser, Parser)}
 
     def error(self, message: str) -> NoReturn:
-        """Called by argparse for what cannot be parsed."""
         raise UsageError("usage", message[:1].upper() + message[1:], hint=f"{self.prog} --help")
 
     def _option(self, action: argparse.Action) -> Option:
-        """The option with its help as ``--help`` prints it: argparse replaces ``%(default)s`` and its like."""
+        """argparse replaces ``%(default)s`` and its like in the help."""
         summary = (action.help or "") % {**vars(action), "prog": self.prog}
         return Option(tuple(action.option_strings), summary, action.nargs != 0, _values(action))
 
 
 def _values(action: argparse.Action) -> tuple[str, ...]:
-    """The values that an action lists as ``text|json``; upper case, as in ``FILE|MODULE``, is the kind of value."""
+    """Values listed as ``text|json``; upper case, as in ``FILE|MODULE``, is a kind of value."""
     shown = action.metavar if isinstance(action.metavar, str) else ""
     return tuple(shown.split("|")) if "|" in shown and shown.islower() else ()
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``; did you mean ...?`` with the known word that resembles this one most; nothing where none does."""
+    """``; did you mean ...?`` with the most similar word, if any."""
     from difflib import get_close_matches  # noqa: PLC0415 - only a mistake needs it
 
     close = get_close_matches(word, list(known), n=1, cutoff=0.6)
@@ -108,7 +100,7 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 
 def check_bytes(arguments: Sequence[str]) -> None:
-    """Raises UsageError for an argument that no file system, database or JVM could be given."""
+    """Raises UsageError for bytes that no file system, database or JVM accepts."""
     for argument in arguments:
         if not is_unicode(argument):
             raise UsageError(
@@ -121,7 +113,7 @@ def check_bytes(arguments: Sequence[str]) -> None:
 
 
 def add_verbs(parser: Parser) -> Callable[[str, str], Parser]:
-    """Give a parser verbs of its own; the function returned adds one by its name and its line in the list."""
+    """Give a parser verbs; the returned function adds one by name and summary."""
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, prog=parser.prog)
 
     def add(name: str, summary: str) -> Parser:
@@ -131,8 +123,6 @@ def add_verbs(parser: Parser) -> Callable[[str, str], Parser]:
 
 
 def one_of(choices: type[Choice]) -> Callable[[str], Choice]:
-    """A parser of an enumeration's values."""
-
     def parse(text: str) -> Choice:
         try:
             return choices(text)
@@ -143,26 +133,25 @@ def one_of(choices: type[Choice]) -> Callable[[str], Choice]:
 
 
 def string(text: str) -> str:
-    """A string that is not blank: an empty one is a shell variable that was not set, and no default may replace it."""
+    """A string that is not blank: an empty one is an unset shell variable, and no default may replace it."""
     if not text.strip():
         raise argparse.ArgumentTypeError(f"the value is empty; found {text!r}")
     return text
 
 
 def path(text: str) -> Path:
-    """A path of this machine. The address of a store would become a folder that is named ``hdfs:``."""
+    """A path of this machine. The address of a store would become a folder named ``hdfs:``."""
     if _URI.match(string(text)):
         raise argparse.ArgumentTypeError(f"give a path on this machine; found the address {shortened(text)}")
     return Path(text)
 
 
 def path_or_uri(text: str) -> Path | str:
-    """A path of this machine, or the URI of a file in a store."""
     return text if _URI.match(string(text)) else Path(text)
 
 
 def natural(text: str) -> int:
-    """An integer from 0 to the largest that Spark can count."""
+    """An integer from 0 to ``LARGEST_ID``."""
     number = natural_or_none(text)
     if number is None:
         raise argparse.ArgumentTypeError(f"give an integer from 0 to {LARGEST_ID}; found {shortened(text)}")
@@ -170,18 +159,18 @@ def natural(text: str) -> int:
 
 
 def natural_or_none(text: str) -> int | None:
-    """The integer from 0 to the largest that Spark can count, ``None`` for any other string."""
+    """``None`` for any string that is no such integer."""
     number = int(text) if _NATURAL.fullmatch(text) else -1
     return number if 0 <= number <= LARGEST_ID else None
 
 
 def shortened(text: str) -> str:
-    """A value as an error shows it: quoted, and never longer than a line."""
+    """A value quoted for an error, at most a line long."""
     return brief(repr(text))
 
 
 def byte_size(text: str) -> int:
-    """A number of bytes above 0, with or without a unit."""
+    """A positive number of bytes, with or without a unit."""
     try:
         size = parse_size(text)
     except ValueError:
@@ -192,18 +181,15 @@ def byte_size(text: str) -> int:
 
 
 def add_stream(parser: Parser) -> None:
-    """The stream that a verb is about."""
     parser.add_argument("stream", metavar="STREAM", type=string, help="stream, or pipeline/stream")
 
 
 def add_checkpoint(parser: Parser) -> None:
-    """A checkpoint that Slackwater need not have recorded, and its output."""
     parser.add_argument("location", metavar="LOCATION", type=string, help="the checkpoint's path or URI")
     parser.add_argument("--sink", metavar="URI", type=string, help="where its query writes: a path or URI")
 
 
 def add_pipeline(parser: Parser, text: str = "the pipeline") -> None:
-    """The pipeline that a verb runs, and which of its streams. ``text`` is the help about it."""
     parser.add_argument("pipeline", metavar="FILE|MODULE", type=string, help=text)
     parser.add_argument(
         "--stream",
@@ -216,13 +202,11 @@ def add_pipeline(parser: Parser, text: str = "the pipeline") -> None:
 
 
 def add_program(parser: Parser) -> None:
-    """The pipeline or application that a verb runs, and which of its streams."""
     add_pipeline(parser, "the pipeline, or an application that starts its own queries; its arguments follow --")
     parser.after_unknown = "; the arguments of an application follow --"
 
 
 def add_home(parser: Parser) -> None:
-    """Where ledger and checkpoints are."""
     parser.add_argument(
         "--home",
         metavar="LOCATION",
@@ -232,14 +216,12 @@ def add_home(parser: Parser) -> None:
 
 
 def add_consent(parser: Parser) -> None:
-    """The flags for a home that is not where it was created."""
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--moved", action="store_true", help="the home was moved here, and is used from here on")
     choice.add_argument("--copied", action="store_true", help="treat the copied home as independent (new ids)")
 
 
 def add_stopped(parser: Parser) -> None:
-    """The flag for a query that Slackwater does not run, and whose checkpoint was written to a moment ago."""
     parser.add_argument(
         "--i-stopped-it",
         dest="stopped",
@@ -249,12 +231,10 @@ def add_stopped(parser: Parser) -> None:
 
 
 def consent_of(*, moved: bool, copied: bool) -> Literal["moved", "copied"] | None:
-    """The two flags as one value."""
     return "moved" if moved else "copied" if copied else None
 
 
 def add_format(parser: Parser) -> None:
-    """How the result is shown."""
     parser.add_argument(
         "--format",
         dest="shown_as",
@@ -266,18 +246,15 @@ def add_format(parser: Parser) -> None:
 
 
 def add_force(parser: Parser) -> None:
-    """Whether a file that exists may be replaced."""
     parser.add_argument("--force", action="store_true", help="replace the file if it exists")
 
 
 def add_spark(parser: Parser) -> None:
-    """What a verb that starts Spark passes on to it."""
     parser.add_argument("--master", metavar="URL", type=string, help="Spark's master (default: local[*])")
     parser.add_argument("--conf", metavar="KEY=VALUE", action="append", help="a Spark setting; may be repeated")
 
 
 def add_debug(parser: Parser) -> None:
-    """Declare whether errors in the user's code are shown with its traceback."""
     parser.add_argument(
         "--debug", action="store_true", help="show the traceback of your own code where it raises an error"
     )

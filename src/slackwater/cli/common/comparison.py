@@ -1,4 +1,4 @@
-"""Whether the streams of a pipeline file could continue with their state. Starts no query, writes nothing."""
+"""Whether streams could continue with their state. Starts no query, writes nothing."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from slackwater.storage.open import is_uri, open_read_store, resolved
 
 @dataclass(frozen=True, slots=True)
 class CheckedStream:
-    """A stream with its verdict, or with the error of a stream that cannot be compared. ``next`` are the ways on.
+    """A stream with its verdict or error.
 
-    ``settings`` are the values in the session of the settings that Spark takes from a checkpoint.
+    ``settings`` are the session's values of settings that Spark takes from a checkpoint.
     """
 
     stream: str
@@ -40,8 +40,6 @@ class CheckedStream:
 
 @dataclass(frozen=True, slots=True)
 class CheckedPipeline:
-    """All streams that were compared."""
-
     reference: str
     streams: tuple[CheckedStream, ...]
 
@@ -53,25 +51,24 @@ class CheckedPipeline:
 
     @property
     def starts(self) -> bool:
-        """Whether a run would start all streams."""
         return all(one.verdict is not None and one.verdict.verdict.starts for one in self.streams)
 
     @property
     def is_compared(self) -> bool:
-        """Whether each stream was compared with the whole program that made its state, if it has state."""
+        """Whether each stateful stream was compared with the whole program that made its state."""
         return all(one.verdict is not None and one.verdict.basis in ("recorded", "nothing") for one in self.streams)
 
     @property
     def error(self) -> SlackwaterError | None:
-        """The error of the first stream that cannot be compared."""
         return next((one.error for one in self.streams if one.error is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """Which streams, all where none is named, and how Spark is started.
+    """Options of a comparison.
 
-    ``checkpoint`` is one that Slackwater has not recorded: the state of the only stream, or of the one that names it.
+    ``checkpoint`` is one that Slackwater has not recorded: the state of the only stream, or of the stream that names
+    it.
     """
 
     streams: tuple[str, ...] = ()
@@ -83,7 +80,7 @@ class CheckOptions:
 def check_pipeline(
     reference: str, options: CheckOptions, settings: Settings, say: Callable[[str], None]
 ) -> CheckedPipeline:
-    """Build the DataFrame of each stream and compare it. Raises PipelineError for a file that cannot be loaded."""
+    """Compare each stream's DataFrame with its state. Raises PipelineError for a file that cannot be loaded."""
     require_spark()
     with nullcontext() if options.checkpoint is not None else _ledger(settings) as ledger:
         loaded = load(reference, ledger, given_to(settings, options.master, options.spark))
@@ -102,7 +99,7 @@ def check_pipeline(
 
 
 def _stream_of(definitions: list[StreamDefinition], checkpoint: str, reference: str) -> StreamDefinition:
-    """The stream whose checkpoint this is. Raises UsageError where several are possible."""
+    """Raises UsageError where several streams are possible."""
     named = [
         one for one in definitions if one.checkpoint is not None and resolved(one.checkpoint) == resolved(checkpoint)
     ]
@@ -121,7 +118,6 @@ def _stream_of(definitions: list[StreamDefinition], checkpoint: str, reference: 
 
 @contextmanager
 def _ledger(settings: Settings) -> Iterator[Ledger | None]:
-    """The ledger of the home, ``None`` where there is none."""
     try:
         ledger = Ledger.open(settings.ledger or Home(settings.home).ledger_url, create=False)
     except NotFound:
@@ -134,7 +130,7 @@ def _ledger(settings: Settings) -> Iterator[Ledger | None]:
 def _generations(
     settings: Settings, ledger: Ledger | None, definitions: list[StreamDefinition]
 ) -> dict[str, GenerationRecord]:
-    """The generation in use of each stream that has one. Without a ledger ``stream.json`` has it."""
+    """Without a ledger ``stream.json`` names the generations."""
     home = Home(settings.home)
     found = {one.name: _recorded(ledger, one) or _from_file(home, one) for one in definitions}
     return {name: _here(home, generation) for name, generation in found.items() if generation is not None}
@@ -151,7 +147,7 @@ def _recorded(ledger: Ledger | None, definition: StreamDefinition) -> Generation
 
 
 def _from_file(home: Home, definition: StreamDefinition) -> GenerationRecord | None:
-    """As ``stream.json`` has it; of a checkpoint that Slackwater has never run, its path in the pipeline file."""
+    """From ``stream.json``; for a checkpoint that Slackwater never ran, from the pipeline file."""
     file = read_stream_file(home, definition.pipeline, definition.name)
     if file is not None:
         return next((one for one in file.generations if one.number == file.generation), None)
@@ -162,7 +158,7 @@ def _from_file(home: Home, definition: StreamDefinition) -> GenerationRecord | N
 
 
 def _here(home: Home, generation: GenerationRecord) -> GenerationRecord:
-    """With the checkpoint of this home, which may have been moved since its paths were recorded."""
+    """With this home's checkpoint: it may have been moved."""
     pipeline, _, name = generation.stream.partition("/")
     folder = home.checkpoint(pipeline, name, generation.number)
     return replace(generation, location=str(folder)) if open_read_store(folder).exists("") else generation
@@ -171,7 +167,7 @@ def _here(home: Home, generation: GenerationRecord) -> GenerationRecord:
 def with_code(
     examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
 ) -> tuple[Examined, ...]:
-    """The diagnoses with the code compared as well. Raises PipelineError for a file that cannot be loaded."""
+    """Adds the comparison of code. Raises PipelineError for a file that cannot be loaded."""
     foreign = next((one.facts for one in examined if one.facts is not None and not one.facts.recorded), None)
     checkpoint = foreign.checkpoint.location if foreign is not None else None
     checked = check_pipeline(pipeline, CheckOptions((), checkpoint, master, spark), settings, say)

@@ -1,4 +1,4 @@
-"""What every verb shares: consoles, settings, formats, steps, confirmations, and how an error is shown."""
+"""Consoles, settings, formats, steps, confirmations and errors of all verbs."""
 
 from __future__ import annotations
 
@@ -30,41 +30,37 @@ if TYPE_CHECKING:
 
 
 def timestamp(epoch_ms: int | None) -> str:
-    """A timestamp in UTC; ``-`` where there is none (Spark's watermark starts at 0)."""
+    """In UTC; ``-`` where there is none (Spark's watermark starts at 0)."""
     if not epoch_ms or epoch_ms < 0:
         return "-"
     return utc_text(epoch_ms)
 
 
 def span(milliseconds: int) -> str:
-    """A duration for people."""
     return duration_text(milliseconds)
 
 
 def number(value: int | None) -> str:
-    """A count, or ``-`` where it is not known."""
     return "-" if value is None else f"{value:,}"
 
 
 def mark(batch: int | None) -> str:
-    """A batch id, or ``-`` where there is none."""
     return "-" if batch is None or batch < 0 else str(batch)
 
 
 def marks_document(marks: Marks, *others: str) -> dict[str, int | None]:
-    """The marks that a checkpoint has; ``others`` are the names of further ones."""
     return {name: getattr(marks, name) for name in ("planned", "committed", "state", *others)}
 
 
 def iso(epoch_ms: int | None) -> str | None:
-    """A timestamp as ISO 8601 in UTC; ``None`` if there is none (Spark writes 0 for a watermark not yet set)."""
+    """ISO 8601 in UTC; ``None`` if there is none (Spark writes 0 for a watermark not yet set)."""
     if not epoch_ms or epoch_ms < 0:
         return None
     return iso_text(epoch_ms)
 
 
 def offset_value(text: str | None) -> Any:
-    """An offset as JSON if it is JSON, else the string that Spark wrote; ``None`` if there is none."""
+    """Parsed if it is JSON, else Spark's string."""
     if text is None:
         return None
     try:
@@ -78,7 +74,7 @@ _debug = False
 
 
 WIDTH_OF_FILES = 200
-"""Lines that go to a file or a pipe are not folded at a terminal's 80 columns."""
+"""Lines in files and pipes are not folded at 80 columns."""
 
 _CONF_KEY = re.compile(r"[^\s=]+")
 _SETTING_NAME = re.compile(r"[^\w.\-]")
@@ -107,7 +103,7 @@ def _console(file: TextIO, width_of_files: int) -> Console:
             raise BrokenPipeError
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-            """Escape what data has brought; rich's own control codes are segments of their own."""
+            """Escapes data; rich's own control codes are separate segments."""
             for part in super().render(renderable, options):
                 yield part if part.control else segment.Segment(printable(part.text), part.style)
 
@@ -117,7 +113,7 @@ def _console(file: TextIO, width_of_files: int) -> Console:
 
 
 def write(text: str) -> None:
-    """Text on stdout, as it is but for control characters."""
+    """Text on stdout, with control characters escaped."""
     sys.stdout.write(printable(text))
 
 
@@ -130,9 +126,9 @@ def say(text: str) -> None:
 def prepare(
     home: str | None, shown_as: Format = Format.TEXT, *, logging: bool = False, debug: bool = False
 ) -> Settings:
-    """Settings for a verb, with errors shown in its format.
+    """The settings of a verb, whose errors are shown in its format.
 
-    ``logging`` is for verbs that run something which logs, ``debug`` adds the user's traceback to errors.
+    ``logging`` is for verbs that run something which logs, ``debug`` adds the user's traceback.
     """
     global _shown_as, _debug
     _shown_as, _debug = shown_as, debug
@@ -153,7 +149,7 @@ def _show_wait(location: str, waited_s: int) -> None:
 
 
 def parse_conf(pairs: list[str] | None) -> dict[str, str]:
-    """``--conf key=value`` as a mapping. Raises UsageError for one without ``=`` or without a usable key."""
+    """Parses ``--conf key=value``. Raises UsageError."""
     settings: dict[str, str] = {}
     for pair in pairs or []:
         key, equals, value = pair.partition("=")
@@ -171,7 +167,7 @@ def parse_conf(pairs: list[str] | None) -> dict[str, str]:
 
 
 def parse_seconds(text: str) -> float:
-    """``90``, ``90s``, ``5m``, ``2h`` or ``3d`` in seconds. Raises UsageError for anything else."""
+    """Parses ``90``, ``90s``, ``5m``, ``2h`` or ``3d`` as seconds. Raises UsageError."""
     match = _DURATION.fullmatch(text)
     seconds = float(match[1]) * _UNITS_S[match[2]] if match else -1.0
     if not 0 <= seconds <= _LONGEST_S:
@@ -195,7 +191,7 @@ def print_json(value: object, *, in_one_line: bool = False) -> None:
 
 
 def _finite(value: object) -> object:
-    """The value with strings in the place of floats that are no numbers, as Spark's ``to_json`` writes them."""
+    """As Spark's ``to_json`` writes floats that are no numbers."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
@@ -204,7 +200,7 @@ def _finite(value: object) -> object:
 
 
 def show_errors_for(arguments: Sequence[str]) -> None:
-    """Show errors in the format that the arguments ask for, also those that are found before a verb is called."""
+    """Sets the format of errors, also of those found before a verb is called."""
     global _shown_as, _debug
     pairs = zip(arguments, (*arguments[1:], ""), strict=False)
     asked = any(one == "--format=json" or (one, value) == ("--format", "json") for one, value in pairs)
@@ -212,10 +208,7 @@ def show_errors_for(arguments: Sequence[str]) -> None:
 
 
 def report_error(error: SlackwaterError) -> None:
-    """Show an error on stderr: code and sentence, then the hint; in JSON where the verb was asked for JSON.
-
-    With ``--debug`` the traceback of the user's own code comes first, or is a field of the JSON.
-    """
+    """Show an error on stderr, as text or JSON. With ``--debug`` it has the user's traceback."""
     trace = mask(_user_traceback(error)) if _debug else ""
     if _shown_as is Format.JSON:
         fields = error.as_dict() | ({"traceback": trace} if trace else {})
@@ -238,7 +231,7 @@ def _user_traceback(error: SlackwaterError) -> str:
 
 
 def report_interrupt(interrupt: KeyboardInterrupt) -> None:
-    """Report that the user interrupted the command, and how what it had started is brought to an end."""
+    """Report the interrupt, and how to finish what had started."""
     console = err()
     console.print("interrupted")
     for note in getattr(interrupt, "__notes__", ()):
@@ -252,9 +245,9 @@ def _print_hint(text: str) -> None:
 
 
 def confirm(stream: str, what: str, kind: str = "stream", given: str = "--yes") -> None:
-    """Have the name of a stream, or of another ``kind``, typed; ``given`` is the option that does without.
+    """Have a name typed; ``given`` is the option that replaces typing.
 
-    Raises Refused for another name, UsageError if there is no terminal.
+    Raises Refused for another name, UsageError without a terminal.
     """
     name = stream.rpartition("/")[2]
     if not sys.stdin.isatty():
@@ -267,7 +260,7 @@ def confirm(stream: str, what: str, kind: str = "stream", given: str = "--yes") 
 
 
 def check_name(stream: str, typed: str) -> None:
-    """Raises Refused unless the stream's name was typed, alone or with its pipeline's."""
+    """Raises Refused for another name; the stream's may have its pipeline's."""
     name = stream.rpartition("/")[2]
     if typed not in (name, stream):
         raise Refused(
@@ -280,7 +273,7 @@ def check_name(stream: str, typed: str) -> None:
 
 
 def interrupt_on_signals() -> None:
-    """Raise KeyboardInterrupt for SIGTERM, and for SIGHUP (the terminal was closed) unless ``nohup`` has it ignored."""
+    """Raise KeyboardInterrupt for SIGTERM, and for SIGHUP (the terminal was closed) unless ``nohup`` ignores it."""
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _interrupt)
@@ -293,7 +286,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 class Steps:
-    """One line for each step with its time, and a spinner on a terminal while it runs."""
+    """A line for each step with its time; a spinner on a terminal."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -303,31 +296,26 @@ class Steps:
         self._status: Status | None = None
 
     def works_in(self, folder: Path) -> None:
-        """Show where the demo works."""
         self._folder = folder
         self._console.print(f"Working in {folder}", style="dim")
 
     def begin(self, what: str) -> None:
-        """Show the step that starts."""
         self._what, self._step_started = what, time.monotonic()
         if self._console.is_terminal:
             self._status = self._console.status(f"{what} ...")
             self._status.start()
 
     def end(self, outcome: str) -> None:
-        """Write the step's line."""
         self.close()
         now = time.monotonic()
         self._console.print(f"{now - self._started:6.1f} s  {self._what}: {outcome} ({now - self._step_started:.1f} s)")
 
     def interrupted(self) -> None:
-        """Report what is left."""
         self.close()
         self._console.print(f"Interrupted while: {self._what}.")
         self._console.print(f"All processes have exited. The files are in {self._folder}")
 
     def close(self) -> None:
-        """Stop the progress display."""
         if self._status is not None:
             self._status.stop()
             self._status = None

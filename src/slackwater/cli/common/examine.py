@@ -1,4 +1,4 @@
-"""Use case: gather the facts of streams, or of one checkpoint, and diagnose each. Nothing is written."""
+"""Gathers and diagnoses the facts of streams or of one checkpoint. Nothing is written."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ HEALTHY, FOUND, NOT_ALL_CHECKED = 0, 1, 5
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One stream or checkpoint with its facts and its diagnosis, or with the error why it could not be read.
+    """A stream or checkpoint with its diagnosis, or the error why it could not be read.
 
-    ``errors`` are the causes of the failure whose text was given, or of the last run, if that has failed.
-    ``own_codes`` are those of errors of Slackwater's own in that text. ``unrecognised``: a text was given, and no known
-    failure is in it; ``read`` is what the text says of the query.
+    ``errors`` are causes of the given failure text, or of the last run's failure; ``own_codes`` are Slackwater's errors
+    in that text. ``unrecognised``: it has no known failure; ``read`` is what it says of the query.
     """
 
     name: str
@@ -43,7 +42,7 @@ class Examined:
 
     @property
     def exit_code(self) -> int:
-        """Its own exit code; a stream that cannot be read has not been checked."""
+        """A stream that cannot be read has not been checked."""
         if self.errors or self.own_codes:
             return FOUND
         if self.diagnosis is None:
@@ -54,7 +53,7 @@ class Examined:
 
 
 def exit_code(examined: Sequence[Examined]) -> int:
-    """The exit code for all streams: findings take precedence over what could not be checked."""
+    """Findings take precedence over what could not be checked."""
     codes = {one.exit_code for one in examined}
     return next((code for code in (FOUND, NOT_ALL_CHECKED) if code in codes), HEALTHY)
 
@@ -62,10 +61,10 @@ def exit_code(examined: Sequence[Examined]) -> int:
 def examine(
     settings: Settings, target: str | None, sink: str | None, again: str, *, verify: bool = False
 ) -> tuple[Examined, ...]:
-    """The diagnosis of a checkpoint or stream, or of all streams of the home.
+    """Diagnose a checkpoint or stream, or all streams.
 
-    ``again`` is the command without ``--sink``, for an error. Raises NotFound where the target is nothing, UsageError
-    for a ``sink`` of a stream, whose output is recorded.
+    ``again`` is the command without ``--sink``. Raises NotFound for an unknown target, UsageError for a ``sink`` of a
+    stream, whose output is recorded.
     """
     if target is not None and (is_there(target) if sink is not None else is_location(target, settings)):
         return (_location(target, sink, settings, verify=verify),)
@@ -98,7 +97,7 @@ def examine(
 def with_compared_code(
     examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
 ) -> tuple[Examined, ...]:
-    """The diagnoses with the code compared as well. Raises PipelineError for a file that cannot be loaded."""
+    """Adds the comparison of code. Raises PipelineError for a file that cannot be loaded."""
     from slackwater.cli.common.comparison import with_code  # noqa: PLC0415 - brings what starts Spark
 
     return with_code(examined, pipeline, settings, master, spark)
@@ -120,7 +119,7 @@ def _location(location: str, sink: str | None, settings: Settings, *, verify: bo
 
 
 def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined | None:
-    """The stream of this home whose checkpoint in use is at the location, also where it was deleted."""
+    """The stream whose checkpoint in use is, or was, at the location."""
     try:
         with open_workspace(settings) as workspace:
             stream = stream_at(workspace.ledger, location)
@@ -132,7 +131,7 @@ def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined
 
 
 def named_sink(sink: str) -> Fact[Identity]:
-    """The output, or why it cannot be reached, which does not keep the checkpoint from being examined."""
+    """An unreachable output does not keep the checkpoint from being examined."""
     try:
         return require_output(sink, "not checked")
     except OSError as error:
@@ -143,7 +142,7 @@ def named_sink(sink: str) -> Fact[Identity]:
 
 
 def require_output(sink: str, otherwise: str) -> Identity:
-    """The output at a location. Raises OSError, and NotFound whose hint says how it is reported ``otherwise``."""
+    """The output at a location. Raises OSError, and NotFound with ``otherwise`` in its hint."""
     found = identity_at(sink)
     if found is None:
         raise NotFound(

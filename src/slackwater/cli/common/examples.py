@@ -1,4 +1,4 @@
-"""The example files, the story of ``slackwater demo``, and how a function of a pipeline is changed for an upgrade."""
+"""Example files, the demo's story, and changes of functions for an upgrade."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ SETTINGS = """home = ".slackwater"
 [spark]
 "spark.sql.shuffle.partitions" = 2
 """
-"""The settings of an example project."""
 
 
 def examples_folder() -> Path:
-    """``examples/`` of the installed package, else of the checkout. Raises EnvironmentMissing where there is none."""
+    """``examples/`` of the package or the checkout. Raises EnvironmentMissing."""
     for folder in (_PACKAGE / "_examples", _PACKAGE.parents[1] / "examples"):
         if (folder / "weather.py").is_file():
             return folder
@@ -34,7 +33,7 @@ def examples_folder() -> Path:
 
 
 def story_module(name: str) -> ModuleType:
-    """A module of the demo's story, ``examples/demo``."""
+    """A module of ``examples/demo``."""
     if "examples" not in sys.modules:
         # Its modules import each other as examples.demo; in an installation the folder has another name.
         examples = ModuleType("examples")
@@ -44,14 +43,14 @@ def story_module(name: str) -> ModuleType:
 
 
 def read_example(name: str) -> str:
-    """The text of an example, such as ``weather.py`` or ``changes/upgraded_gold.py``."""
+    """The text of an example, such as ``changes/upgraded_gold.py``."""
     return (examples_folder() / name).read_text(encoding="utf-8")
 
 
 def with_change(pipeline: str, change: str) -> str:
-    """The pipeline's text with its function of the same name replaced by the only function of the change.
+    """The pipeline with a function replaced by the change's only function.
 
-    Decorators of the pipeline's function stay; imports that only the change has are added.
+    Decorators stay; missing imports are added.
     """
     new = _only_function(change)
     first, last = _span(pipeline, new)
@@ -61,7 +60,7 @@ def with_change(pipeline: str, change: str) -> str:
 
 
 def with_stream_of_change(pipeline: str, change: str, *, renamed: str, stream: str) -> str:
-    """The pipeline's text with the changed function added under another name, and behind it a stream that uses it."""
+    """The pipeline with the change as a new function, and a stream that uses it."""
     name = _only_function(change)
     function = "\n".join(_function_lines(change)).replace(f"def {name}(", f"def {renamed}(", 1)
     return _with_imports(f"{pipeline}\n\n{function}\n\n\n{stream}", change)
@@ -75,7 +74,7 @@ def _only_function(change: str) -> str:
 
 
 def _span(text: str, function: str) -> tuple[int, int]:
-    """First and last line of a function, counted from 1, without its decorators."""
+    """Lines of a function without decorators, counted from 1."""
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and node.name == function:
             return node.lineno, node.end_lineno or node.lineno
@@ -88,7 +87,6 @@ def _function_lines(change: str) -> list[str]:
 
 
 def _with_imports(text: str, change: str) -> str:
-    """The text with the imports of the change that it does not have, above its own first import."""
     present = {ast.unparse(node) for node in _imports(text)}
     missing = [line for node in _imports(change) if (line := ast.unparse(node)) not in present]
     if not missing:

@@ -1,4 +1,4 @@
-"""The text of a failure: read from a file or stdin, or the reason of the last run, and joined with the diagnosis."""
+"""Reads a failure's text, or the last run's reason, and joins it with the diagnosis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from slackwater.diagnose.error_texts import Symptom, recognise
 
 PIECE = 1 << 16
 _OWN = re.compile(r"(?:error |\S+: failed: )?(?P<code>[a-z][a-z0-9]*(?:-[a-z0-9]+)+): ")
-"""How a line starts that prints or records an error of Slackwater's own: with its code."""
+"""A line that prints or records an error of Slackwater's own starts with its code."""
 _READ = {
     "spark": re.compile(
         r"(?:\b[Ss]park(?: version)? |\bspark-(?:core|sql)_[\d.]{1,9}-)v?(\d{1,3}\.\d{1,3}\.\d{1,3})\b"
@@ -33,13 +33,13 @@ _READ = {
         r"[Cc]heckpoint ?(?:[Ll]ocation|root)?[ =:'\"]{1,4}((?:[a-z][a-z0-9+.-]{0,30}:)?/[^\s,;'\"()\[\]<>]+)"
     ),
 }
-"""What any text may say of the query that has failed. A later line is of the newer failure."""
+"""Facts of the failed query in any text; a later line is of the newer failure."""
 _LOOKED_UP = 20
 """A log may have more words before a colon that are no code."""
 
 
 class Failed(NamedTuple):
-    """Symptoms of Spark's errors in a text, codes of errors of Slackwater's own, and what it says of the query."""
+    """Symptoms of Spark's errors, Slackwater's own codes, and facts of the query in a text."""
 
     symptoms: tuple[Symptom, ...] = ()
     codes: tuple[str, ...] = ()
@@ -48,13 +48,13 @@ class Failed(NamedTuple):
 
 @dataclass(slots=True)
 class _Lines:
-    """The lines of a text without errors of Slackwater's own, whose words mean what their code says."""
+    """Separates errors of Slackwater's own, whose words mean what their code says."""
 
     codes: dict[str, bool] = field(default_factory=dict)
     read: dict[str, str] = field(default_factory=dict)
 
     def others(self, lines: Iterable[str]) -> Iterator[str]:
-        """The other lines; of the rest an empty line, as the lines are counted."""
+        """The other lines; the rest become empty lines, as lines are counted."""
         is_own = False
         for line in lines:
             # A line that is too long comes in pieces; the hint of an error follows it.
@@ -64,7 +64,6 @@ class _Lines:
 
     @property
     def found(self) -> tuple[str, ...]:
-        """The codes that were found."""
         return tuple(code for code, known in self.codes.items() if known)
 
     def _is_own(self, line: str) -> bool:
@@ -78,7 +77,7 @@ class _Lines:
 
 
 def read_failed(file: str) -> Failed:
-    """What a file shows, or stdin for ``-``. Raises NotFound for a file that cannot be read."""
+    """``-`` is stdin. Raises NotFound for a file that cannot be read."""
     if file == "-":
         if isinstance(sys.stdin, TextIOWrapper):
             # A log can have any bytes, as a file has them below.
@@ -98,7 +97,7 @@ def read_failed(file: str) -> Failed:
 
 
 def with_errors(examined: Examined, given: Failed | None) -> Examined:
-    """With the causes of the failure that was ``given``; else of the last run, if that has failed."""
+    """Adds the causes of the ``given`` failure, or else of the last run's."""
     failed = given if given is not None else _of_last_run(examined.facts)
     return replace(
         examined,

@@ -1,4 +1,4 @@
-"""Builds the streams of a pipeline in a session of Spark, and compares each with the state that it has."""
+"""Compares each stream of a pipeline with its state, in a session of Spark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def judged_streams(
     say: Callable[[str], None],
     recorded: Mapping[str, Mapping[str, str] | None],
 ) -> tuple[CheckedStream, ...]:
-    """Each stream with its verdict. ``generations`` are those in use; ``recorded`` as in ``judge``, by name."""
+    """``generations`` are in use; ``recorded`` as in ``judge``, by name."""
     spark = start_session(session, say)
     try:
         again = partial(build_again, loaded, home)
@@ -78,7 +78,7 @@ def _checked(
 
 
 def _waits_for_output(error: SlackwaterError, loaded: LoadedPipeline, definition: StreamDefinition) -> bool:
-    """Whether a stream cannot be built because a run would first create the output that it reads."""
+    """Whether a run would first create the output that the stream reads."""
     others = [one for one in loaded.pipeline.streams.values() if one.name != definition.name]
     places = [output.location for one in others for output in open_each(one.sink.identity())]
     return isinstance(error, PipelineError) and any(place is not None and place in str(error) for place in places)

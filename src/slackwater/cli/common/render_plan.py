@@ -1,4 +1,4 @@
-"""The page of a plan: the marks of the stream, the actions, their cost, and how they are undone; and its outcome."""
+"""The pages of plans and of their outcome."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def plan_page(plan: Plan) -> Group:
-    """The whole page, with a part for each later stage."""
+    """The page with a part for each later stage."""
     parts: list[Text | Table] = [Text(f"plan {plan.id}: {title(plan)}", style="bold"), *_of_stream(plan)]
     for number, stage in enumerate(plan.downstream, start=2):
         parts += [Text(), Text(f"stage {number}: {title(stage)}", style="bold"), *_of_stream(stage)]
@@ -37,7 +37,7 @@ def plan_page(plan: Plan) -> Group:
 
 
 def outcome_document(outcome: Outcome, schema: str, id_field: str) -> dict[str, Any]:
-    """The outcome of an apply or an undo; ``id_field`` is the name of the field with the id of plan and operation."""
+    """``id_field`` names the field with the id of plan and operation."""
     plan = outcome.plan
     return {
         "schema": schema,
@@ -91,7 +91,7 @@ def _undo(plan: Plan) -> list[Text]:
 
 
 def undo_texts(plan: Plan) -> Iterator[str]:
-    """What an undo does, in its order: the last stage first."""
+    """The steps of an undo in order: the last stage first."""
     for one in reversed(plan.members):
         of_it = f"{one.stream}: " if plan.downstream else ""
         yield from (f"{of_it}{step.inverse.text()}" for step in one.undo)
@@ -109,7 +109,7 @@ def _timestamp(epoch_ms: int) -> str:
 
 
 class ApplyDisplay:
-    """A line for each action and a bar over the replayed batches, on stderr."""
+    """A line for each action and a bar over replayed batches, on stderr."""
 
     def __init__(self, plan: Plan) -> None:
         self._console = err()
@@ -133,13 +133,10 @@ class ApplyDisplay:
         self._progress.stop()
 
     def say(self, text: str) -> None:
-        """A message."""
         self._console.print(text, soft_wrap=not sys.stderr.isatty())
 
     def action(self, action: Action | Inverse) -> None:
-        """An action starts."""
         self._console.print(f"- {action.text()}", soft_wrap=not sys.stderr.isatty())
 
     def batch(self, batch: int) -> None:
-        """A batch was replayed."""
         self._progress.update(self._task, advance=1, description=f"replayed batch {batch}")

@@ -1,4 +1,4 @@
-"""What is known of one stream: its marks, lag, watermark, lease and findings. Nothing is written."""
+"""The status of a stream: marks, lag, watermark, lease and findings. Nothing is written."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from slackwater.storage.open import open_read_store
 
 
 def next_watermark_ms(planned: OffsetEntry | None, before: OffsetEntry | None, commit: CommitEntry | None) -> int:
-    """Milliseconds since 1970, 0 for none. ``planned`` is the next batch's entry in ``offsets/``, where there is one.
+    """In epoch milliseconds, 0 for none. ``planned``: the next batch's entry in ``offsets/``, if any.
 
-    A planned batch runs with the watermark in its own entry. For a batch that is not planned, Spark restores the
-    watermark of the batch before it and raises it to the one in that batch's commit, if that is newer
-    (``MicroBatchExecution.populateStartOffsets``). A progress event has the older one of its own batch.
+    A planned batch runs with the watermark in its own entry. Otherwise Spark restores the watermark of the batch before
+    and raises it to the one in that batch's commit, if newer (``MicroBatchExecution.populateStartOffsets``). A progress
+    event has its own batch's older one.
     """
     if planned is not None:
         return planned.watermark_ms
@@ -47,7 +47,7 @@ def next_watermark_ms(planned: OffsetEntry | None, before: OffsetEntry | None, c
 
 
 def watermark_of(snapshot: Snapshot) -> int:
-    """The watermark of the snapshot's next batch, 0 where there is none or its entries cannot be read."""
+    """The next batch's watermark, 0 where there is none or entries cannot be read."""
     last = snapshot.marks.next_batch - 1
     if snapshot.planned_entry is not None or last < 0:
         return next_watermark_ms(snapshot.planned_entry, None, None)
@@ -62,14 +62,14 @@ def watermark_of(snapshot: Snapshot) -> int:
 
 
 FILES_MAX = 10_000
-"""Names in a source directory, and entries in its log, up to which they are compared: ``status`` must be quick."""
+"""Most names in a source directory, and entries in its log, that are compared: ``status`` must be quick."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What the sources hold beyond a batch: rows, and files with their bytes; ``None``: no such source.
+    """What sources hold beyond a batch; ``None``: no such source.
 
-    ``unknown`` is the reason why files could not be counted; ``files`` and ``bytes`` are ``None`` then.
+    ``unknown``: why files were not counted; ``files`` and ``bytes`` are then ``None``.
     """
 
     rows: int | None = None
@@ -79,18 +79,18 @@ class Lag:
 
 
 def has_read_all(batch: BatchRecord) -> bool:
-    """Whether every source reports its rows, and none has any beyond the batch's end."""
+    """Whether all sources report rows, and none beyond the batch's end."""
     return bool(batch.sources) and not any(rows is None or rows for rows in rows_ahead(batch))
 
 
 def every_source_counts(batch: BatchRecord) -> bool:
-    """Whether each source reports its rows or has files that can be listed. Of a Delta table neither is known."""
+    """Whether each source reports rows or has listable files. A Delta table has neither."""
     rows, files = rows_ahead(batch), _file_sources(batch)
     return bool(rows) and all(ahead is not None or index in files for index, ahead in enumerate(rows))
 
 
 def stream_lag(ledger: Ledger, batch: BatchRecord | None) -> Lag:
-    """The lag after a stream's newest batch, from what is there and the recorded entries of the sources' own logs.
+    """The lag after the newest batch.
 
     Lists nothing that has more than ``FILES_MAX`` files.
     """
@@ -106,7 +106,7 @@ def stream_lag(ledger: Ledger, batch: BatchRecord | None) -> Lag:
 
 
 def lag_after(batch: BatchRecord, recorded: Mapping[int, Mapping[int, str]]) -> Lag:
-    """The lag after a batch. ``recorded`` has for each file source, by its index, the entries of its log by number."""
+    """The lag after a batch. ``recorded``: by index of a file source, its log's entries by number."""
     sources = _file_sources(batch)
     if not sources:
         return Lag(lag_of(batch))
@@ -128,17 +128,16 @@ def _file_sources(batch: BatchRecord) -> dict[int, BatchSource]:
 
 
 SEARCHED_BATCHES = 20
-"""How many batches before the newest known one may be without a progress event before the whole list is read."""
+"""Batches searched for a progress event before the whole list is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """One stream. ``run_end`` is the last run's end as it is seen now; ``batch`` the newest with recorded progress.
+    """One stream. ``run_end`` is seen now; ``batch`` is the newest with recorded progress.
 
-    ``lag`` is what the sources hold beyond that batch, ``watermark_ms``
-    that of the next batch. ``late_rows`` are those that the newest batches of the generation in use have dropped.
-    ``findings`` are what the number line finds, and before it what sources no longer have; the most urgent first, never
-    empty. ``not_compared`` says which sources did not answer, ``moved_to`` where a lost checkpoint may be.
+    ``lag`` is beyond that batch, ``watermark_ms`` the next batch's. ``late_rows`` were dropped by the newest batches of
+    the generation in use. ``findings``, never empty, start with lost sources. ``not_compared``: sources that did not
+    answer; ``moved_to``: where a lost checkpoint may be.
     """
 
     snapshot: Snapshot
@@ -154,44 +153,40 @@ class StreamStatus:
 
     @property
     def stream(self) -> StreamRecord:
-        """The stream's record."""
         return self.snapshot.stream
 
     @property
     def marks(self) -> Marks:
-        """The stream's marks."""
         return self.snapshot.marks
 
     @property
     def run(self) -> RunRecord | None:
-        """The last run."""
         return self.snapshot.last_run
 
     @property
     def operation(self) -> OperationRecord | None:
-        """The operation that has not ended."""
         return self.snapshot.operation
 
     @property
     def from_plan(self) -> tuple[str, ...]:
-        """The codes of the findings that rest on the query's plan, as its last run recorded it."""
+        """Codes of findings that rest on the query's plan of the last run."""
         return codes_from_plan(self.findings)
 
     @property
     def rerun(self) -> bool:
-        """Whether the next batch has been planned already, so that its source range is fixed."""
+        """Whether the next batch is already planned, with a fixed source range."""
         return self.marks.committed < self.marks.planned
 
 
 def home_place(workspace: Workspace) -> Callable[[], Place]:
-    """Looks up where the home of several streams is, once; an error is raised each time."""
+    """Looks up the place of the home once; an error is raised each time."""
     return cache(lambda: place_of(workspace.home, workspace.in_home))
 
 
 def stream_status(
     workspace: Workspace, stream: StreamRecord, *, verify: bool = False, place: Callable[[], Place] | None = None
 ) -> StreamStatus:
-    """The state of one stream; ``place`` as ``home_place`` returns it."""
+    """The state of one stream; ``place`` as of ``home_place``."""
     ledger = workspace.ledger
     # Before the snapshot: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
@@ -221,7 +216,7 @@ def stream_status(
 def _compared(
     ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint
 ) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-    """The findings, with those of sources that have something else than was read; and which could not be compared."""
+    """Findings with changed sources, and sources that could not be compared."""
     found = findings(snapshot)
     if snapshot.holder is not None or any(finding.severity is Severity.STOP for finding in found):
         # A running query moves its positions meanwhile; and a start is refused for the other stop first.
@@ -236,7 +231,7 @@ def _compared(
 
 
 def _lag(ledger: Ledger, snapshot: Snapshot, batch: BatchRecord | None) -> Lag:
-    """The lag after the newest recorded batch, unless the user's program has committed later ones by itself since."""
+    """The lag, unless the user's program has committed later batches by itself."""
     committed = snapshot.marks.committed
     if batch is None or not snapshot.stream.is_watched or snapshot.holder is not None or committed <= batch.batch_id:
         return stream_lag(ledger, batch)

@@ -1,4 +1,4 @@
-"""Which checkpoint a LOCATION or the name of a STREAM means, for the verbs that take either."""
+"""The checkpoint that a LOCATION or the name of a STREAM means."""
 
 from __future__ import annotations
 
@@ -16,10 +16,7 @@ from slackwater.storage.protocols import ReadStore
 
 
 def resolve(target: str, home: str | None = None) -> str:
-    """The checkpoint that LOCATION or STREAM names (``is_location``): the place itself, or the stream's one in use.
-
-    Raises ``NotFound`` where it is neither.
-    """
+    """The location, or the stream's checkpoint in use. Raises ``NotFound``."""
     settings = load(home=home)
     if is_location(target, settings):
         return target
@@ -30,10 +27,10 @@ def resolve(target: str, home: str | None = None) -> str:
 
 
 def is_location(target: str, settings: Settings) -> bool:
-    """Whether a target is the place of a checkpoint: a URI, or a path that exists, but for the name of a stream.
+    """Whether a target is a location: a URI, or an existing path that names no stream.
 
-    A name without ``./`` that is both is the stream, for these verbs as for those that take a stream only. Raises
-    ``UsageError`` where several streams have it. Where the ledger cannot be read, it is the path.
+    A name without ``./`` that is both is the stream, as for verbs that take only streams. Raises ``UsageError`` where
+    several streams have it. With an unreadable ledger it is the path.
     """
     if is_uri(target) or not exists(target) or _is_path(target):
         return is_there(target)
@@ -50,7 +47,6 @@ def is_location(target: str, settings: Settings) -> bool:
 
 
 def is_there(target: str) -> bool:
-    """Whether it is a URI, or a path that exists."""
     return is_uri(target) or exists(target)
 
 
@@ -59,7 +55,7 @@ def _is_path(target: str) -> bool:
 
 
 def require_no_path(target: str) -> None:
-    """Raises ``NotFound`` for a target that can only be a path. For one where nothing is: no stream has such a name."""
+    """Raises ``NotFound`` for a target that can only be a path."""
     if _is_path(target):
         raise _nothing(target)
 
@@ -80,7 +76,7 @@ def _in_use(target: str, settings: Settings) -> GenerationRecord | None:
 
 
 def require_recorded(store: ReadStore, home: str | None) -> None:
-    """As ``require_reachable``; the hint names the stream of the home that had its checkpoint there."""
+    """As ``require_reachable``; the hint names the stream whose checkpoint was there."""
     try:
         require_reachable(store)
     except NotFound as error:
@@ -92,12 +88,11 @@ def require_recorded(store: ReadStore, home: str | None) -> None:
 
 
 def deleted_checkpoint_hint(stream: str) -> str:
-    """What to type where the checkpoint of a recorded stream was."""
     return f"the checkpoint of stream {stream} was here; what to do is shown by: {command('doctor', stream)}"
 
 
 def require_reachable(store: ReadStore) -> None:
-    """Read the root first. Raises ``NotFound``, or ``EnvironmentMissing`` where the store cannot be reached."""
+    """Read the root. Raises ``NotFound``, or ``EnvironmentMissing`` for an unreachable store."""
     try:
         require_checkpoint(store)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The traceback of an error in the user's own code, for ``--debug``: without frames of Slackwater and of libraries."""
+"""Tracebacks of the user's code, for ``--debug``, without frames of Slackwater and libraries."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NOT_THE_USERS = (
 
 
 def user_traceback(error: BaseException) -> str:
-    """As Python prints it, for the innermost exception of the chain that passed through the user's code; else empty.
+    """The traceback of the innermost exception that passed through the user's code, else empty.
 
-    A function that ran in a worker of Spark has its traceback in a note of the error.
+    A function in a worker of Spark has its traceback in a note of the error.
     """
     notes: list[str] = getattr(error, "__notes__", [])
     if notes:
@@ -37,7 +37,6 @@ def user_traceback(error: BaseException) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and its causes, outermost first."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause

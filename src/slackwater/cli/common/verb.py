@@ -1,4 +1,4 @@
-"""What a verb of the command line is, and where the verbs are found."""
+"""The base of verbs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from slackwater.cli.common.arguments import Parser
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb. ``summary`` is its line in the list of verbs.
+    """A verb; ``summary`` is its line in the list.
 
-    ``declare`` adds its arguments, and as the default of ``verb`` what is called with them and returns the exit code: a
-    function, or ``module:function``. ``--help`` and completion import all verbs, so a verb that imports much has its
-    function in another module.
+    ``declare`` adds arguments, and as the default of ``verb`` a function that returns the exit code, or
+    ``module:function``. ``--help`` and completion import all verbs, so a verb that imports much has its function in
+    another module.
     """
 
     summary: str
@@ -47,10 +47,9 @@ VERBS: Mapping[str, str] = {
     "completion": "slackwater.cli.verbs.completion",
     "demo": "slackwater.cli.verbs.demo",
 }
-"""The module of each verb, in the order of ``--help``. Only the verb that is used is imported."""
+"""In the order of ``--help``. Only the used verb is imported."""
 
 
 def verb_named(name: str) -> Verb:
-    """The verb of this name in ``VERBS``."""
     verb: Verb = import_module(VERBS[name]).VERB
     return verb

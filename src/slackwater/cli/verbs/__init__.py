@@ -1,1 +1,1 @@
-"""The verbs of the command line, a module or folder each: arguments, use case, page and JSON document."""
+"""A module or folder for each verb: arguments, use case, page and JSON document."""

@@ -1,4 +1,4 @@
-"""``slackwater completion``: prints a completion script for a shell, generated from the parsers of all verbs."""
+"""``slackwater completion``: prints a shell's completion script, generated from all parsers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from slackwater.core.commands import command
 
 
 class Shell(StrEnum):
-    """Shells that a script can be printed for."""
-
     BASH = "bash"
     ZSH = "zsh"
     FISH = "fish"
@@ -22,9 +20,9 @@ class Shell(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A verb, or a verb of a verb. ``words`` are what is typed, such as ``("plan", "rebuild")``.
+    """A verb, or a verb of a verb; ``words`` are typed, such as ``("plan", "rebuild")``.
 
-    ``next`` are the words that may follow with their summaries: its verbs, or the values of its argument.
+    ``next``: words that may follow, with summaries.
     """
 
     words: tuple[str, ...]
@@ -34,7 +32,6 @@ class Command:
 
 
 def declare(parser: Parser) -> None:
-    """Declare the shell."""
     parser.add_argument("shell", metavar="bash|zsh|fish", type=one_of(Shell), help="the shell")
     parser.epilog = (
         f"bash: source <({command('completion', 'bash')})   "
@@ -45,7 +42,6 @@ def declare(parser: Parser) -> None:
 
 
 def completion(*, shell: Shell) -> int:
-    """Print the script."""
     scripts: dict[Shell, Callable[[list[Command]], Iterable[str]]] = {
         Shell.BASH: _bash,
         Shell.ZSH: _zsh,
@@ -56,7 +52,7 @@ def completion(*, shell: Shell) -> int:
 
 
 def commands() -> list[Command]:
-    """All commands, those with more words first; the last one is ``slackwater`` itself, without words."""
+    """All commands, those with more words first; the last one is ``slackwater``."""
 
     found: list[Command] = []
     verbs = {name: verb_named(name) for name in VERBS}
@@ -82,7 +78,6 @@ def _commands_of(parser: Parser, words: tuple[str, ...]) -> list[Command]:
 
 
 def _values(found: list[Command]) -> dict[str, tuple[str, ...]]:
-    """The values of each option that takes one; empty where any is taken."""
     options = (option for one in found for option in one.options if option.takes_value)
     return {name: option.values for option in options for name in option.names}
 
@@ -146,7 +141,7 @@ def _zsh_item(name: str, summary: str) -> str:
 
 
 def _prefix(one: Command) -> str:
-    """The typed words that choose a command, as a pattern that a ``*`` follows."""
+    """The words as a pattern before ``*``."""
     return f'"{" ".join(one.words)} "' if one.words else ""
 
 

@@ -1,4 +1,4 @@
-"""``slackwater demo``: parse, run the demo, render. stdout has the page or the document, stderr the steps."""
+"""``slackwater demo``: runs the demo. Page or document go to stdout, steps to stderr."""
 
 from __future__ import annotations
 
@@ -16,21 +16,16 @@ INTERRUPTED = 130
 
 
 class Source(StrEnum):
-    """What the first stage of the demo reads."""
-
     FILES = "files"
     KAFKA = "kafka"
 
 
 class Sink(StrEnum):
-    """What the stages of the demo write."""
-
     FILES = "files"
     POSTGRES = "postgres"
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "--source",
         type=one_of(Source),
@@ -71,7 +66,6 @@ def demo(
     keep: bool,
     shown_as: Format,
 ) -> int:
-    """Run the demo and show the page."""
     prepare(None, shown_as, logging=True)
     steps = Steps(err())
     interrupt_on_signals()
@@ -91,7 +85,7 @@ def demo(
 
 
 def exit_code(result: Any) -> int:
-    """0 where the output equals that of an uninterrupted run, else 8."""
+    """0 where the output equals an uninterrupted run's, else 8."""
     return 0 if result.equal else NOT_EQUAL
 
 

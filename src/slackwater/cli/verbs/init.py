@@ -25,12 +25,12 @@ _UNUSABLE = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 )
 UPGRADES = {"clicks.py": "changes/upgraded_clicks.py", "weather.py": "changes/upgraded_gold.py"}
-"""Pipelines that are laid out a second time with a change, below ``upgrades/``."""
+"""Pipelines laid out again with a change, below ``upgrades/``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """One file or folder of the project, relative to it, and what it is."""
+    """One file or folder, relative to the project."""
 
     path: str
     what: str
@@ -38,7 +38,7 @@ class Laid:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project that was laid out. ``next`` are the commands to type, in order."""
+    """``next`` are the commands to type, in order."""
 
     folder: str
     contents: tuple[Laid, ...]
@@ -48,7 +48,7 @@ class Project:
 def init_project(folder: Path) -> Project:
     """Lay out the project in a new or empty folder.
 
-    Raises Refused where the folder holds something, UsageError where it cannot be written. Nothing is left behind then.
+    Raises Refused where it holds something, UsageError where it cannot be written; nothing is left behind.
     """
     target = folder.absolute()
     existed = _require_empty(target)
@@ -70,7 +70,7 @@ def init_project(folder: Path) -> Project:
 
 
 def _require_empty(target: Path) -> bool:
-    """Whether the folder exists. Raises Refused where it holds something, or something else has its name."""
+    """Whether the folder exists. Raises Refused where something is in it or has its name."""
     found = None
     try:
         kind = target.lstat().st_mode
@@ -127,13 +127,13 @@ def _write(target: Path) -> tuple[Laid, ...]:
 
 
 def _writer_in(example: str) -> Callable[[Path, int], None]:
-    """``write(folder, files)`` of an example that makes input."""
+    """``write(folder, files)`` of an example."""
     write: Callable[[Path, int], None] = runpy.run_path(str(examples_folder() / example))["write"]
     return write
 
 
 def _remove(target: Path, *, existed: bool) -> None:
-    """Remove what was laid out; the folder was new or empty before."""
+    """The folder was new or empty before."""
     if not existed:
         shutil.rmtree(target, ignore_errors=True)
         return
@@ -145,7 +145,6 @@ def _remove(target: Path, *, existed: bool) -> None:
 
 
 def declare(parser: Parser) -> None:
-    """Declare the folder and the output format."""
     parser.add_argument("folder", metavar="DIR", type=path, help="a new or empty folder")
     add_format(parser)
     parser.epilog = "Exit code 5: the folder holds something; nothing was changed. No network and no Java are needed."
@@ -153,7 +152,6 @@ def declare(parser: Parser) -> None:
 
 
 def init(*, folder: Path, shown_as: Format) -> int:
-    """Lay out the project and print what it holds and the next commands."""
     prepare(None, shown_as)
     project = init_project(folder)
     if shown_as is Format.JSON:

@@ -1,4 +1,4 @@
-"""How fast the batches of a query are."""
+"""How fast a query's batches are."""
 
 from __future__ import annotations
 

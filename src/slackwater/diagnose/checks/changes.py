@@ -1,4 +1,4 @@
-"""Changes of a query, of its settings and of its checkpoint that the files show."""
+"""Changes of query, settings and checkpoint that the files show."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def provider_edited(facts: Facts) -> Iterator[Found]:
 
 
 def _asked(facts: Facts) -> Mapping[str, str]:
-    """What the session of the code has; without code what the last run was given."""
+    """The session's settings; without code the last run's."""
     if isinstance(facts.code, Judged):
         return facts.code.settings
     if isinstance(facts.history, HistoryFacts) and facts.history.runs:
@@ -217,7 +217,7 @@ def session_setting_ignored(facts: Facts) -> Iterator[Found]:
 
 
 def _places(source: SourceFacts) -> tuple[frozenset[str], frozenset[str]]:
-    """The folders of the files in the oldest and in the newest entry of the source's log."""
+    """Folders of files in the log's oldest and newest entry."""
     files = source.log.entries if source.log is not None else ()
     if not files:
         return frozenset(), frozenset()
@@ -230,7 +230,7 @@ def _places(source: SourceFacts) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _folder(path: str) -> str:
-    """The folder of a file, without the folders of partitions (``key=value``)."""
+    """Without folders of partitions (``key=value``)."""
     parts = path.split("/")[:-1]
     while parts and "=" in parts[-1]:
         parts.pop()

@@ -1,4 +1,4 @@
-"""Changes of the code of a query: what each does to kept state, and what makes the output right.
+"""Changes of a query's code: effects on kept state, and corrections.
 
 The modules ``*_changes`` find them, by comparing two programs or a program and a checkpoint; ``doctor`` shows them.
 """
@@ -37,7 +37,7 @@ _WAYS: Mapping[ChangeGoal | None, Mapping[str, str]] = {
         "safe": "yes; nothing is changed.",
     },
 }
-"""By goal: what to do where it makes the output right, and whether that is safe."""
+"""The advice by the goal that corrects the output, and whether it is safe."""
 
 AGGREGATE: frozenset[OperatorKind] = frozenset({"aggregate"})
 JOIN: frozenset[OperatorKind] = frozenset({"join"})
@@ -46,11 +46,11 @@ FUNCTION: frozenset[OperatorKind] = frozenset({"pandas-state", "transform-with-s
 
 @dataclass(frozen=True)
 class ChangeOfCode(Check[Judged]):
-    """``effect`` is the gravest that the change can have, ``goal`` what makes the output right then.
+    """``effect`` is the gravest possible one, ``goal`` then corrects the output.
 
-    ``acceptable``: Spark can run the query on the kept state, at least in some cases, so that a user may accept it.
-    ``in_files``: a checkpoint shows it, also where the program of the old query is not recorded. ``stateless``: it
-    matters for a query without state, too. ``only_with`` are the kinds of operators that can have it, empty for all.
+    ``acceptable``: Spark can run on the kept state, at least sometimes. ``in_files``: a checkpoint shows it without a
+    recorded program. ``stateless``: it matters without state, too. ``only_with``: kinds of operators that can have it,
+    empty for all.
     """
 
     effect: Effect = Effect.NEEDS_REBUILD
@@ -74,7 +74,7 @@ def _change(
     only_with: frozenset[OperatorKind] = frozenset(),
     also: tuple[str, ...] = (),
 ) -> ChangeOfCode:
-    """``finds`` and ``matters`` are two sections of its page; the others follow from the effect and the goal."""
+    """``finds`` and ``matters`` are sections of its page; effect and goal give the others."""
     keeps = effect <= Effect.COMPATIBLE
     remedy, safe = _WAYS[goal]["remedy"], _WAYS[goal]["safe"]
     if keeps:

@@ -1,4 +1,4 @@
-"""Delta tables as source and as output."""
+"""Delta tables as source and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics of Kafka, by what they no longer have of the position of the next batch."""
+"""Kafka topics that no longer have the next batch's position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slackwater.sources.common.contract import SourceRange
 
 
 class Lacking(NamedTuple):
-    """A source, the first part of it with this problem, what was compared, how many parts, and records in all."""
+    """A source, its first part with the problem, what was compared, and the numbers of parts and records."""
 
     source: str
     place: str
@@ -25,13 +25,12 @@ class Lacking(NamedTuple):
     records: int
 
     def report(self, text: str, **more: str) -> Found:
-        """The finding, with ``more`` facts besides the fields."""
+        """``more`` are further facts."""
         facts = {**self._asdict(), **more}
         return Found(text, where=self.place, expected=self.expected, found=self.found, facts=facts)
 
 
 def lacking(facts: Facts, problem: str) -> Iterator[Lacking]:
-    """Each source with this problem, which its kind reports."""
     for source in facts.sources:
         found = () if isinstance(source.unserved, Unknown) else source.unserved
         mine = [one for one in found if one.problem == problem]
@@ -43,11 +42,11 @@ def lacking(facts: Facts, problem: str) -> Iterator[Lacking]:
 _TIMES = 10
 _FEWEST_RUNS = 2
 _UNSUCCESSFUL = (None, "killed", "failed", "interrupted")
-"""How such a run ends; ``None`` until the next start records that it was killed."""
+"""Ends of a run without success; ``None`` until the next start records a kill."""
 
 
 def _runs_without_batch(facts: Facts) -> int:
-    """How many of the last runs have completed no batch."""
+    """How many of the last runs completed no batch."""
     if isinstance(facts.history, Unknown):
         return 0
     done = max((batch.run or 0 for batch in facts.batches), default=0)
@@ -58,7 +57,7 @@ def _runs_without_batch(facts: Facts) -> int:
 
 
 def _rows(source: SourceFacts) -> int:
-    """The rows that the planned batch reads of a source, 0 where its offsets do not tell."""
+    """Rows of the planned batch, 0 if offsets do not show them."""
     try:
         return kind_of(source.end or "", {}).rows(SourceRange(source.name, source.start, source.end)) or 0
     except FormatError:

@@ -1,4 +1,4 @@
-"""Entries of ``offsets/`` and ``commits/`` that are missing, damaged or copied."""
+"""Missing, damaged or copied entries of ``offsets/`` and ``commits/``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slackwater.diagnose.checks.common.logs import (
 
 
 def _at_stake(facts: Facts, batch: int) -> str:
-    """Nothing where every output is known to skip the batch; without an output it is a condition."""
+    """Nothing where every output skips the batch; without an output it is a condition."""
     outputs = facts.snapshot.outputs
     if not isinstance(facts.sink, Unknown) and all(
         one.batches_skipped and one.written is not None and one.written >= batch for one in outputs
@@ -32,7 +32,7 @@ def _at_stake(facts: Facts, batch: int) -> str:
 
 
 def _unparsed(facts: Facts, log: str, damage: Damage, batch: int, how: str) -> Found:
-    """The finding about an entry that a start reads and cannot parse."""
+    """An entry that a start reads and cannot parse."""
     return Found(
         f"the entry of batch {batch} in {log}/ is {damage.kind}: a start reads it, and is refused",
         where=f"{facts.checkpoint.location}/{log}/{batch}",
@@ -172,7 +172,7 @@ def commits_missing(facts: Facts) -> Iterator[Found]:
 
 
 def _same_time(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, str]]:
-    """Batches that were planned at the time of the batch before."""
+    """Batches planned at the time of the batch before."""
     for earlier, later in pairwise(line for line in lines if line.planned and line.timestamp_ms):
         # An offline repartition keeps the time, too, but changes a setting.
         if earlier.timestamp_ms == later.timestamp_ms and earlier.settings == later.settings:
@@ -180,7 +180,7 @@ def _same_time(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, st
 
 
 def _same_state(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, str]]:
-    """Batches whose commit names the state of an older one."""
+    """Batches whose commit names an older one's state."""
     seen: dict[str, int] = {}
     for line in lines:
         shared = [identity for identity in sorted(line.state_ids) if identity in seen]
@@ -295,7 +295,7 @@ def offsets_entry_missing(facts: Facts) -> Iterator[Found]:
 
 
 def _is_unread(path: str, planned: int, committed: int) -> bool:
-    """Whether a start does not read this entry: it reads two of ``offsets/`` and one of ``commits/``."""
+    """A start reads two entries of ``offsets/`` and one of ``commits/``."""
     folder, _, name = path.partition("/")
     newest = {"offsets": planned - 1, "commits": min(committed, planned)}.get(folder)
     return newest is not None and name.isdigit() and int(name) < newest

@@ -1,4 +1,4 @@
-"""The file ``metadata``, and what Spark wrote into entries of ``offsets/``."""
+"""The file ``metadata``, and the content of ``offsets/``."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _planned_ms(entry: OffsetEntry) -> int:
 
 
 def _difference(recorded: OffsetEntry, now: OffsetEntry) -> tuple[str, str, str] | None:
-    """The first difference that changes what a start does, with both values."""
+    """The first difference that changes a start, with both values."""
     ends = {one.source: one.text for one in recorded.offsets}
     for one in now.offsets:
         if ends.get(one.source) != one.text:

@@ -1,4 +1,4 @@
-"""Modes of processing that leave another form of log."""
+"""Modes of processing that leave other logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The marks of a stream, compared with each other: what the next start does."""
+"""A stream's marks, compared with each other."""
 
 from __future__ import annotations
 

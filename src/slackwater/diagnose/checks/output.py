@@ -1,4 +1,4 @@
-"""Outputs, as the number line of a stream sees them."""
+"""Outputs, as the number line sees them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two queries that use one checkpoint."""
+"""Two queries with one checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slackwater.sources.common.contract import SourceRange
 
 
 def _back(facts: Facts, batch: int, source: str, what: str, values: tuple[str, str]) -> Found:
-    """The finding about a range; ``values``: what the batch before has, and what this one has."""
+    """``values`` are the batch before's and this one's."""
     expected, now = values
     return Found(
         f"the range of source {source} in batch {batch} {what}: two queries may use this checkpoint, each skipping "
@@ -60,7 +60,7 @@ def _goes_back(start: SourceEnd, end: SourceEnd) -> bool:
 
 
 def _kinds(facts: Facts) -> Iterator[tuple[str, Found]]:
-    """A kind that is there again after another one."""
+    """A kind that returns after another one."""
     seen: dict[str, list[str]] = {}
     for line in _planned(facts):
         for end in line.sources:
@@ -99,7 +99,7 @@ _LOGS = frozenset({"offsets", "commits"})
 
 
 def _twice(facts: Facts, batch: int, path: str, what: str, values: tuple[str, str]) -> Found:
-    """The finding about an entry; ``values``: as it should be, and as it is."""
+    """``values`` are the right and the present one."""
     expected, now = values
     return Found(
         f"batch {batch} {what}: two drivers may have used this checkpoint at the same time",

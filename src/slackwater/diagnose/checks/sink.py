@@ -1,4 +1,4 @@
-"""Outputs: the log of a file sink, its place, and batches that are written again."""
+"""A file sink's log and place, and batches that are written again."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _QUERY_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Application(NamedTuple):
-    """An application id and its newest number. ``is_query``: the id has the form of a query id."""
+    """An application id and its newest number."""
 
     id: str
     newest: int
 
     @property
     def is_query(self) -> bool:
-        """Whether a sink may have taken it from a query: the sinks of Delta and Iceberg use the query id."""
+        """Whether it has the form of a query id, which the sinks of Delta and Iceberg use."""
         return _QUERY_ID.fullmatch(self.id) is not None
 
 
 def only_other_application(facts: Facts) -> Application | None:
-    """The one application of the output, where that is not the query of the checkpoint."""
+    """The output's one application, if it is not the query."""
     if isinstance(facts.sink, Unknown) or not facts.sink.transactions:
         return None
     applications = dict(facts.sink.transactions)
@@ -120,7 +120,7 @@ def output_moved(facts: Facts) -> Iterator[Found]:
 
 
 def _done(facts: Facts, batch: int) -> str:
-    """What makes the batch a committed one; nothing where its state or the entry before it would be missing."""
+    """What commits the batch; nothing where its state or the entry before would be missing."""
     checkpoint = facts.checkpoint
     if checkpoint.report.operators or not checkpoint.has(f"commits/{batch - 1}"):
         return ""

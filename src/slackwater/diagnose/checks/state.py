@@ -1,5 +1,3 @@
-"""The state of operators."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +16,7 @@ from slackwater.diagnose.checks.common.settings import ENCODING, newest_committe
 
 
 def _batch_without_data(batches: Sequence[BatchLine]) -> int | None:
-    """The newest batch that was planned for its watermark alone (``StateStoreWriter.shouldRunAnotherBatch``)."""
+    """The newest batch planned for its watermark alone (``StateStoreWriter.shouldRunAnotherBatch``)."""
     found: int | None = None
     for before, line in pairwise(batches):
         if not line.sources or line.sources != before.sources:

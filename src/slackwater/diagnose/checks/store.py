@@ -13,11 +13,11 @@ from slackwater.diagnose.checks.common.commands import move_away, rebuild, resum
 from slackwater.diagnose.checks.common.logs import strays_in_logs, strays_in_sources
 
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.TID[0-9]+)?\.tmp")
-"""The name of ``RenameBasedFSDataOutputStream``: a dot, the file's name, a UUID, in a task also its id, ``.tmp``."""
+"""Names of ``RenameBasedFSDataOutputStream``: a dot, the file's name, a UUID, in a task also its id, ``.tmp``."""
 
 
 class Temporary(NamedTuple):
-    """A temporary file: its folder in the checkpoint, its name, and the name of the file that it was to become."""
+    """A temporary file, and the name that it was to get."""
 
     folder: str
     name: str
@@ -25,12 +25,10 @@ class Temporary(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Its path in the checkpoint."""
         return f"{self.folder}/{self.name}"
 
 
 def temporary_files(checkpoint: CheckpointSeen) -> Iterator[Temporary]:
-    """All temporary files, by folder."""
     for folder, names in sorted(checkpoint.folders.items()):
         for name in sorted(names):
             match = _TEMPORARY.fullmatch(name)
@@ -91,7 +89,7 @@ def no_atomic_rename(facts: Facts) -> Iterator[Found]:
 
 
 _CHANGES = frozenset({"delta", "changelog"})
-"""Whole state (``snapshot``, ``zip``) is written when it suits Spark; no version needs one."""
+"""Spark writes whole state (``snapshot``, ``zip``) when it suits; no version needs it."""
 
 
 def _is_lost(checkpoint: CheckpointSeen, one: Temporary) -> bool:
@@ -110,7 +108,7 @@ def _is_lost(checkpoint: CheckpointSeen, one: Temporary) -> bool:
 
 
 def _versions(names: Sequence[str]) -> frozenset[int]:
-    """The numbers that the names of a folder begin with; one of format 2 has an id after an underscore."""
+    """Numbers at the start of names; format 2 has an id after an underscore."""
     found = (name.partition(".")[0].partition("_")[0] for name in names)
     return frozenset(int(number) for number in found if number.isascii() and number.isdigit())
 

@@ -1,4 +1,4 @@
-"""The stream as a whole: operations, its home, its last run, and its query."""
+"""Operations, home, last run, and query of a stream."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from slackwater.sources import kind_described
 
 
 def in_progress(operation: OperationRecord | None, holder: str | None) -> Iterator[Finding]:
-    """As ``operation-running`` finds it in a snapshot."""
+    """``operation-running`` of a snapshot."""
     return map(operation_running.finding, _in_progress(operation, holder))
 
 
 def _in_progress(operation: OperationRecord | None, holder: str | None) -> Iterator[Found]:
-    """The finding about an operation that has not ended; ``holder`` is the purpose of the lease that is held."""
+    """``holder`` is the purpose of the held lease."""
     if operation is not None and holder not in {None, "run"}:
         yield Found(f"operation {operation.id} ({operation.goal}) is in progress")
 
@@ -42,12 +42,12 @@ def operation_running(snapshot: Snapshot) -> Iterator[Found]:
 
 
 def unfinished(operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]) -> Iterator[Finding]:
-    """As ``operation-unfinished`` finds it in a snapshot."""
+    """``operation-unfinished`` of a snapshot."""
     return map(operation_unfinished.finding, _unfinished(operation, holder, session))
 
 
 def _unfinished(operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]) -> Iterator[Found]:
-    """The finding about an operation that has not ended; ``holder`` is the purpose of the lease that is held."""
+    """``holder`` is the purpose of the held lease."""
     if operation is None or holder not in {None, "run"}:
         return
     undo, undoing = undo_command(operation.id), operation.status == UNDOING
@@ -78,7 +78,7 @@ def operation_unfinished(snapshot: Snapshot) -> Iterator[Found]:
 
 
 def misplaced(place: Literal["moved", "copied"], was: str | None) -> Finding:
-    """The finding about a home whose recorded folder is ``was``, for a command, which is repeated with the option."""
+    """A home recorded at ``was``, for a command that is repeated with the option."""
     check = home_moved if place == "moved" else home_copied
     return check.finding(_misplaced(place, was, f"repeat the command with --{place}, if that is so"))
 

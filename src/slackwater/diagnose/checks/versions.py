@@ -12,10 +12,7 @@ from slackwater.diagnose.defects import known
 
 
 def changed_release(facts: Facts) -> tuple[str, str, bool] | None:
-    """The newest release of earlier runs and the release of the last run, where the minor release is another one.
-
-    The third value: whether the last one is newer.
-    """
+    """Newest earlier and last release of different minor releases, and whether the last one is newer."""
     last, *earlier = releases(facts) or [""]
     if not earlier:
         return None
@@ -26,7 +23,7 @@ def changed_release(facts: Facts) -> tuple[str, str, bool] | None:
 
 
 def releases(facts: Facts) -> list[str]:
-    """The releases of the runs of this checkpoint, the last run's first; none where they were not read."""
+    """The last run's first; none where they were not read."""
     if not isinstance(facts.history, HistoryFacts):
         return []
     generation = facts.snapshot.generation.number
@@ -105,11 +102,11 @@ def known_defect(facts: Facts) -> Iterator[Found]:
 
 
 _FIRST_WITH = {("offsets", 2): (4, 2), ("commits", 2): (4, 0), ("commits", 3): (4, 2)}
-"""The first Spark that reads each version of a log; version 1 is read by all."""
+"""The first Spark that reads each log version; all read version 1."""
 
 
 def _not_for_last_run(facts: Facts) -> Iterator[tuple[str, str, str, str]]:
-    """The logs that the Spark of the last run does not read: what it reads, what is there, and what is needed."""
+    """Logs that the last run's Spark cannot read: what it reads, what is there, what is needed."""
     history, report = facts.history, facts.checkpoint.report
     if not isinstance(history, HistoryFacts) or not history.runs:
         return

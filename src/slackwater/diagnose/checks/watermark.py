@@ -1,5 +1,3 @@
-"""Watermarks."""
-
 from __future__ import annotations
 
 import sys
@@ -95,7 +93,7 @@ def commit_differs(facts: Facts) -> Iterator[Found]:
 
 
 _CLOCKS_DIFFER_MS = 10 * 60 * 1000
-"""Clocks of producers and of the driver may differ by so much."""
+"""The clocks of producers and driver may differ by so much."""
 
 
 @Check[Facts]("SW-WM-006", Severity.WARNING, risk="loss", goal="replay")
@@ -189,13 +187,13 @@ def idle_source(facts: Facts) -> Iterator[Found]:
 
 
 def _is_answered(facts: Facts, batch: int) -> bool:
-    """Whether the program that runs now has a longer delay than the one that made a batch."""
+    """Whether the running program has a longer delay than the batch's."""
     was, now = _delay_ms(facts, batch), _delay_ms(facts, sys.maxsize)
     return was is not None and now is not None and was < now
 
 
 def _delay_ms(facts: Facts, batch: int) -> int | None:
-    """The longest delay of the program that made a batch; ``None`` where that is not recorded."""
+    """The longest delay of a batch's program, if recorded."""
     program = parsed_program(facts.snapshot.generation.programs, batch)
     inputs = (one for operator in program.operators for one in operator.inputs) if program is not None else ()
     return max((mark.delay_ms for one in inputs for mark in one.watermarks), default=None)

@@ -1,4 +1,4 @@
-"""``slackwater adopt``: takes what a checkpoint of the user's own program still has into the ledger."""
+"""``slackwater adopt``: records a checkpoint of the user's own program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from slackwater.core.commands import mention
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add_checkpoint(parser)
     parser.add_argument(
         "--name",

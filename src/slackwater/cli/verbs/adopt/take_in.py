@@ -1,7 +1,7 @@
-"""Records a checkpoint that Slackwater has not seen, with all that its logs still have. The checkpoint is only read.
+"""Records a checkpoint that Slackwater has not seen, with all that its logs have; it is only read.
 
-What may not happen: a stream that is known without its generation; two streams with one checkpoint. A command that was
-killed is finished by typing it again.
+Ruled out are a stream without its generation and two streams with one checkpoint. A killed command is finished by
+repeating it.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ from slackwater.storage.protocols import ReadStore
 
 SCHEMA = "slackwater.adopt/1"
 _ReadProgram = Callable[[Workspace, StreamRecord], StreamRecord]
-"""The stream with what the program shows of its query. Raises PipelineError or UsageError."""
+"""Raises PipelineError or UsageError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to adopt: a location, where its query writes, and the name of the stream, as far as they are given.
+    """What to adopt, as far as it is given.
 
-    ``program`` reads the program that starts the query, ``None`` where none is given.
+    ``program`` reads the program that starts the query.
     """
 
     location: str
@@ -65,10 +65,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """The batches whose ranges are recorded, without a gap up to the newest; -1 for none.
+    """Batches with recorded ranges, without a gap up to the newest; -1 for none.
 
-    ``rebuilds_from`` is the oldest batch that a rebuild can read again, ``None`` for none; ``missing`` is what the
-    sources no longer have of the batches before it.
+    ``rebuilds_from`` is the oldest that a rebuild can read again; ``missing``: what sources no longer have of older
+    ones.
     """
 
     first: int
@@ -79,7 +79,7 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The stream, and what is known of it. ``entries`` are those that this command has taken into the ledger."""
+    """The stream; ``entries`` are those newly recorded."""
 
     stream: StreamRecord
     entries: int
@@ -89,7 +89,7 @@ class Adopted:
 
 
 def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = None) -> Adopted:
-    """Record the checkpoint as a stream, or what is new in it. Raises SlackwaterError; nothing is recorded then."""
+    """Record the checkpoint, or what is new in it. Raises SlackwaterError; nothing is recorded then."""
     location = _absolute(request.location)
     store = open_read_store(location)
     _require_checkpoint(workspace, location, store)
@@ -129,7 +129,7 @@ def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = 
 
 
 def _require_checkpoint(workspace: Workspace, location: str, store: ReadStore) -> None:
-    """Raises as ``require_reachable``; where a recorded stream had its checkpoint there, the hint is about it."""
+    """As ``require_reachable``, with a hint about a recorded stream."""
     try:
         require_reachable(store)
     except NotFound as error:
@@ -140,7 +140,6 @@ def _require_checkpoint(workspace: Workspace, location: str, store: ReadStore) -
 
 
 def _absolute(location: str) -> str:
-    """As an application's own checkpoint is recorded: an absolute path, or the URI."""
     check_no_secret(location)
     local = local_path_of(location)
     return location.rstrip("/") if local is None else os.path.normpath(absolute_path(local))
@@ -158,7 +157,7 @@ def _identity(sink: str | None) -> Identity:
 
 
 def _stream(workspace: Workspace, location: str, sink: Identity, request: Request) -> tuple[StreamRecord, bool]:
-    """The record of the stream, and whether it is known. Raises Refused where name, place and sink do not agree."""
+    """The stream's record, and whether it is known. Raises Refused where name, place and sink disagree."""
     found = stream_at(workspace.ledger, location) or stream_moved_to(workspace.ledger, location)
     name = request.name or (found.name if found is not None else _name_of(request.sink or location))
     if STREAM_NAME.fullmatch(name) is None:
@@ -195,7 +194,7 @@ def _stream(workspace: Workspace, location: str, sink: Identity, request: Reques
 
 
 def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
-    """The stream with this output, unless its output is known. Raises Refused where it is another one."""
+    """Raises Refused where the stream has another output."""
     # A location shows no format, which a run may have recorded; and nothing is compared that is not known.
     if not is_same_sink(stream.sink, sink) and not is_same_sink(sink, stream.sink):
         raise Refused(
@@ -209,7 +208,7 @@ def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
 
 
 def _as_in_program(stream: StreamRecord, read: StreamRecord) -> StreamRecord:
-    """The stream with what its program shows; an output that is known stays as it is recorded."""
+    """A known output stays as recorded."""
     return replace(read, sink=_with_sink(stream, read.sink).sink)
 
 
@@ -218,7 +217,7 @@ def _name_of(location: str) -> str:
 
 
 def _record_stores(workspace: Workspace, stream: StreamRecord, store: ReadStore) -> None:
-    """Record which state there is, until a run records the query's plan: once deleted, nothing shows that it was."""
+    """Until a run records the query's plan: nothing shows that a deleted store was there."""
     layout = workspace.ledger.generation(stream.full_name, stream.current_generation).layout or {}
     stores = state_stores(store)
     if OPERATORS not in layout and stores:
@@ -246,7 +245,6 @@ def _ranges(workspace: Workspace, stream: StreamRecord) -> Ranges:
 
 
 def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> tuple[str, ...]:
-    """What the checkpoint does not have, a sentence each."""
     last_run = workspace.ledger.last_run(stream.full_name)
     found = []
     if not stream.has_output:
@@ -262,7 +260,6 @@ def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> tuple[
 
 
 def adopt_document(adopted: Adopted) -> dict[str, Any]:
-    """What was taken in, and what is known."""
     report, ranges = adopted.facts.checkpoint.report, adopted.ranges
     return {
         "schema": SCHEMA,
@@ -286,7 +283,7 @@ def adopt_document(adopted: Adopted) -> dict[str, Any]:
 
 
 def _versions(stores: Sequence[Any]) -> tuple[int | None, int | None]:
-    """The batches whose state every store of an operator can load: state version N+1 is that after batch N."""
+    """Batches whose state every store can load: state version N+1 is after batch N."""
     firsts, lasts = [one.first for one in stores], [one.last for one in stores]
     if not stores or None in firsts or None in lasts:
         return None, None
@@ -294,7 +291,6 @@ def _versions(stores: Sequence[Any]) -> tuple[int | None, int | None]:
 
 
 def adopt_page(document: dict[str, Any]) -> str:
-    """The document for people."""
     marks, ranges = document["marks"], document["ranges"]
     lines = [
         f"{document['stream']}  {counted(document['entries'], 'entry', 'entries')} of its logs recorded",
@@ -336,7 +332,6 @@ def adopt(
     copied: bool,
     shown_as: Format,
 ) -> int:
-    """Take the checkpoint in, and show what is known of it."""
     settings = prepare(home, shown_as)
     spark = parse_conf(conf)
     runtime, session = SparkRuntime(say, spark, master), session_words(master, spark)
@@ -352,9 +347,9 @@ def adopt(
 
 
 def _reader_of(reference: str, runtime: QueryRuntime, session: tuple[str, ...]) -> _ReadProgram:
-    """Reads the program with Spark, up to the start of its queries; none is started.
+    """Reads the program with Spark up to the start of its queries.
 
-    The checkpoint names neither the output of the query nor its output mode.
+    The checkpoint names neither output nor output mode.
     """
     program = full_reference(reference)
     if not is_application(program):

@@ -19,7 +19,6 @@ from slackwater.core.commands import mention
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "plan_file", metavar="PLAN", type=path_or_uri, help=f"a file written by {mention('plan')} ... --out"
     )

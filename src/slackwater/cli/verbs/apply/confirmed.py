@@ -45,7 +45,6 @@ def apply(
     debug: bool,
     shown_as: Format,
 ) -> int:
-    """Show the plan, have it confirmed, apply it."""
     settings = prepare(home, shown_as, logging=True, debug=debug)
     plan = _read(settings, plan_file)
     if discard_others is not None:
@@ -111,7 +110,7 @@ def _read(settings: Settings, file: Path | str) -> Plan:
 
 
 def _check_confirmed(plan: Plan, name: str | None, *, yes: bool) -> None:
-    """Raises Refused for another name, UsageError where one is needed and there is no terminal."""
+    """Raises Refused for another name, UsageError where one is needed without a terminal."""
     if name is not None:
         check_name(plan.stream, name)
     elif plan.needs_name or not yes:

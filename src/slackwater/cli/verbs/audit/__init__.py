@@ -1,4 +1,4 @@
-"""``slackwater audit``: parse, have the targets confirmed, run the drills, render."""
+"""``slackwater audit``: crash drills on the sinks of a pipeline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add_pipeline(parser)
     parser.add_argument(
         "--drill",

@@ -1,7 +1,7 @@
-"""Use case: crash drills on the sinks of a pipeline file, and what doubled or vanished by them.
+"""Crash drills on a pipeline's sinks: which rows they double or lose.
 
-Two runs with the same rows, each in a folder of its own: one is never interrupted, the other is drilled. What the
-user's reader shows after each batch is compared between the two, as multisets of rows.
+Two runs have the same rows in separate folders: one is uninterrupted, the other drilled. The rows that the user's
+reader shows after each batch are compared as multisets.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Run = Literal["reference", "drill"]
 REFERENCE: Run = "reference"
 DRILL: Run = "drill"
 DRILLS = CHOICES
-"""All of them, in the order in which they are done."""
+"""All drills, in order."""
 ONE_CORE = "local[1,4]"
 """Tasks run one after the other, and each may fail three times."""
 FIXED = {
@@ -50,12 +50,10 @@ _SHOWN_LINES = 12
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """``streams`` empty: all that have an audit reader; ``drills`` empty: all that can be done with a function.
+    """``streams`` empty: all with an audit reader; ``drills`` empty: all possible ones.
 
-    ``variables`` are set for the pipeline file in both runs.
-
-    In their values ``{run}`` is ``reference`` or ``drill``, and ``{folder}`` the run's folder. ``folder``: where to
-    work, kept afterwards; without it a temporary one, kept unless every drill was passed.
+    ``variables`` are set for the pipeline file; ``{run}`` in values is ``reference`` or ``drill``, ``{folder}`` the
+    run's folder. ``folder``: where to work, kept; else a temporary one, removed if all drills passed.
     """
 
     streams: tuple[str, ...] = ()
@@ -66,15 +64,14 @@ class AuditOptions:
 
     @property
     def wanted(self) -> tuple[Drill, ...]:
-        """The drills that are tried."""
         return self.drills or DRILLS
 
 
 @dataclass(frozen=True, slots=True)
 class DrillResult:
-    """One step. ``doubled`` and ``vanished`` are rows; ``other``: rows that the uninterrupted run does not have.
+    """One step. ``doubled`` and ``vanished`` count rows; ``other``: rows that the uninterrupted run lacks.
 
-    ``reached`` is false where the drill could not take place, ``failed`` why the batch could not be written.
+    ``reached`` is false where the drill could not take place; ``failed``: why the batch could not be written.
     """
 
     drill: Drill
@@ -87,7 +84,6 @@ class DrillResult:
 
     @property
     def differs(self) -> bool:
-        """Whether the target did not hold each row as often as after an uninterrupted run."""
         return bool(self.doubled or self.vanished or self.other or self.failed)
 
     @property
@@ -98,7 +94,7 @@ class DrillResult:
 
 @dataclass(frozen=True, slots=True)
 class StreamAudit:
-    """The drills of one stream. ``rows`` is what the target holds after the uninterrupted run."""
+    """One stream's drills. ``rows`` are the target's after the uninterrupted run."""
 
     stream: str
     sink: Mapping[str, str]
@@ -108,18 +104,16 @@ class StreamAudit:
 
     @property
     def passed(self) -> bool:
-        """Whether all drills were passed."""
         return all(drill.passed for drill in self.drills)
 
     @property
     def differs(self) -> bool:
-        """Whether a drill has changed what the target holds."""
         return any(drill.differs for drill in self.drills)
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """All audited streams; ``folder`` is what was kept, ``None`` where nothing was."""
+    """``folder``: what was kept, if anything."""
 
     streams: tuple[StreamAudit, ...]
     unread: tuple[str, ...]
@@ -127,20 +121,16 @@ class Audit:
 
     @property
     def passed(self) -> bool:
-        """Whether all streams passed."""
         return all(stream.passed for stream in self.streams)
 
     @property
     def differs(self) -> bool:
-        """Whether a drill of any stream has changed what its target holds."""
         return any(stream.differs for stream in self.streams)
 
 
 class Progress(Protocol):
-    """Shows the steps."""
-
     def works_in(self, folder: Path) -> None:
-        """The folder, as soon as there is one."""
+        """Called as soon as there is a folder."""
 
     def begin(self, what: str) -> None:
         """A step starts."""
@@ -150,7 +140,7 @@ class Progress(Protocol):
 
 
 def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tuple[str, ...]]:
-    """The pipeline, and the names of the streams that are audited. Needs no Spark.
+    """The pipeline and the audited streams, without Spark.
 
     Raises NotFound for an unknown stream, PipelineError where one has no audit reader, and what ``check_drilled`` does.
     """
@@ -180,7 +170,7 @@ def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tup
 
 
 def run_drills(reference: str, options: AuditOptions, settings: Settings, progress: Progress) -> Audit:
-    """Audit the streams one after the other. Whatever happens, no process that was started keeps running.
+    """Audit the streams one after the other; no started process survives.
 
     Raises Refused (``audit-target``) where a target holds rows, StreamFailed where an uninterrupted run does not write
     its rows, and what ``selected`` raises.
@@ -207,8 +197,6 @@ def run_drills(reference: str, options: AuditOptions, settings: Settings, progre
 
 
 class _Auditing:
-    """The audit of one stream."""
-
     def __init__(self, request: Request, options: AuditOptions, progress: Progress) -> None:
         self._request = request
         self._options = options
@@ -262,13 +250,13 @@ class _Auditing:
             self._progress.end(f"kill -9 in batch {len(results)}")
 
     def _work(self, run: Run) -> Path:
-        """The working directory of a run: a sink with a relative path writes below it."""
+        """The working directory of a run, for sinks with relative paths."""
         folder = Path(self._request.scratch) / run / "work"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def _process(self, request: Request, folder: Path) -> bool:
-        """Run the process to its end; whether the drill has killed it. Raises the error that it ended with."""
+        """Whether the drill has killed the process. Raises the process's error."""
         request.folder.mkdir(parents=True, exist_ok=True)
         marks = len(list(request.folder.glob("drilled-*")))
         log = request.folder / "log.txt"
@@ -307,7 +295,7 @@ class _Auditing:
 
 
 def _finish(running: subprocess.Popen[bytes], request: Request) -> int:
-    """Hand over the request and wait for the end, also that of the JVM; interrupted, nothing keeps running."""
+    """Wait for the end, also of the JVM; an interrupt leaves nothing running."""
     known = tuple(filter(None, [process(running.pid)]))
     try:
         if running.stdin is not None:
@@ -336,9 +324,9 @@ def _results(folder: Path) -> dict[int, dict[str, Any]]:
 
 
 def steps_of(stream: str, options: AuditOptions, reference: Mapping[int, Mapping[str, Any]]) -> tuple[Step, ...]:
-    """The steps, from what the uninterrupted run has seen. Raises UsageError where a drill that was named has none.
+    """The steps, from the uninterrupted run. Raises UsageError where a named drill has none.
 
-    A function may do more in its first batch, in which there is no drill, than in those after it.
+    A function may do more in its first batch, which has no drill.
     """
     typical = reference[1]
     steps = steps_for(typical["lines"], options.wanted, by_function=typical["by_function"])
@@ -359,7 +347,7 @@ def steps_of(stream: str, options: AuditOptions, reference: Mapping[int, Mapping
 def compared(
     steps: Sequence[Step], reference: Mapping[int, Mapping[str, Any]], drilled: Mapping[int, Mapping[str, Any]]
 ) -> tuple[DrillResult, ...]:
-    """What each step has doubled or lost: the differences that were not there after the step before."""
+    """The differences that appeared with each step."""
     found: list[DrillResult] = []
     missing_before, extra_before = Counter[str](), Counter[str]()
     for number, step in enumerate(steps):

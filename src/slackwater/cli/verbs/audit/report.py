@@ -1,4 +1,4 @@
-"""Has the targets confirmed, runs the drills, and shows what doubled or vanished."""
+"""Confirms the targets, runs the drills, and shows the result."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ SCHEMA = "slackwater.audit/1"
 
 
 def audit_document(audit: Audit) -> dict[str, Any]:
-    """The audited streams, each with its drills."""
     return {
         "schema": SCHEMA,
         "passed": audit.passed,
@@ -64,7 +63,6 @@ def _fields(stream: StreamAudit) -> dict[str, Any]:
 
 
 def targets(sinks: Mapping[str, Mapping[str, str]]) -> str:
-    """What the audit will write to."""
     lines = ["The audit writes generated rows to the targets of these sinks, in two runs:"]
     lines += [f"  {name}: {sink_text(identity)}" for name, identity in sinks.items()]
     lines.append("Relative paths are below a temporary folder. A target that holds rows is refused.")
@@ -72,7 +70,6 @@ def targets(sinks: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def audit_page(audit: Audit) -> Group:
-    """A block for each stream."""
     parts: list[Text | Table] = []
     for stream in audit.streams:
         parts += [Text()] if parts else []
@@ -139,7 +136,6 @@ def audit(
     debug: bool,
     shown_as: Format,
 ) -> int:
-    """Run the drills and show what doubled or vanished."""
     settings = prepare(None, shown_as, logging=True, debug=debug)
     options = AuditOptions(
         streams=tuple(streams or ()),
@@ -186,7 +182,7 @@ def _known(drills: list[str], choices: tuple[str, ...]) -> list[str]:
 
 
 def _pairs(given: list[str] | None) -> dict[str, str]:
-    """``--set NAME=VALUE`` as a mapping. Raises UsageError for one without a name and ``=``."""
+    """Parses ``--set NAME=VALUE``. Raises UsageError."""
     found: dict[str, str] = {}
     for pair in given or []:
         name, equals, value = pair.partition("=")

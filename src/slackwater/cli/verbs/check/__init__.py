@@ -1,4 +1,4 @@
-"""``slackwater check``: whether changed code may continue with the state that the streams have."""
+"""``slackwater check``: whether changed code may continue with existing state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add_program(parser)
     add_spark(parser)
     add_home(parser)

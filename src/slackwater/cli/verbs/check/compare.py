@@ -1,4 +1,4 @@
-"""Shows whether the streams of a pipeline file could continue with their state."""
+"""Shows whether streams could continue with their state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ SCHEMA = "slackwater.check/1"
 
 
 def check_document(checked: CheckedPipeline) -> dict[str, Any]:
-    """The verdict on each stream of a pipeline file."""
     return {
         "schema": SCHEMA,
         "pipeline_file": checked.reference,
@@ -69,7 +68,6 @@ NOT_RECORDED = " as far as the checkpoint shows: functions and expressions were 
 
 
 def check_page(checked: CheckedPipeline) -> Group:
-    """A block for each stream."""
     parts: list[Text] = []
     for stream in checked.streams:
         parts += [Text()] if parts else []
@@ -123,7 +121,6 @@ def check(
     debug: bool,
     shown_as: Format,
 ) -> int:
-    """Compare, and show the verdict on each stream."""
     settings = prepare(home, shown_as, logging=True, debug=debug)
     options = CheckOptions(tuple(streams or ()), master=master, spark=parse_conf(conf))
     checked = check_pipeline(pipeline, options, settings, lambda text: err().print(text, markup=False))

@@ -1,4 +1,4 @@
-"""``slackwater connectors``: the jars that Spark needs for Kafka and other sources and sinks."""
+"""``slackwater connectors``: the jars for Kafka and other sources and sinks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,2}")
 
 
 def declare(parser: Parser) -> None:
-    """Declare the verbs."""
     add_verb = add_verbs(parser)
     listing = add_verb("list", "Show the connectors for the installed Spark.")
     _add_common(listing)

@@ -1,4 +1,4 @@
-"""Which connectors there are for this machine's Spark, and fetching their jars."""
+"""Lists connectors for this machine's Spark, and fetches their jars."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_SPARK = "none"
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """A connector whose jars are locked. ``fetched`` counts those in the cache."""
+    """A connector with locked jars; ``fetched`` are in the cache."""
 
     name: str
     coordinates: tuple[str, ...]
@@ -29,12 +29,10 @@ class Connector:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left to fetch."""
         return self.fetched == len(self.coordinates)
 
 
 def installed_spark() -> str:
-    """The version of the installed PySpark, or ``NO_SPARK``."""
     try:
         return spark_version()
     except ModuleNotFoundError:
@@ -42,7 +40,7 @@ def installed_spark() -> str:
 
 
 def list_connectors(spark: str) -> tuple[Connector, ...]:
-    """The connectors for this version of Spark. Nothing is fetched."""
+    """Fetches nothing."""
     cache = JarCache(default_folder())
     found = []
     for name in connectors.known(spark):
@@ -52,7 +50,7 @@ def list_connectors(spark: str) -> tuple[Connector, ...]:
 
 
 def fetch_connectors(names: Sequence[str], spark: str, say: Callable[[str], None]) -> list[Path]:
-    """Paths of the jars of these connectors, fetched where they are not there yet.
+    """The jars of these connectors, fetched if missing.
 
     Raises UsageError for an unknown name, EnvironmentMissing where a jar cannot be had.
     """
@@ -69,18 +67,15 @@ SCHEMA = "slackwater.connectors/1"
 
 
 def list_document(spark: str, connectors: Sequence[Connector]) -> dict[str, Any]:
-    """The connectors for a version of Spark."""
     listed = [{"name": one.name, "jars": list(one.coordinates), "fetched": one.fetched} for one in connectors]
     return {"schema": SCHEMA, "spark": spark, "connectors": listed}
 
 
 def fetch_document(spark: str, paths: Sequence[Path]) -> dict[str, Any]:
-    """The jars of the connectors that were asked for."""
     return {"schema": SCHEMA, "spark": spark, "paths": [str(path) for path in paths]}
 
 
 def list_(*, spark: str | None, home: str | None, shown_as: Format) -> int:
-    """Show which connectors exist, and which of their jars are in the cache."""
     prepare(home, shown_as)
     version = spark or installed_spark()
     found = list_connectors(version)
@@ -95,7 +90,6 @@ def list_(*, spark: str | None, home: str | None, shown_as: Format) -> int:
 
 
 def fetch(*, names: list[str], spark: str | None, home: str | None, shown_as: Format) -> int:
-    """Fetch the jars and print their paths."""
     prepare(home, shown_as)
     version = spark or installed_spark()
     paths = fetch_connectors(names, version, lambda text: err().print(text))

@@ -1,4 +1,4 @@
-"""``slackwater doctor``: what is wrong with a stream, what is at stake, and which remedy is safe. Reads only."""
+"""``slackwater doctor``: what is wrong with a stream, the risk, and a safe remedy. Reads only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add = parser.add_argument
     target = "a checkpoint's path or URI, or a stream's name (default: all streams of the home)"
     add("target", metavar="LOCATION|STREAM", nargs="?", type=string, help=target)

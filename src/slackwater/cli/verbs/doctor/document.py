@@ -1,4 +1,4 @@
-"""The JSON document of ``doctor``: ``slackwater.doctor/1`` (docs/json.md)."""
+"""The document ``slackwater.doctor/1`` (docs/json.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ SCHEMA = "slackwater.doctor/1"
 
 
 def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
-    """All streams and checkpoints that were examined."""
     return {
         "schema": SCHEMA,
         "healthy": exit_code(examined) == 0 and not any(one.diagnosis and one.diagnosis.unread for one in examined),
@@ -52,7 +51,7 @@ def _fields(one: Examined) -> dict[str, Any]:
 
 
 def finding_document(found: Diagnosed) -> dict[str, Any]:
-    """A finding without the fields that are empty."""
+    """Without empty fields."""
     finding = found.finding
     fields = {
         **asdict(finding),

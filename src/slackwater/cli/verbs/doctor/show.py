@@ -51,7 +51,6 @@ def doctor(
     home: str | None,
     shown_as: Format,
 ) -> int:
-    """Examine, and show what was found."""
     if every and target is not None:
         raise UsageError("usage", "--all and a LOCATION or STREAM exclude each other", hint=command("doctor", "--all"))
     alone = target is None and not every and error is not None
@@ -78,7 +77,7 @@ def doctor(
 
 
 def doctor_page(examined: Sequence[Examined]) -> Group:
-    """A block for each stream or checkpoint: the gravest finding first, each with its command."""
+    """A block for each stream, the gravest finding first."""
     lines: list[Text] = []
     for one in examined:
         lines += [Text()] if lines else []
@@ -119,7 +118,7 @@ def _block(one: Examined) -> Iterator[Text]:
 
 
 def _errors(one: Examined) -> Iterator[Text]:
-    """The text of the failure with its causes: those that the files confirm first."""
+    """Causes that the files confirm come first."""
     for error in one.errors:
         line = _line("error", "")
         line.append(error.symptom.symptom, style="bold")
@@ -143,7 +142,6 @@ def _errors(one: Examined) -> Iterator[Text]:
 
 
 def _undecided(error: ExplainedError) -> Iterator[Text]:
-    """Where to look for the cause if the text alone does not decide."""
     signs = signs_of(error)
     if signs:
         yield _line("not decided", "the text alone does not tell the cause")
@@ -152,7 +150,7 @@ def _undecided(error: ExplainedError) -> Iterator[Text]:
 
 
 def _after_text_alone(one: Examined) -> Iterator[Text]:
-    """What compares the causes with files: of the checkpoint that the text names, else of all streams of the home."""
+    """How to compare the causes with files: of the checkpoint in the text, else of all streams."""
     if one.errors:
         named = next(filter(None, (_checkpoint_in(error.symptom.line) for error in one.errors)), None)
         # A text of stdin cannot be read again.

@@ -1,4 +1,4 @@
-"""``slackwater evidence``: all that is known of a stream in one file, before anybody reruns or deletes. Reads only."""
+"""``slackwater evidence``: all facts of a stream in one file, before anybody reruns or deletes. Reads only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add = parser.add_argument
     add("target", metavar="LOCATION|STREAM", type=string, help="a checkpoint's path or URI, or a stream's name")
     add("--out", metavar="FILE.zip", type=path, required=True, help="the bundle to write")

@@ -1,4 +1,4 @@
-"""The newest batches drawn: the rows that each has read, how long it took, and whether it was finished."""
+"""Draws the newest batches: rows, duration, and whether they finished."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from slackwater.core.units import counted, duration_text
 _WIDE, _NARROW = 40, 14
 _ROWS, _TIME, _TOP, _GAP, _FOOT = 90, 56, 26, 34, 26
 _FLAT = 22
-"""The height of a batch where no rows are recorded."""
+"""The height of a batch without recorded rows."""
 _WIDEST = 34
 
 
 def batch_history(made: Evidence) -> Html:
-    """The figure; nothing where there is no batch."""
     if not made.batches:
         return Html("")
     return figure(

@@ -1,4 +1,4 @@
-"""Writes the bundle: the page, the document, and what is in them, in a zip whose bytes depend on the facts alone."""
+"""Writes page, document and contents as a zip whose bytes depend on the facts alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from slackwater.core.units import counted, size_text, utc_text
 from slackwater.storage.user_files import PRIVATE, NewFile
 
 _NEVER = (1980, 1, 1, 0, 0, 0)
-"""The oldest time that a zip can have: the time of making is in the document."""
+"""The oldest time that a zip can have: the document has the real one."""
 WARNING = "In the error messages a secret can be left that no rule recognises: read them before you send this."
 _UNIX, _REGULAR = 3, 0o100644 << 16
 
@@ -43,7 +43,6 @@ def evidence(
     home: str | None,
     shown_as: Format,
 ) -> int:
-    """Gather, and write the bundle."""
     if pipeline is None and (master is not None or conf):
         raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
     settings = prepare(home, shown_as)
@@ -63,12 +62,11 @@ def evidence(
 
 
 def document(made: Evidence) -> str:
-    """The document as JSON."""
     return json.dumps(asdict(made), indent=2, allow_nan=False) + "\n"
 
 
 def bundle(made: Evidence) -> bytes:
-    """The zip. The same facts give the same bytes, but for the time of making in the page and the document."""
+    """Equal facts give equal bytes, except for the time of making in page and document."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, text in _files(made).items():
@@ -97,7 +95,6 @@ def _summary(made: Evidence, out: Path, size: int) -> str:
 
 
 def _readme(made: Evidence) -> str:
-    """Plain text for whoever opens the zip."""
     head = made.head
     steps = [f"Next:       {one_line(step)}" for step in (head.next, head.advice) if step]
     return "\n".join(

@@ -1,4 +1,4 @@
-"""Drawings as SVG: each in a width for a screen and in one for a phone, with a title and a description."""
+"""SVG drawings, each in a width for a screen and one for a phone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDE, NARROW = 960, 360
 
 @dataclass(slots=True)
 class Drawing:
-    """Elements on a canvas of ``width`` units, which are the pixels of a screen. ``height`` grows with them."""
+    """A canvas of ``width`` units, a screen's pixels. ``height`` grows with the elements."""
 
     width: int
     height: float = 0
@@ -20,28 +20,23 @@ class Drawing:
 
     @property
     def is_wide(self) -> bool:
-        """Whether there is room for more."""
         return self.width >= WIDE
 
     def words(self, x: float, y: float, value: object, kind: str = "", anchor: str = "start") -> None:
-        """Text with its baseline at ``y``."""
+        """The baseline is at ``y``."""
         self._add("text", value, x=_number(x), y=_number(y), class_=f"w {kind}".strip(), text_anchor=anchor)
 
     def box(self, x: float, y: float, width: float, height: float, kind: str, radius: float = 2) -> None:
-        """A rectangle."""
         size = {"width": _number(max(width, 0)), "height": _number(max(height, 0))}
         self._add("rect", x=_number(x), y=_number(y), rx=_number(radius), class_=kind, **size)
 
     def dot(self, x: float, y: float, radius: float, kind: str) -> None:
-        """A circle."""
         self._add("circle", cx=_number(x), cy=_number(y), r=_number(radius), class_=kind)
 
     def stroke(self, x: float, y: float, to_x: float, to_y: float, kind: str) -> None:
-        """A straight line."""
         self._add("line", x1=_number(x), y1=_number(y), x2=_number(to_x), y2=_number(to_y), class_=kind)
 
     def area(self, points: list[tuple[float, float]], kind: str) -> None:
-        """A polygon."""
         self._add("polygon", points=" ".join(f"{_number(x)},{_number(y)}" for x, y in points), class_=kind)
 
     def _add(self, name: str, *content: object, **attributes: object) -> None:
@@ -49,7 +44,7 @@ class Drawing:
 
 
 def figure(name: str, title: str, description: str, draw: Callable[[Drawing], None], caption: object = "") -> Html:
-    """A figure with the drawing in both widths, of which the page shows the one that fits."""
+    """The drawing in both widths; the page shows the one that fits."""
     sizes = (("wide", WIDE), ("narrow", NARROW))
     drawn = [_svg(f"{name}-{size}", title, description, draw, width, size) for size, width in sizes]
     return element("figure", *drawn, element("figcaption", caption) if caption else "")

@@ -1,4 +1,4 @@
-"""Event times drawn: for each batch the span of its rows' event times, and the watermark that it used."""
+"""Draws each batch's event times and watermark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.core.units import duration_text, utc_text
 _SHOWN, _LINE, _TOP, _FOOT = 16, 20, 10, 28
 _HOUR_MS = 3_600_000
 _FAR = 20
-"""So many times the middle half of all times away, one is drawn as an arrow: it would hide all others."""
+"""Times this many middle halves away are arrows: they would hide all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +25,15 @@ class _Scale:
     right: float
 
     def at(self, time_ms: int) -> float:
-        """The place of a time; one outside is at the edge."""
+        """A time outside is at the edge."""
         share = (time_ms - self.first_ms) / max(self.last_ms - self.first_ms, 1)
         return self.left + (self.right - self.left) * min(max(share, 0), 1)
 
     def outside(self, time_ms: int) -> bool:
-        """Whether it is too far away to be drawn at its place."""
         return not self.first_ms <= time_ms <= self.last_ms
 
 
 def event_times(made: Evidence) -> Html:
-    """The figure; nothing where neither a span nor a watermark is known."""
     shown = [batch for batch in made.batches if _times(batch)][-_SHOWN:]
     if not shown:
         return Html("")
@@ -50,7 +48,7 @@ def event_times(made: Evidence) -> Html:
 
 
 def _times(batch: Batch) -> list[int]:
-    """The event times of a batch; Spark's watermark starts at 0."""
+    """Spark's watermark starts at 0."""
     found = (batch.event_time_min_ms, batch.event_time_max_ms, batch.watermark_ms or None)
     return [time for time in found if time is not None]
 
@@ -69,7 +67,6 @@ def _words(batches: Sequence[Batch]) -> str:
 
 
 def scale_of(times: Sequence[int]) -> tuple[int, int]:
-    """The first and last time that are drawn at their place."""
     known = sorted(times)
     middle, quarter = known[len(known) // 2], len(known) // 4
     reach = _FAR * max(known[-1 - quarter] - known[quarter], _HOUR_MS)
@@ -123,7 +120,6 @@ def _axis(drawing: Drawing, scale: _Scale, base: float) -> None:
 
 
 def span_text(batch: Batch) -> str:
-    """The length of a batch's event times, for the table."""
     if batch.event_time_min_ms is None or batch.event_time_max_ms is None:
         return "-"
     return duration_text(batch.event_time_max_ms - batch.event_time_min_ms)

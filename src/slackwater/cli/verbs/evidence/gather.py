@@ -1,4 +1,4 @@
-"""Use case: examine one stream or checkpoint as ``doctor`` does, and read what the ledger has of it. Writes nothing."""
+"""Examines a stream or checkpoint as ``doctor`` does, and reads its ledger records. Writes nothing."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ LEDGER_ERRORS = frozenset(
         "stream-unknown",
     }
 )
-"""Without the ledger, or without the stream in it, ``stream.json`` names the checkpoint and the sink."""
+"""Errors after which ``stream.json`` names checkpoint and sink."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRequest:
-    """What to gather. ``pipeline`` has the code to compare, ``failed`` is what a given text shows; ``None``: none."""
+    """What to gather: ``pipeline`` has code to compare, ``failed`` is from a given text."""
 
     target: str
     sink: str | None = None
@@ -52,7 +52,7 @@ class EvidenceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the ledger has of a stream. ``runs`` and ``operations`` are oldest first. ``holder``: who may write now."""
+    """The ledger's records; ``runs`` and ``operations`` are oldest first. ``holder``: who may write now."""
 
     stream: StreamRecord
     place: str
@@ -64,10 +64,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The diagnosis with what the ledger has, or with why that could not be read.
-
-    ``problem`` is the error of the ledger or of the checkpoint, where there is one.
-    """
+    """The diagnosis with records, or the ``problem`` of ledger or checkpoint."""
 
     examined: Examined
     recorded: Recorded | Unknown
@@ -76,7 +73,7 @@ class Gathered:
 
 
 def gather(settings: Settings, request: EvidenceRequest) -> Gathered:
-    """All facts about the target. Raises NotFound where it is nothing, UsageError as ``examine`` does."""
+    """Raises NotFound for an unknown target, UsageError as ``examine`` does."""
     again, problem = command("evidence", request.target, "--out", "bundle.zip"), None
     try:
         examined = examine(settings, request.target, request.sink, again, verify=request.verify)[0]
@@ -94,7 +91,7 @@ def gather(settings: Settings, request: EvidenceRequest) -> Gathered:
 
 
 def _without_ledger(settings: Settings, request: EvidenceRequest, error: SlackwaterError) -> Examined:
-    """The stream by its ``stream.json``. Raises the error where the home has none of this name or location."""
+    """The stream by its ``stream.json``. Raises the error where there is none."""
     filed = find_filed(Home(settings.home), request.target)
     if filed is None:
         raise error
@@ -105,7 +102,7 @@ def _without_ledger(settings: Settings, request: EvidenceRequest, error: Slackwa
 
 
 def _without_messages(examined: Examined) -> Examined:
-    """With findings that do not quote the error messages of runs and of outputs, which can have rows in them."""
+    """Error messages of runs and outputs can have rows in them."""
     facts = examined.facts
     if facts is None:
         return examined

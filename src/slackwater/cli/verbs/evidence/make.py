@@ -1,4 +1,4 @@
-"""Makes the document of what was gathered."""
+"""Makes the document from gathered facts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Kind = TypeVar("_Kind", bound="DataclassInstance")
 
 
 def make_evidence(gathered: Gathered, made_ms: int, *, messages: bool) -> model.Evidence:
-    """The document, with all secrets hidden. ``messages`` keeps the error messages of runs."""
+    """The document, with secrets hidden. ``messages`` keeps the error messages of runs."""
     examined = gathered.examined
     facts, diagnosis = examined.facts, examined.diagnosis
     recorded = gathered.recorded if isinstance(gathered.recorded, Recorded) else None
@@ -67,13 +67,13 @@ def make_evidence(gathered: Gathered, made_ms: int, *, messages: bool) -> model.
 
 
 def _redacted(evidence: model.Evidence) -> model.Evidence:
-    """The same document of masked values; its types are checked again, so that no field is of another kind."""
+    """Types of masked values are checked again."""
     values = redact.redacted(asdict(evidence))
     return TypeAdapter(model.Evidence).validate_python(values, strict=False)
 
 
 def _copied(kind: type[_Kind], source: object, **others: object) -> _Kind:
-    """A part of the document: the fields that it has are what may leave the machine, and no other of ``source``."""
+    """Only fields of the document may leave the machine, and no other of ``source``."""
     names = (field.name for field in fields(kind) if field.name not in others)
     return kind(**{name: getattr(source, name) for name in names}, **others)
 
@@ -282,7 +282,7 @@ def _run(run: RunRecord, *, messages: bool) -> model.Run:
 
 
 def _operation(one: OperationRecord, *, messages: bool) -> model.Operation:
-    """The reason of a refusal can be an error message of Spark, and so can have rows in it."""
+    """A refusal's reason can be an error message of Spark, with rows in it."""
     summary = one.summary if messages or one.status != REFUSED else None
     return _copied(model.Operation, one, summary=summary)
 
@@ -332,9 +332,9 @@ def _unknown(gathered: Gathered) -> Iterator[model.Unknown]:
 
 
 def _lanes(facts: Facts | None, recorded: Sequence[int] | None) -> tuple[model.Lane, ...]:
-    """The places that keep batches, from the plan of a batch to its rows, and which batches each of them still has.
+    """The places that keep batches, from a batch's plan to its rows.
 
-    ``recorded``: the batches of which the ledger has progress.
+    ``recorded``: batches with progress in the ledger.
     """
     return (
         *(_lanes_of_files(facts) if facts is not None else ()),
@@ -353,7 +353,7 @@ def _lanes_of_files(facts: Facts) -> Iterator[model.Lane]:
 
 
 def _damaged(checkpoint: CheckpointSeen, log: str) -> tuple[int, ...]:
-    """The batches with a file in the log that cannot be read; one that is missing is not kept."""
+    """Batches with an unreadable file in the log; a missing one is not kept."""
     names = (item.path.rpartition("/")[2] for item in checkpoint.damage_below(log) if item.kind != "missing")
     return tuple(sorted({int(name) for name in names if name.isascii() and name.isdigit()}))
 
@@ -363,14 +363,14 @@ def _lane_of_ledger(recorded: Sequence[int]) -> Iterator[model.Lane]:
 
 
 def _batches_with_state(inventory: StateInventory) -> frozenset[int]:
-    """The batches after which the state of every partition of every store can be loaded: batch N made version N+1."""
+    """Batches whose state is complete in all stores: batch N made version N+1."""
     versions = [store.loadable for _, _, _, store in inventory.each()]
     common = frozenset.intersection(*versions) if versions else frozenset[int]()
     return frozenset(version - 1 for version in common if version > 0)
 
 
 def intervals(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """The first and last number of each run of consecutive ones: a file's name can claim batch 10**17."""
+    """The ends of each run of consecutive numbers: a file's name can claim batch 10**17."""
     known = sorted(set(numbers))
     if not known:
         return ()

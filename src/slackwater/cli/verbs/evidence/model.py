@@ -1,7 +1,6 @@
-"""The document ``slackwater.evidence/1`` (docs/json.md). The page is made from it alone, so both show the same.
+"""The document ``slackwater.evidence/1`` (docs/json.md), from which alone the page is made.
 
-Batches are numbers, -1 for none and ``None`` for unknown. Fields that end in ``_ms`` are epoch milliseconds, or
-milliseconds of a duration.
+Batches are -1 for none and ``None`` for unknown. ``_ms`` fields are epoch milliseconds or durations.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ LaneName = Literal["planned", "committed", "state", "written", "recorded"]
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A fact that could not be gathered: ``what``, why, and what would make it known."""
+    """A missing fact, why, and what would make it known."""
 
     what: str
     reason: str
@@ -26,7 +25,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What comes first: the gravest finding, or that there is none. ``others`` are further stops and warnings."""
+    """The gravest finding, if any; ``others`` are further stops and warnings."""
 
     state: State
     code: str
@@ -46,7 +45,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The stream as the home knows it. ``name`` is the location of a checkpoint that is not recorded."""
+    """``name`` of an unrecorded checkpoint is its location."""
 
     name: str
     recorded: bool
@@ -60,8 +59,6 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A file of the checkpoint or of the output that is damaged."""
-
     path: str
     kind: str
     expected: str
@@ -70,7 +67,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The files of the checkpoint. ``settings`` are those that the newest entry in ``offsets/`` pins."""
+    """``settings`` are pinned by the newest entry in ``offsets/``."""
 
     location: str
     query_id: str | None
@@ -87,8 +84,6 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The number line."""
-
     planned: int
     committed: int
     state: int | None
@@ -100,9 +95,9 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A place that keeps batches: its mark, and the batches that are still there, as first and last of each run.
+    """A place that keeps batches: its mark, and the first and last of each run of batches.
 
-    ``damaged`` are those of them whose entry cannot be read.
+    Entries of ``damaged`` cannot be read.
     """
 
     name: LaneName
@@ -113,7 +108,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The end of a source in a batch, as Spark wrote it."""
+    """A source's end in a batch, as Spark wrote it."""
 
     source: str
     offset: Any
@@ -121,7 +116,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch: what the checkpoint's logs have of it, and what the ledger has of its progress."""
+    """A batch in the checkpoint's logs, and its progress in the ledger."""
 
     batch: int
     planned: bool
@@ -143,7 +138,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """What a source does not have of the next batch's range."""
+    """What a source lacks of the next batch's range."""
 
     problem: str
     place: str
@@ -154,7 +149,7 @@ class Unserved:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source. ``start`` and ``end`` bound the planned next batch; where none is planned both are its position."""
+    """``start`` and ``end`` bound the planned next batch; without one both are the position."""
 
     name: str
     kind: str
@@ -173,7 +168,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A state store of an operator over all partitions, with the versions that can be loaded."""
+    """A state store over all partitions, with loadable versions."""
 
     name: str
     provider: str | None
@@ -185,8 +180,6 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A stateful operator."""
-
     id: int
     name: str
     inferred: bool
@@ -197,8 +190,6 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One of the outputs that a batch is written into."""
-
     kind: str
     location: str | None
     written: int | None
@@ -209,7 +200,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """The sink with its outputs. ``owner`` is the stream that the output names as its writer."""
+    """``owner``: the stream that the output names as its writer."""
 
     identity: Mapping[str, str]
     outputs: tuple[Output, ...]
@@ -220,7 +211,7 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run. ``conditions`` are the names of errors in its message; ``message`` is there only with ``--messages``."""
+    """``conditions`` are names of errors in the message; ``message`` needs ``--messages``."""
 
     id: int
     generation: int
@@ -238,8 +229,6 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A plan that was applied, or that was started."""
-
     id: str
     goal: str
     status: str
@@ -250,7 +239,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding of ``doctor``, with the text of ``explain`` by its headings."""
+    """A finding with the headings of ``explain``."""
 
     code: str
     severity: str
@@ -271,7 +260,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A failure of the catalogue that an error text may mean."""
+    """A known failure that an error text may mean."""
 
     code: str
     title: str
@@ -281,7 +270,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """A text of a failure that was recognised, without the text."""
+    """A recognised failure, without its text."""
 
     symptom: str
     certainty: str
@@ -290,8 +279,6 @@ class Error:
 
 @dataclass(frozen=True, slots=True)
 class NotChecked:
-    """A check whose facts are missing."""
-
     code: str
     meaning: str
     reason: str
@@ -300,7 +287,7 @@ class NotChecked:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All of it. ``checkpoint`` and ``marks`` are ``None`` where the checkpoint cannot be read."""
+    """``checkpoint`` and ``marks`` are ``None`` for an unreadable checkpoint."""
 
     schema: Literal["slackwater.evidence/1"]
     slackwater: str

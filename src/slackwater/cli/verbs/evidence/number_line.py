@@ -1,4 +1,4 @@
-"""The number line drawn: a lane for each place that keeps batches, with its mark, and the next batch."""
+"""Draws a lane for each place that keeps batches, and the next batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ _HEAD, _LANE, _FOOT = 34, 34, 34
 
 
 def number_line(made: Evidence) -> Html:
-    """The figure; nothing where no place has a batch."""
     marks = made.marks
     if marks is None or not made.lanes:
         return Html("")
@@ -38,7 +37,7 @@ def number_line(made: Evidence) -> Html:
 
 
 def lines_of(made: Evidence) -> Iterator[str]:
-    """What the drawing shows, in words."""
+    """The drawing in words."""
     for lane in made.lanes:
         yield f"{lane.name}: {shown(lane)}"
     if made.marks is not None:
@@ -46,7 +45,6 @@ def lines_of(made: Evidence) -> Iterator[str]:
 
 
 def shown(lane: Lane) -> str:
-    """The mark of a lane with the batches that are kept."""
     if lane.mark is None:
         return "unknown"
     kept = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in lane.kept[-3:])
@@ -56,12 +54,11 @@ def shown(lane: Lane) -> str:
 
 
 def next_words(marks: Marks) -> str:
-    """What is known of the batch that Spark runs next."""
     return "planned already: Spark runs it again with the same range" if marks.next_planned else "not planned yet"
 
 
 def columns(lanes: Sequence[Lane], following: int, room: int) -> list[int]:
-    """The batches that are drawn: all marks, the first that is kept, and as many as there is room for before them."""
+    """The drawn batches: all marks, the first kept one, and as many more as fit."""
     ends = {lane.mark for lane in lanes if lane.mark is not None and lane.mark >= 0}
     firsts = {lane.kept[0][0] for lane in lanes if lane.kept and lane.name != "written"}
     wanted = {following, *ends}
@@ -132,7 +129,7 @@ def _lane(drawing: Drawing, lane: Lane, at: dict[int, float], y: float, step: fl
 
 
 def _bars(ids: Sequence[int], lane: Lane) -> Iterator[tuple[int, int]]:
-    """The first and last column of each run of kept batches that is drawn without a break."""
+    """Columns of unbroken runs of kept batches."""
     run: list[int] = []
     for batch in ids:
         if run and (not _kept(batch, lane.kept) or not _joined(run[-1], batch, lane.kept)):

@@ -1,4 +1,4 @@
-"""The page of a bundle: one HTML file that needs no network and no script, in the order in which it is needed."""
+"""The bundle's page: one HTML file without network or script, in the order of need."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ WORDS = {"stop": "STOP", "warning": "WARNING", "not-checked": "NOT ALL CHECKED",
 
 
 def page(made: Evidence) -> str:
-    """The whole page."""
     sections = _sections(made)
     body = element(
         "main",
@@ -96,7 +95,7 @@ def _stake(made: Evidence, head: Head) -> str | None:
 
 
 def _goal(goal: str | None) -> str | None:
-    """A goal with what its plan does, for those who read its name for the first time."""
+    """A goal with its meaning, for new readers."""
     if goal is None or goal not in GOALS:
         return goal
     summary = goal_named(goal).summary
@@ -118,7 +117,7 @@ def _next(head: Head) -> Iterator[Html]:
 
 
 def _with_commands(advice: str) -> Iterator[Html]:
-    """The words of an advice, with each command in a box of its own, out of which it can be copied whole."""
+    """Each command in its own box, to be copied whole."""
     at = 0
     for found in _COMMAND.finditer(advice):
         yield prose(advice[at : found.start(1)])

@@ -1,4 +1,4 @@
-"""The parts of the page below its head: tables of what the document has."""
+"""The tables of the page below its head."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ YES = {True: "yes", False: "no", None: "unknown"}
 
 
 def batches(made: Evidence) -> Html:
-    """The newest batches, newest first."""
     known = made.batches[-SHOWN_BATCHES:]
     title = f"Newest {len(known)} of {len(made.batches)} known batches" + (
         ", all of them in evidence.json" if len(known) < len(made.batches) else ""
@@ -46,12 +45,12 @@ def _time(epoch_ms: int | None) -> Html:
 
 
 def _long(value: object) -> Html:
-    """A value that may be broken anywhere."""
+    """May be broken anywhere."""
     return element("span", value, class_="long")
 
 
 def errors(made: Evidence) -> Html:
-    """What the text of a failure may mean: what the files confirm first."""
+    """Confirmed causes come first."""
     rows = (
         (error.symptom, error.certainty, cause.code, cause.title, cause.state, cause.by)
         for error in made.errors
@@ -61,7 +60,6 @@ def errors(made: Evidence) -> Html:
 
 
 def sources(made: Evidence) -> Html:
-    """The range of the next batch, or the position, of each source."""
     return join(_source(one) for one in made.sources)
 
 
@@ -98,7 +96,6 @@ def _named(values: Mapping[str, Any]) -> Html | None:
 
 
 def operators(made: Evidence) -> Html:
-    """The operators with their state stores."""
     return join(map(_operator, made.operators))
 
 
@@ -130,7 +127,6 @@ def _versions(first: int | None, last: int | None, missing: Sequence[int]) -> st
 
 
 def sink(made: Evidence) -> Html:
-    """The sink, and each of its outputs."""
     if made.sink is None:
         return Html("")
     found = made.sink
@@ -150,7 +146,6 @@ def sink(made: Evidence) -> Html:
 
 
 def runs(made: Evidence) -> Html:
-    """The runs, newest first."""
     title = f"Newest {min(SHOWN_RUNS, len(made.runs))} of {len(made.runs)} runs"
     head = ("run", "started", "ended", "end", "failure", "errors named", "Spark", "generation")
     rows = (
@@ -178,7 +173,6 @@ def _reason(run: Run) -> Html:
 
 
 def operations(made: Evidence) -> Html:
-    """Plans that were applied, newest first."""
     head = ("operation", "goal", "status", "started", "ended", "summary")
     rows = (
         (code(one.id), one.goal, one.status, _time(one.started_ms), _time(one.ended_ms), one.summary or "-")
@@ -188,7 +182,6 @@ def operations(made: Evidence) -> Html:
 
 
 def checkpoint(made: Evidence) -> Html:
-    """The stream, and the checkpoint that is in use."""
     stream, found = made.stream, made.checkpoint
     about: list[tuple[str, object]] = [
         ("stream", stream.name if stream.recorded else "not recorded"),
@@ -223,7 +216,6 @@ def _damage(title: str, found: Sequence[Damage]) -> Html:
 
 
 def settings(made: Evidence) -> Html:
-    """The settings of the checkpoint and of the newest run."""
     pinned = made.checkpoint.settings if made.checkpoint is not None else {}
     newest = made.runs[0].settings if made.runs else {}
     names = sorted({*pinned, *newest})
@@ -234,7 +226,6 @@ def settings(made: Evidence) -> Html:
 
 
 def findings(made: Evidence) -> Html:
-    """Every finding with its explanation, the gravest first."""
     return join(map(_finding, made.findings))
 
 
@@ -256,7 +247,6 @@ def _finding(one: Finding) -> Html:
 
 
 def not_checked(made: Evidence) -> Html:
-    """What is not known, and what could not be checked for that: nothing of it is healthy."""
     missing = ((one.what, one.reason, one.how or "-") for one in made.unknown)
     return join(
         [

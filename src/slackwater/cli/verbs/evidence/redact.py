@@ -1,4 +1,4 @@
-"""What may leave the machine: no secret and no row. The last step before anything is written, over every value."""
+"""What may leave the machine: no secret and no row. The last step over every value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPARKS_OWN = re.compile(
     r"shuffle\.|default\.|cores\.|memory\.|dynamicAllocation\.|speculation|locality\.|scheduler\.|network\.|"
     r"rpc\.|serializer|master$|version$)[\w.\-]*"
 )
-"""Settings whose meaning is Spark's. The value of any other one, which the user has chosen, may be a password."""
+"""Settings of Spark's own; any other value may be a password."""
 
 _OPTIONS_SHOWN = frozenset(
     {
@@ -28,12 +28,12 @@ _OPTIONS_SHOWN = frozenset(
         "pathglobfilter", "modifiedafter", "modifiedbefore", "streaming-max-files-per-micro-batch",
     }
 )  # fmt: skip
-"""Options of sources that say where a source starts and how much it takes, by their names in lower case."""
+"""In lower case: options that bound where a source starts and what it takes."""
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]{4,}(?:\.[A-Z][A-Z0-9_]+)*)\]")
 _NAME = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
 _FIRST = re.compile(r"(?:\A|\.[A-Z]\w*(?:Exception|Error): )\[([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
-"""Where Spark names the condition of an exception: at the start of a message, also after a class with its package."""
+"""Spark puts an exception's condition at the start of a message, also after a class."""
 _CLASS = re.compile(
     r"\b(?:(?:[a-z]\w*\.)+(?:\w+\$)*|(?=\w+:))([A-Z][A-Za-z0-9]{2,}(?:Exception|Error|Failure|Interrupted))\b"
 )
@@ -42,21 +42,21 @@ _STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
 
 
 def settings(values: Mapping[str, str]) -> dict[str, str]:
-    """Settings by name: the values of Spark's own ones, all others hidden."""
+    """The values of Spark's own settings; others are hidden."""
     return {name: _setting(name, str(value)) for name, value in sorted(values.items())}
 
 
 def options(values: Mapping[str, str]) -> dict[str, str]:
-    """Options of a source by name: values of those that are known to be harmless, all others hidden."""
+    """The values of harmless options; others are hidden."""
     shown = {name: name.lower() in _OPTIONS_SHOWN for name in sorted(values)}
     return {name: mask_setting(name, str(values[name])) if known else MASK for name, known in shown.items()}
 
 
 def conditions(message: str | None) -> tuple[str, ...]:
-    """The error conditions, classes of exceptions and SQL states in a message, without any of its values.
+    """Error conditions, exception classes and SQL states in a message, without values.
 
-    The text of an exception can quote rows: ``The value 'alice' ... cannot be cast``. A name in brackets can be one,
-    too, unless it is a condition that an error text has, or is where the name of a condition has to be.
+    Exceptions can quote rows: ``The value 'alice' ... cannot be cast``. A name in brackets can be a row, too, unless it
+    is a known condition, or in a condition's place.
     """
     text = message or ""
     first = {match.start(1) for match in _FIRST.finditer(text)}
@@ -75,7 +75,7 @@ def _known_conditions() -> frozenset[str]:
 
 
 def redacted(value: Any, name: str = "") -> Any:
-    """The value as JSON values, with all strings masked. ``name`` is the key that it is below."""
+    """The value with all strings masked. ``name`` is its key."""
     if isinstance(value, str):
         text = value.encode("utf-8", "backslashreplace").decode()
         return MASK if is_secret_name(name) else mask(text)

@@ -1,4 +1,4 @@
-"""``slackwater explain``: what a code means, how it is recognised, and what to do."""
+"""``slackwater explain``: what a code means, how to recognise it, and what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "code", metavar="CODE", nargs="?", type=string, help="code of a finding or an error (default: list all codes)"
     )

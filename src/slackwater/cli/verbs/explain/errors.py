@@ -1,6 +1,6 @@
-"""Every error code with its cause and its remedy, read from where the error is raised with a literal code.
+"""Error codes with causes and remedies, read from the source that raises them.
 
-The source files are part of each installation, so there is no second list of codes that could differ from them.
+Source files are part of each installation, so no second list of codes can differ.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ VARYING = "…"
 """Replaces what varies in a code or a sentence."""
 
 PROBLEM = "Problem"
-"""What another system reports (``sinks/common/problem.py``) becomes one of two errors, by what was being done."""
+"""An error of another system (``sinks/common/problem.py``) becomes one of two errors."""
 
 CLASSES: Mapping[str, type[errors.SlackwaterError]] = {
     name: value
@@ -30,7 +30,7 @@ CLASSES: Mapping[str, type[errors.SlackwaterError]] = {
     if isinstance(value, type) and issubclass(value, errors.SlackwaterError)
 }
 DAMAGED = f"restore the file from a backup, or recompute it: {command('plan', 'rebuild', 'STREAM')}"
-"""What to do where a file does not match its format and the error has no hint of its own."""
+"""The advice for a malformed file without a hint of its own."""
 
 _RAISES = re.compile(rf"\b({'|'.join((*CLASSES, PROBLEM))})\(")
 
@@ -40,7 +40,7 @@ DEPTH_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class ErrorCode:
-    """A code with the kind that it is raised as. ``causes``: its sentences; ``remedies``: its hints."""
+    """A code with the kind that is raised. ``causes`` are sentences; ``remedies`` are hints."""
 
     code: str
     kind: str
@@ -50,23 +50,21 @@ class ErrorCode:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the command that ends with it."""
         return CLASSES[self.kind].exit_code
 
     @property
     def remedy(self) -> str:
-        """What to do."""
         if issubclass(CLASSES[self.kind], errors.UsageError) and self.expected and not self.remedies:
             return f"give {' or '.join(self.expected)}"
         return "; or ".join(self.remedies) or DAMAGED
 
     def matches(self, code: str) -> bool:
-        """Whether it is this code, of which a part may vary."""
+        """A part of the code may vary."""
         return re.fullmatch(re.escape(self.code).replace(VARYING, "[a-z-]+"), code) is not None
 
 
 def errors_with(code: str) -> list[ErrorCode]:
-    """The errors with a code, one for each kind. Only files with the code in them are parsed."""
+    """One for each kind. Only files with the code in them are parsed."""
     literals = tuple(f'"{one}"' for one in (code, code.replace("output-", "sink-", 1)))
     files = (file for file in _files() if any(one in file.read_text() for one in literals))
     return [one for one in _errors_in(files) if one.code == code] or [
@@ -76,7 +74,7 @@ def errors_with(code: str) -> list[ErrorCode]:
 
 @cache
 def found_codes() -> tuple[ErrorCode, ...]:
-    """All errors, one for each code and kind, sorted."""
+    """One for each code and kind, sorted."""
     return tuple(_errors_in(_files()))
 
 
@@ -106,13 +104,13 @@ def _merged(one: ErrorCode, other: ErrorCode) -> ErrorCode:
 
 @dataclass(frozen=True, slots=True)
 class _Module:
-    """A file with the functions, constants and imports that the strings of its errors come from."""
+    """A file's functions, constants and imports, from which error strings come."""
 
     tree: ast.Module
     functions: Mapping[str, ast.FunctionDef]
     constants: Mapping[str, list[ast.expr]]
     imported: Mapping[str, str]
-    """Modules of this package by the names that are imported from them."""
+    """Modules of this package by imported name."""
 
     def errors(self) -> Iterator[ErrorCode]:
         inner: set[ast.Call] = set()
@@ -128,7 +126,7 @@ class _Module:
                 yield from _raised(node, strings)
 
     def _passed(self, function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
-        """What this module passes for the parameters of a function by their positions."""
+        """The module's arguments for a function, by position."""
         found: dict[str, list[ast.expr]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == function.name:
@@ -137,7 +135,7 @@ class _Module:
         return found
 
     def defining(self, name: str, *, further: bool) -> _Module | None:
-        """The module that defines a function or constant, ``None`` if that is none of this package.
+        """The defining module, ``None`` outside of this package.
 
         Not ``further``: this one, or the one that makes commands.
         """
@@ -183,19 +181,19 @@ def _raised(call: ast.Call, strings: _Strings) -> Iterator[ErrorCode]:
 
 @dataclass(frozen=True, slots=True)
 class _Strings:
-    """What an expression can be, as far as it is written in its module; what varies is an ellipsis."""
+    """The strings that an expression can be; what varies is an ellipsis."""
 
     module: _Module
     variables: Mapping[str, list[ast.expr]]
     further: bool = False
-    """Whether functions and constants of other modules are followed."""
+    """Whether other modules are followed."""
 
     def of_code(self, node: ast.expr) -> list[str]:
-        """The codes: literals only."""
+        """Literals only."""
         return [text for text in self._texts(node, DEPTH_MAX) if text != VARYING] if _is_literal(node) else []
 
     def of(self, node: ast.expr) -> Iterator[str]:
-        """The sentences, each once, without those whose text is unknown."""
+        """Each sentence once, without unknown text."""
         for text in dict.fromkeys(self._texts(node, 0)):
             shown = " ".join(text.split())
             if shown.strip(f"{VARYING}.:; "):
@@ -223,7 +221,6 @@ class _Strings:
         return self._joined(parts, depth) if parts else [VARYING]
 
     def _choices(self, node: ast.expr) -> list[ast.expr]:
-        """The expressions of which one is the value."""
         match node:
             case ast.IfExp():
                 return [node.body, node.orelse]
@@ -248,7 +245,6 @@ class _Strings:
         return found
 
     def _imported(self, name: str, depth: int) -> list[str]:
-        """What a constant of another module can be."""
         module = self.module.defining(name, further=self.further)
         if module is None or name not in module.constants:
             return [VARYING]
@@ -256,7 +252,7 @@ class _Strings:
         return [text for value in module.constants[name] for text in inside._texts(value, depth + 1)]
 
     def _called(self, name: str, words: list[ast.expr], place: int | None, depth: int) -> list[str]:
-        """What a function returns, or of a tuple the value at a place."""
+        """A returned value, or a tuple's value at ``place``."""
         if name in {"command", "mention"}:
             return [" ".join(("slackwater", *(self._joined([word], depth + 1)[0] for word in words)))]
         module = self.module.defining(name, further=self.further)
@@ -288,7 +284,7 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _variables(function: ast.FunctionDef) -> dict[str, list[ast.expr]]:
-    """What the variables and parameters of a function can be, of parameters the defaults."""
+    """For parameters the defaults."""
     arguments = function.args
     named = [*arguments.posonlyargs, *arguments.args]
     defaults = {

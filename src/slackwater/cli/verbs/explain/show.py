@@ -1,4 +1,4 @@
-"""What a code means: a finding from the docstring of its rule, an error from where it is raised."""
+"""A code's meaning: a finding from its rule's docstring, an error from where it is raised."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from slackwater.diagnose.signs import SIGNS
 
 SCHEMA = "slackwater.explain/1"
 FOUND = 1
-"""What ``slackwater doctor`` ends with after a finding."""
+"""``slackwater doctor``'s exit code after a finding."""
 CODES_SCHEMA = "slackwater.codes/1"
 LABEL_WIDTH = max(len(heading) for heading in HEADINGS) + 2
 _COMMAND = re.compile(r"`(slackwater [^`]+)`")
@@ -36,9 +36,9 @@ _COMMAND = re.compile(r"`(slackwater [^`]+)`")
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A code in words. Of an error ``severity``, ``risk`` and ``confirm`` are ``None``: the error itself shows them.
+    """A code in words. ``severity``, ``risk`` and ``confirm`` are ``None`` for errors, which show them.
 
-    ``matters`` is what follows from it, ``commands`` those that ``remedy`` names.
+    ``matters``: the consequence; ``commands`` are in ``remedy``.
     """
 
     code: str
@@ -57,13 +57,12 @@ class Explanation:
 
     @property
     def sections(self) -> dict[str, str]:
-        """The texts by their headings, without those that are not known."""
         texts = (self.finds, self.matters, self.confirm, self.remedy, self.safe, ", ".join(self.references))
         return {heading: text for heading, text in zip(HEADINGS, texts, strict=True) if text}
 
 
 def explanation(code: str) -> Explanation:
-    """What the code means. Raises UsageError (``code-unknown``) with codes like it."""
+    """Raises UsageError (``code-unknown``) with similar codes."""
     rule = next((one for one in documented() if one.code == code or code in one.covers), None)
     if rule is not None:
         return _of_rule(rule)
@@ -85,7 +84,7 @@ def explanation(code: str) -> Explanation:
 
 
 def all_codes() -> list[tuple[str, str]]:
-    """All codes of findings and errors, and of failures that no finding shows, each with its meaning."""
+    """Codes of findings, errors and other failures, with their meanings."""
     errors = {error.code: error.causes[0] for error in found_codes()}
     findings = {rule.code: rule.meaning for rule in documented()}
     finders = covering()
@@ -95,17 +94,16 @@ def all_codes() -> list[tuple[str, str]]:
 
 
 def explain_document(found: Explanation) -> dict[str, Any]:
-    """The document ``slackwater.explain/1``."""
+    """``slackwater.explain/1``."""
     return {"schema": SCHEMA, **asdict(found)}
 
 
 def codes_document(codes: list[tuple[str, str]]) -> dict[str, Any]:
-    """The document ``slackwater.codes/1``."""
+    """``slackwater.codes/1``."""
     return {"schema": CODES_SCHEMA, "codes": [{"code": code, "meaning": meaning} for code, meaning in codes]}
 
 
 def explain_page(found: Explanation) -> Group:
-    """The code with its meaning, and a line for each heading."""
     heading = Text(found.code, style="bold")
     facts = [found.kind, found.severity, f"risk {found.risk}" if found.risk else None, f"exit code {found.exit_code}"]
     heading.append("  " + ", ".join(fact for fact in facts if fact), style="not bold dim")
@@ -114,7 +112,6 @@ def explain_page(found: Explanation) -> Group:
 
 
 def codes_page(codes: list[tuple[str, str]]) -> Group:
-    """A line for each code."""
     width = max(len(code) for code, _ in codes) + 2
     return Group(*(Text(f"{code:<{width}}{meaning}") for code, meaning in codes))
 
@@ -139,7 +136,7 @@ def _of_rule(rule: Check[Any]) -> Explanation:
 
 
 def _of_error(code: str, error: ErrorCode) -> Explanation:
-    """``matters`` is what its kind means: whether something was changed."""
+    """``matters`` is the kind's meaning: whether something was changed."""
     kind = CLASSES[error.kind].__doc__ or ""
     causes = ["; or: ".join(error.causes)] if len(error.causes) > 1 else []
     expected = [f"expected: {' or '.join(error.expected)}"] if error.expected else []
@@ -163,7 +160,7 @@ def _confirmed(code: str) -> str:
 
 
 def _of_failure(code: str, failure: Failure) -> Explanation:
-    """A failure of the catalogue that no finding shows: an error text means it, or a command refuses it."""
+    """A failure in an error text or a refusal, which no finding shows."""
     texts = [error.texts[0] for error in error_texts() if code in error.codes]
     return Explanation(
         code=code,
@@ -180,7 +177,7 @@ def _of_failure(code: str, failure: Failure) -> Explanation:
 
 
 def _of_failed_run(code: str) -> Explanation:
-    """Why a run failed, as ``failure_code`` of the ledger has it."""
+    """A run's ``failure_code`` in the ledger."""
     meaning, goal = FAILURES[code]
     remedy = f"`{command('doctor', 'STREAM')}` names what to do"
     return Explanation(
@@ -202,15 +199,13 @@ def _sentence(text: str) -> str:
 
 
 TRANSIENT = frozenset({"store-unreachable"})
-"""Failures after which a run is started again by itself."""
+"""Failures after which a run restarts by itself."""
 
 MET: Mapping[How, str] = {
     "plan": "refused by a plan",
     "run": "refused or prevented",
     "not-detectable": "not seen in any file",
 }
-"""How a failure is met that no finding shows."""
-
 SAFE = {
     1: "nothing is known; please report the defect",
     2: "yes; the command stopped before it changed anything",
@@ -221,11 +216,9 @@ SAFE = {
     7: "yes; a run continues after the newest batch that was finished, as the sink guarantees",
     9: "yes; the same command continues what was started",
 }
-"""By exit code."""
 
 
 def explain(*, code: str | None, shown_as: Format) -> int:
-    """Explain one code, or list all."""
     if code is None:
         codes = all_codes()
         document, page = codes_document(codes), codes_page(codes)

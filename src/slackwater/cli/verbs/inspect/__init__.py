@@ -1,4 +1,4 @@
-"""``slackwater inspect``: parse, call one use case, render."""
+"""``slackwater inspect``: what is in a checkpoint."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from slackwater.cli.common.arguments import Parser, add_force, add_format, add_h
 from slackwater.cli.common.verb import Verb
 
 ROWS_SHOWN = 20
-"""State rows without ``--limit``."""
+"""Without ``--limit``."""
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add = parser.add_argument
     add("target", metavar="LOCATION|STREAM", type=string, help="a checkpoint's path or URI, or a stream's name")
     add("--batch", type=natural, metavar="N", help="show this batch, or the state after it")

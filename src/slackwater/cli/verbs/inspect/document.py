@@ -1,4 +1,4 @@
-"""The JSON document of ``inspect``: ``slackwater.inspect/1`` (docs/inspect.md)."""
+"""The document ``slackwater.inspect/1`` (docs/inspect.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = "slackwater.inspect/1"
 
 
 def inspect_document(report: CheckpointReport) -> dict[str, Any]:
-    """A report as plain JSON values. Ids are numbers, offsets are JSON where they are JSON."""
+    """Ids are numbers, offsets are JSON if possible."""
     return {
         "schema": SCHEMA,
         "location": report.location,

@@ -1,6 +1,6 @@
-"""The page that ``slackwater inspect`` prints: what an on-call person needs, in the order it is needed.
+"""The page of ``slackwater inspect``, in the order of need.
 
-Plain text and the standard library only, because this page must be quick.
+Only the standard library, because this page must be quick.
 """
 
 from __future__ import annotations
@@ -37,15 +37,12 @@ _SHOWN_LEFTOVERS = 5
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """What the page shows in addition to the default."""
-
     batch: int | None = None
     all_settings: bool = False
     all_files: bool = False
 
 
 def page(report: CheckpointReport, options: PageOptions) -> str:
-    """The whole page."""
     blocks = [
         _head(report),
         _marks(report),
@@ -100,7 +97,7 @@ def _mark(mark: int | None) -> str:
 
 
 def number_line(report: CheckpointReport) -> str:
-    """The batch ids around the marks on one line, and under each id the marks on it."""
+    """The batch ids around the marks, and the marks below."""
     marks, coming = report.marks, report.next_batch
     marked: dict[int, list[str]] = {}
     for name, mark in (("planned", marks.planned), ("committed", marks.committed), ("state", marks.state)):
@@ -267,7 +264,7 @@ def _damage(damage: Sequence[Damage]) -> str:
 
 
 def state_page(rows: dict[str, Any]) -> str:
-    """State rows, one JSON object a line, after a line that names the operator, store and batch."""
+    """State rows as JSON lines below a line with operator, store and batch."""
     operator = rows["operator"]
     head = (
         f"operator {operator['id']} ({operator['name']}), {rows['store']}, after batch {rows['batch']}: "
@@ -287,7 +284,7 @@ def state_page(rows: dict[str, Any]) -> str:
 
 
 def time_text(milliseconds: int | None) -> str:
-    """A timestamp in UTC; Spark writes 0 for a watermark not yet set."""
+    """In UTC; Spark writes 0 for a watermark not yet set."""
     if milliseconds is None:
         return "-"
     return utc_text(milliseconds) if milliseconds else "none yet"
@@ -298,7 +295,6 @@ def _cut(text: str) -> str:
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
-    """Aligned columns; the last one is not padded."""
     listed = list(rows)
     count = max((len(row) for row in listed), default=0)
     widths = [max((len(row[column]) for row in listed if column < len(row)), default=0) for column in range(count)]

@@ -1,7 +1,6 @@
-"""Use case: read a checkpoint and report what is in it. Nothing is written, and no JVM is started.
+"""Reads a checkpoint and reports its content. Nothing is written, no JVM is started.
 
-A local checkpoint needs only the standard library here; state rows, remote stores and the ledger bring their libraries
-when they are asked for.
+A local checkpoint needs only the standard library; state rows, remote stores and the ledger import libraries on demand.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ READ_WITH_DAMAGE = 3
 
 @dataclass(frozen=True, slots=True)
 class StateRequest:
-    """Which state to read: an operator, and where it has several stores one of them (or a side of a join)."""
+    """The state to read: an operator, and where needed a store or a join's side."""
 
     operator: int
     store: str | None = None
@@ -44,7 +43,6 @@ def open_target(target: str, home: str | None = None, limits: ReadLimits | None 
 
 
 def inspect_checkpoint(target: str, *, home: str | None = None, options: ReadOptions | None = None) -> CheckpointReport:
-    """Everything that the reader finds in a checkpoint."""
     with collector_off():
         report = read_checkpoint(open_target(target, home, options.limits if options else None), options)
     batch = options.batch if options else None
@@ -66,7 +64,7 @@ def _kept(report: CheckpointReport) -> str:
 
 
 def inspect_file(target: str, path: str, *, home: str | None = None, limits: ReadLimits | None = None) -> str:
-    """One file as text: logs as they are, binary files taken apart. Raises ``NotFound`` or ``FormatError``."""
+    """One file as text; binary files are taken apart. Raises ``NotFound`` or ``FormatError``."""
     store = limited(open_read_store(resolve(target, home)), limits)
     try:
         data = store.read(path.strip("/"))

@@ -1,7 +1,6 @@
-"""Reads the rows of one state store, and shows them: a page, a JSON document or a Parquet file.
+"""Shows rows of a state store as a page, a JSON document or a Parquet file.
 
-The document is ``slackwater.inspect.state/1`` (docs/inspect.md). This brings numpy and pyarrow, and is imported where
-rows are asked for.
+The document is ``slackwater.inspect.state/1`` (docs/inspect.md). Imported on demand: it needs numpy and pyarrow.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ _SIDES = ("left", "right")
 def show_state(
     target: str, request: StateRequest, *, home: str | None, limit: int | None, export: NewFile | None, shown_as: Format
 ) -> int:
-    """Show state rows, or write them to a file; the exit code."""
     result = inspect_state(target, request, home=home)
     written = write_parquet(result, export) if export is not None else None
     shown = 0 if export is not None and limit is None else ROWS_SHOWN if limit is None else limit
@@ -52,7 +50,7 @@ def show_state(
 
 
 def state_document(result: _StateResult, limit: int | None) -> dict[str, Any]:
-    """State rows as plain JSON values, ``limit`` of them at most; bytes are base64."""
+    """At most ``limit`` rows as JSON values; bytes are base64."""
     undecoded = result.rows.undecoded
     return {
         "schema": STATE_SCHEMA,
@@ -68,7 +66,6 @@ def state_document(result: _StateResult, limit: int | None) -> dict[str, Any]:
 
 
 def json_rows(table: pa.Table, limit: int | None) -> list[dict[str, Any]]:
-    """The first rows of a table, a dictionary each."""
     part = table if limit is None else table.slice(0, limit)
     columns = {name: _values(part.column(name)) for name in part.column_names}
     return [{name: columns[name][index] for name in columns} for index in range(part.num_rows)]
@@ -79,7 +76,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def json_value(scalar: pa.Scalar) -> Any:
-    """One value. Times outside of Python's calendar stay numbers."""
+    """Times outside of Python's calendar stay numbers."""
     if not scalar.is_valid:
         return None
     kind = scalar.type
@@ -123,9 +120,9 @@ def _plain(value: Any) -> Any:
 
 
 def write_parquet(result: _StateResult, target: NewFile) -> dict[str, Any]:
-    """All rows in one file; those that could not be decoded in a second one next to it. Raises what ``NewFile`` raises.
+    """All rows in one file; undecodable rows in a second one next to it. Raises as ``NewFile``.
 
-    Raises UsageError (``cannot-write``), too, for rows that Parquet has no type for.
+    Raises UsageError (``cannot-write``) for rows that Parquet has no type for.
     """
     path = target.path
     written: dict[str, Any] = {"file": str(path), "rows": result.rows.table.num_rows}
@@ -174,7 +171,7 @@ def _storable_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def _narrow(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """These rows with only the fields of ``kind``."""
+    """Only the fields of ``kind``."""
     return pa.chunked_array([_narrow_array(chunk, kind) for chunk in column.chunks], kind)
 
 
@@ -189,8 +186,6 @@ def _narrow_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 @dataclass(frozen=True, slots=True)
 class _StateResult:
-    """State rows as Arrow tables, and what was read."""
-
     location: str
     operator: Operator
     store: str
@@ -199,7 +194,7 @@ class _StateResult:
 
 
 def inspect_state(target: str, request: StateRequest, *, home: str | None = None) -> _StateResult:
-    """Rows of one store. Raises ``NotFound`` or ``UsageError`` where the request names nothing."""
+    """Raises ``NotFound`` or ``UsageError`` where the request names nothing."""
     opened = open_target(target, home, request.limits)
     batch = opened.logs.committed if request.batch is None else request.batch
     operators = OperatorReader(opened.store, opened.listing, opened.inventory)
@@ -231,7 +226,7 @@ def _require_partition(state: BatchState, request: StateRequest) -> None:
 
 
 def choose(operator: Operator, request: StateRequest) -> StateChoice:
-    """The store or state variable a request means. Raises ``UsageError`` where it leaves more than one."""
+    """The requested store or state variable. Raises ``UsageError`` where more than one is possible."""
     stores = choices(operator)
     if request.side is not None:
         return _choose_side(operator, request)
@@ -253,7 +248,7 @@ def choose(operator: Operator, request: StateRequest) -> StateChoice:
 
 
 def choices(operator: Operator) -> Mapping[str, tuple[OperatorStore, str]]:
-    """What ``--store`` may name: stores without families of their own, and the families of the others."""
+    """What ``--store`` may name: stores without families, and the other stores' families."""
     return {
         (family.name if store.with_families else store.name): (store, family.name)
         for store in operator.stores

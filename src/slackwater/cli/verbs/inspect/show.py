@@ -1,4 +1,4 @@
-"""Shows a file, state rows, or the page of a whole checkpoint."""
+"""Shows a file, state rows, or a checkpoint's page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ def inspect(
     home: str | None,
     shown_as: Format,
 ) -> int:
-    """Show a file, state rows, or the page of the whole checkpoint."""
     prepare(home, shown_as)
     limits = ReadLimits() if max_bytes is None else ReadLimits.all(max_bytes)
     if raw is not None:
@@ -61,7 +60,7 @@ def inspect(
 
 
 def _export(to: Path | None, *, force: bool) -> NewFile | None:
-    """Where to write the rows. Raises UsageError where that is not possible, before anything is read."""
+    """Raises UsageError before anything is read."""
     if to is None:
         return None
     export = NewFile(to, force=force, mode=PRIVATE)

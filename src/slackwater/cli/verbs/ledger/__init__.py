@@ -1,4 +1,4 @@
-"""``slackwater ledger``: what is recorded of streams, generations, runs, operations and batches. Reads only."""
+"""``slackwater ledger``: the records of streams, generations, runs, operations and batches. Reads only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "stream",
         metavar="STREAM",

@@ -1,6 +1,6 @@
-"""Use case: the operations of a home or of one stream, each with the commands that continue and undo it.
+"""The operations of a home or stream, with commands to continue and undo them.
 
-Nothing is written. Whether an operation can be undone is looked up as ``slackwater undo`` does it.
+Nothing is written; the checks are those of ``slackwater undo``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, che
 
 @dataclass(frozen=True, slots=True)
 class OperationView:
-    """An operation with the commands that finish it and take it back, ``None`` where there is none.
+    """An operation with its commands, if any.
 
-    ``obstacle``: why an operation whose effect is in use cannot be undone now.
+    ``obstacle``: why it cannot be undone now.
     """
 
     record: OperationRecord
@@ -41,7 +41,7 @@ class OperationView:
 
 
 def operations_view(workspace: Workspace, name: str | None = None) -> tuple[OperationView, ...]:
-    """The operations of one stream, or of all streams, oldest first. Raises NotFound for an unknown stream."""
+    """Operations of one or all streams, oldest first. Raises NotFound."""
     ledger = workspace.ledger
     streams = ledger.streams() if name is None else [find_stream(ledger, name)]
     records = [record for stream in streams for record in ledger.operations(stream.full_name)]
@@ -67,8 +67,6 @@ def _view(workspace: Workspace, record: OperationRecord) -> OperationView:
 
 
 class _Unseen:
-    """The display of an operation that is only looked at."""
-
     def say(self, text: str) -> None: ...
 
     def action(self, action: Action | Inverse) -> None: ...
@@ -80,7 +78,6 @@ SCHEMA = "slackwater.operations/1"
 
 
 def operations_document(operations: Sequence[OperationView], place: str) -> dict[str, Any]:
-    """The operations of the ledger at ``place``."""
     return {"schema": SCHEMA, "ledger": place, "operations": [_fields(view) for view in operations]}
 
 
@@ -94,7 +91,6 @@ def _fields(view: OperationView) -> dict[str, Any]:
 
 
 def operations_page(operations: Sequence[OperationView], place: str) -> Group:
-    """The operations, then what can be done about each."""
     if not operations:
         return Group(Text(f"no operation is recorded: {place}"))
     table = table_of("operation", "stream", "goal", "status", "started", "ended", "summary")
@@ -122,7 +118,6 @@ def _ways(view: OperationView) -> Iterator[tuple[str, str]]:
 
 
 def show_operations(stream: str | None, home: str | None, shown_as: Format) -> int:
-    """Show the operations of one stream, or of all streams."""
     with open_workspace(prepare(home, shown_as)) as workspace:
         views, place = operations_view(workspace, stream), workspace.ledger.place
     if shown_as is Format.JSON:

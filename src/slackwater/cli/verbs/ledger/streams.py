@@ -1,4 +1,4 @@
-"""What the ledger records of streams, generations, runs and batches: read, and shown as a page or a document."""
+"""The ledger's streams, generations, runs and batches as a page or document."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import open_output
 
 NEWEST_BATCHES = 20
-"""How many batches are shown without a range."""
+"""Batches shown without a range."""
 
 NEWEST_POSSIBLE = 2**63 - 1
 _Ends = tuple[OffsetEntry | None, OffsetEntry | None]
@@ -37,7 +37,7 @@ _RANGE = re.compile(r"(?P<first>\d*)(?P<dots>\.\.)?(?P<last>\d*)")
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run, and how it ended as far as can be seen now."""
+    """A run, and its end as seen now."""
 
     record: RunRecord
     end: str
@@ -45,7 +45,7 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """One source's part in a batch. ``start`` and ``end`` are Spark's own strings, ``None`` where there is none."""
+    """One source's part in a batch, in Spark's own strings."""
 
     source: str
     start: str | None
@@ -54,7 +54,7 @@ class SourceRange:
 
 @dataclass(frozen=True, slots=True)
 class BatchView:
-    """A batch whose range is recorded. ``progress`` is ``None`` where no progress event of it arrived."""
+    """A batch with a recorded range. ``progress`` is ``None`` without a progress event."""
 
     batch_id: int
     progress: BatchRecord | None
@@ -64,9 +64,9 @@ class BatchView:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """One stream. ``output`` is the location of its output, or the kind of its sink where it has none.
+    """One stream. ``output`` is its location, else the kind of its sink.
 
-    ``batches`` is ``None`` if they were not asked for; ``batches_recorded`` counts all of them.
+    ``batches_recorded`` counts all, also unrequested ones.
     """
 
     stream: StreamRecord
@@ -92,7 +92,7 @@ class BatchRange:
 
 
 def parse_range(text: str) -> BatchRange:
-    """``3..7``, ``3..``, ``..7``, ``..`` or ``5``. Raises UsageError for anything else."""
+    """``3..7``, ``3..``, ``..7``, ``..`` or ``5``. Raises UsageError."""
     match = _RANGE.fullmatch(text.strip())
     if match is None or not text.strip().isascii() or not text.strip():
         raise _no_range(text)
@@ -131,7 +131,7 @@ def _no_range(text: str) -> UsageError:
 def ledger_view(
     workspace: Workspace, name: str | None = None, wanted: BatchRange | None = None
 ) -> tuple[StreamView, ...]:
-    """All streams without their batches, or one with those in ``wanted`` (``None``: the newest few)."""
+    """All streams without batches, or one with those in ``wanted`` (``None``: the newest few)."""
     if name is None:
         return tuple(_stream(workspace, stream) for stream in workspace.ledger.streams())
     stream = find_stream(workspace.ledger, name)
@@ -165,7 +165,7 @@ def _batches(workspace: Workspace, stream: StreamRecord, wanted: BatchRange | No
 
 
 def _ranges(workspace: Workspace, stream: StreamRecord, wanted: BatchRange) -> dict[int, _Ends]:
-    """The entry before each batch and its own, in the generation that ran it: another one may start elsewhere."""
+    """The entry before each batch and its own, in the generation that ran it: another may start elsewhere."""
     first, found = 0 if wanted.first is None else wanted.first, dict[int, _Ends]()
     for share in shares(workspace.ledger, stream):
         base = max(share.base, first - 1)
@@ -200,7 +200,6 @@ SCHEMA = "slackwater.ledger/1"
 
 
 def ledger_document(streams: Sequence[StreamView], place: str) -> dict[str, Any]:
-    """The streams of the ledger at ``place``."""
     return {"schema": SCHEMA, "ledger": place, "streams": [_stream_fields(view) for view in streams]}
 
 
@@ -282,7 +281,6 @@ OFFSET_WIDTH = 60
 
 
 def ledger_page(streams: Sequence[StreamView], place: str) -> Group:
-    """A block for each stream."""
     if not streams:
         return Group(Text(f"the ledger has no stream yet: {place}"))
     parts: list[Text | Table] = []
@@ -381,7 +379,6 @@ def _short(offset: str | None) -> str:
 
 
 def ledger(*, stream: str | None, batches: str | None, operations: bool, home: str | None, shown_as: Format) -> int:
-    """Read the ledger and show it."""
     if operations:
         from slackwater.cli.verbs.ledger.operations import show_operations  # noqa: PLC0415 - it needs all of undo
 

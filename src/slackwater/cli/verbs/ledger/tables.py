@@ -1,4 +1,4 @@
-"""What the pages and documents of streams and of operations share."""
+"""Tables of streams and operations."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from slackwater.cli.common.console import iso
 from slackwater.core.records import OperationRecord
 
 WIDE = 1000
-"""Tables that go to a file or a pipe are as wide as their longest line."""
+"""Tables in files and pipes are as wide as their longest line."""
 
 
 def table_of(*columns: str) -> Table:
-    """A table without lines; its first column is indented, as that of its rows."""
+    """A table without lines; its first column is indented."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for index, column in enumerate(columns):
         table.add_column(f"  {column}" if index == 0 else column)
@@ -22,7 +22,6 @@ def table_of(*columns: str) -> Table:
 
 
 def operation_fields(record: OperationRecord) -> dict[str, Any]:
-    """An operation as it is recorded."""
     return {
         "id": record.id,
         "goal": record.goal,

@@ -1,4 +1,4 @@
-"""``slackwater offsets``: a stream's position for a manual restart, and what that would do."""
+"""``slackwater offsets``: a position for a manual restart, and its effects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add_stream(parser)
     parser.add_argument(
         "--at",

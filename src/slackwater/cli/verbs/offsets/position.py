@@ -1,4 +1,4 @@
-"""The position of a stream for a manual restart, and what that would do to its sink."""
+"""A stream's position for a manual restart, and its effects on the sink."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from slackwater.sources import kind_named
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Which position: after the last written batch, before the first contributing one, or after a batch by its id."""
+    """After the last written batch, before the first contributing one, or after a batch."""
 
     kind: Literal["last-written", "contributing", "batch"] = "last-written"
     batch: int | None = None
@@ -46,10 +46,9 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """``after`` is the batch after which a new query would start, -1 for the beginning; ``effects`` of doing so.
+    """A new query would start after ``after``, -1 for the beginning, with these ``effects``.
 
-    ``descriptions`` names the sources as the query's own plan does, where a run recorded it. ``session`` as of the
-    stream's record.
+    ``descriptions`` are sources in the query's recorded plan.
     """
 
     stream: str
@@ -66,7 +65,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The input from which the position is computed."""
+    """The input of a position."""
 
     batches: BatchHistory
     snapshot: Snapshot
@@ -77,17 +76,17 @@ class _Known:
 
     @property
     def written(self) -> int:
-        """The newest batch in the sink; one that does not show it counts as holding what is committed."""
+        """The sink's newest batch, else the newest committed."""
         return self.snapshot.written_or_committed
 
     @property
     def newest_written(self) -> int:
-        """The newest recorded batch that the sink holds: what is open then is what a restart must not lose."""
+        """The newest recorded batch in the sink: a restart must not lose what is open then."""
         return max((batch for batch in self.batches.batches if batch <= self.written), default=-1)
 
     @property
     def watermark_ms(self) -> int:
-        """The watermark of the batch after the newest written one, as far as it is recorded."""
+        """After the newest written batch, as far as it is recorded."""
         newest = self.newest_written
         if newest < 0:
             return 0
@@ -96,23 +95,20 @@ class _Known:
 
     @property
     def not_reproducible(self) -> str | None:
-        """Why the state cannot be recomputed by reading again."""
+        """Why state cannot be recomputed by reading again."""
         found = not_reproducible(self.profile) if self.profile else None
         return found[1] if found else None
 
     @property
     def state(self) -> StateBounds:
-        """What is known of the state. Where it cannot be recomputed at all, everything counts."""
+        """Bounds of the state; everything counts where it cannot be recomputed."""
         if self.profile is None:
             return StateBounds(self.snapshot.marks.state is not None, None, None)
         return bounds_of(self.profile, self.profile, self.snapshot.stream.output_mode)
 
 
 def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> Position:
-    """The position.
-
-    Raises NotFound, DataError where the output cannot be read, Refused where it does not hold the batch asked for.
-    """
+    """Raises NotFound, DataError for an unreadable output, Refused where it lacks the requested batch."""
     ledger = workspace.ledger
     stream = ledger.find_stream(name)
     running = view_of(ledger.lease(stream.full_name), ledger.now_ms()).state == "held"
@@ -145,7 +141,6 @@ def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], No
 
 
 def _code_of(history: History) -> Code:
-    """The code of the newest batch."""
     if not history.runs:
         return Code("")
     run = history.runs[max(history.runs)]
@@ -184,7 +179,6 @@ MANUAL_RESTART = "a new checkpoint, and a query that starts to read at this posi
 
 
 def offsets_document(position: Position) -> dict[str, Any]:
-    """A position, and what a manual restart there would do."""
     return {
         "schema": SCHEMA,
         "stream": position.stream,
@@ -228,12 +222,11 @@ OUTPUTS = {"same": "with the same output", "new": "with a new output", "any": "w
 
 
 def offset_lines(position: Position) -> list[str]:
-    """One document for each source, in the plan's order: Kafka's ``startingOffsets``, else Spark's string."""
+    """A document for each source in the plan's order: Kafka's ``startingOffsets``, else Spark's string."""
     return [json.dumps(offset_value(source.offset)) for source in position.sources]
 
 
 def messages(position: Position) -> list[str]:
-    """Where the position is, and what a manual restart there would do."""
     where = f"after batch {position.after}" if position.after >= 0 else "before batch 0, where the stream started"
     lines = [f"{position.stream}, {position.at}: {where}"]
     if position.running:
@@ -257,7 +250,6 @@ def _source_messages(source: SourcePosition) -> list[str]:
 
 
 def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
-    """Work out the position and show it."""
     settings = prepare(home, shown_as)
     wanted = parse_at(at)
     with open_workspace(settings) as workspace:
@@ -273,7 +265,7 @@ def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
 
 
 def parse_at(text: str) -> At:
-    """``last-written``, ``contributing`` or ``batch:N``. Raises UsageError for anything else."""
+    """``last-written``, ``contributing`` or ``batch:N``. Raises UsageError."""
     if text == "last-written":
         return At("last-written")
     if text == "contributing":

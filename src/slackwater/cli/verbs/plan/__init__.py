@@ -21,7 +21,6 @@ from slackwater.operations.goals.common.goal import GOALS, Goal, goal_named
 
 
 def declare(parser: Parser) -> None:
-    """Declare the verbs: one for each goal."""
     add_verb = add_verbs(parser)
     for goal in map(goal_named, GOALS):
         _declare(add_verb(goal.name, goal.summary), goal)

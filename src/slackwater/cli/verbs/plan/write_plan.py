@@ -38,7 +38,6 @@ def plan(
     conf: list[str] | None = None,
     **flags: str | None,
 ) -> int:
-    """Make the plan, show it, and write it to a file if asked."""
     settings, planned = prepare(home, shown_as, debug=debug), goal_named(goal)
     values = {flag.field: _value(flag, flags[flag.field]) for flag in planned.flags}
     spark = parse_conf(conf)
@@ -72,7 +71,7 @@ def _show(made: Plan, file: Path | None) -> None:
 
 
 def _value(flag: Flag, text: str | None) -> Value:
-    """The value of an option as its goal gets it. Raises UsageError for what cannot be parsed."""
+    """An option's value for its goal. Raises UsageError."""
     if text is None:
         return None
     if flag.kind == "duration":

@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     parser.add_argument("stream", metavar="STREAM", nargs="?", type=string, help="only this one (default: all)")
     parser.add_argument(
         "--keep",

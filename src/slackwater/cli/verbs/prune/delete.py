@@ -1,8 +1,8 @@
-"""Delete old generations of streams, and the backups of the operations that cannot be undone without them.
+"""Deletes old generations, and backups of operations that need them for an undo.
 
-Nothing else deletes them. What may not happen: a generation in use is deleted; an undo that finds half a generation.
-So an operation is first recorded as ``pruned``, then a folder gets a name that is no generation's, then it is removed:
-a prune that was killed is finished by the next one.
+Nothing else deletes them. Ruled out: deleting a generation in use, and an undo that finds half a generation. So an
+operation is first recorded as ``pruned``, then a folder gets a name that is no generation's, then it is removed: the
+next prune finishes a killed one.
 """
 
 from __future__ import annotations
@@ -43,20 +43,19 @@ from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.open import Location, local_path_of, open_read_store, open_write_store
 
 _BEING_DELETED = ".pruned-"
-"""Prefix of the name of a folder that is being removed."""
+"""Prefix of a folder that is being removed."""
 
 _FINAL = {"applied", PRUNED}
-"""Statuses of operations whose effect is in use, or was."""
+"""Statuses of operations whose effect is, or was, in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prunable:
     """What a prune removes of one stream.
 
-    ``generations`` are numbers of checkpoint folders; ``operations`` are ids of those that cannot be undone afterwards;
-    ``interrupted`` are ids of those that a prune was killed in. ``folders`` are all folders that are removed, those of
-    the generations first, ``bytes`` their size. ``left`` are those next to the checkpoints that no record says was made
-    by a run or an operation; they stay.
+    ``generations`` are numbers; ``operations`` can then not be undone; in ``interrupted`` a prune was killed.
+    ``folders`` are removed, those of generations first; ``bytes`` is their size. ``left`` are folders next to the
+    checkpoints without a record; they stay.
     """
 
     stream: str
@@ -69,15 +68,14 @@ class Prunable:
 
     @property
     def has_something(self) -> bool:
-        """Whether there is anything to remove."""
         return bool(self.folders or self.operations)
 
 
 def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunable, ...]:
-    """What is older than the ``keep`` newest generations next to the one in use, of one stream or of all.
+    """What is older than the ``keep`` newest generations next to the one in use.
 
-    Streams without anything to remove or to name are left out. Raises NotFound for an unknown stream, Refused
-    (``operation-unfinished``) where an operation has not ended, FormatError for a plan that cannot be parsed.
+    Streams with nothing to list are left out. Raises NotFound for an unknown stream, Refused (``operation-unfinished``)
+    where an operation has not ended, FormatError for a malformed plan.
     """
     ledger = workspace.ledger
     streams = ledger.streams() if name is None else [ledger.find_stream(name)]
@@ -88,9 +86,9 @@ def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunabl
 def delete_prunable(
     workspace: Workspace, name: str | None, keep: int, say: Callable[[str], None], consent: Consent = None
 ) -> tuple[Prunable, ...]:
-    """Remove what ``prunable`` lists, and return it. A stream that is running is not interrupted.
+    """Remove what ``prunable`` lists, and return it. A running stream is not interrupted.
 
-    Raises LeaseHeld where another command works on a stream, and what ``prunable`` raises; nothing is changed then.
+    Raises LeaseHeld where another command works on a stream, and as ``prunable``; nothing is changed then.
     """
     check_home(workspace, consent, say)
     removed: list[Prunable] = []
@@ -133,7 +131,7 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
 
 
 def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, Location], list[Location]]:
-    """The folders that operations have left, by generation, and those whose removal was interrupted."""
+    """Folders left by operations, by generation, and interrupted removals."""
     home, ledger, name = workspace.home, workspace.ledger, stream.full_name
     if not stream.is_watched:
         numbers = [one.number for one in ledger.generations(name)]
@@ -164,7 +162,7 @@ def _exists(folder: Location) -> bool:
 
 
 def _not_made(workspace: Workspace, stream: StreamRecord, made: set[Location]) -> tuple[Location, ...]:
-    """What is next to the checkpoints of a stream in the home and that no record names."""
+    """Unrecorded folders next to the stream's checkpoints."""
     folder = workspace.home.checkpoints(stream.pipeline, stream.name)
     found = sorted(folder / entry.name for entry in open_read_store(folder).list())
     return tuple(path for path in found if path not in made)
@@ -179,13 +177,11 @@ def _refuse_unfinished(ledger: Ledger, stream: StreamRecord) -> None:
 
 
 def _switched_from(workspace: Workspace, operation: OperationRecord) -> set[int]:
-    """The generations to which an undo of the operation would switch back."""
     plan = _plan_or_none(workspace, operation)
     return {action.switch.old for action in plan.actions if action.switch is not None} if plan else set()
 
 
 def _plan_or_none(workspace: Workspace, operation: OperationRecord) -> Plan | None:
-    """The plan of an operation; ``None`` where its folder and the ledger lack it: it cannot be undone."""
     try:
         return plan_of_operation(workspace, operation)
     except NotFound as error:
@@ -195,7 +191,7 @@ def _plan_or_none(workspace: Workspace, operation: OperationRecord) -> Plan | No
 
 
 def _batch_generations(workspace: Workspace, operations: Sequence[OperationRecord]) -> set[int]:
-    """The generations that were built to run the batch of a backfill, and were never in use."""
+    """Generations for the batch of a backfill were never in use."""
     plans = (_plan_or_none(workspace, one) for one in operations if one.status in _FINAL)
     return {one.number for plan in plans if plan is not None for one in plan.actions if isinstance(one, OneBatch)}
 
@@ -211,7 +207,7 @@ def _size(location: Location) -> int:
 
 
 def _owns(workspace: Workspace, stream: StreamRecord) -> bool:
-    """Whether no output of the stream belongs to another one: to that of the home which this one was copied from."""
+    """False for an output of the home which this one was copied from."""
     owners = [output.owner() for output in open_each(stream.sink)]
     return all(owner is None or owner.stream_id == stream_id(workspace.home, stream) for owner in owners)
 
@@ -220,9 +216,9 @@ def _owns(workspace: Workspace, stream: StreamRecord) -> bool:
 def _no_operation_starts(
     workspace: Workspace, stream: StreamRecord, say: Callable[[str], None]
 ) -> Iterator[LeaseCheck]:
-    """A run holds the lease until it ends, and keeps operations away; else the lease is taken here.
+    """A run's lease keeps operations away; else the lease is taken here.
 
-    Where it has gone to somebody else, a call of what is yielded raises LeaseHeld: an operation may use the folders.
+    The yielded call raises LeaseHeld where another process took it: an operation may use the folders.
     """
     ledger, name = workspace.ledger, stream.full_name
     lease = view_of(ledger.lease(name), ledger.now_ms())
@@ -255,10 +251,10 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_le
 
 
 def _remove_folder(folder: Location) -> None:
-    """Remove a folder, or a link to one: what it leads to was put there by somebody else, and stays.
+    """A link's target was put there by somebody else, and stays.
 
-    Where a store cannot rename folders, a prune that is killed leaves a part under the name of a generation. That is
-    removed by the next one: its operation is recorded as pruned.
+    Where a store cannot rename folders, a killed prune leaves a part under a generation's name. The next one removes
+    it: its operation is recorded as pruned.
     """
     store, name = open_write_store(folder.parent), folder.name
     if store.traits.moves_directories and not name.startswith(_BEING_DELETED):
@@ -271,7 +267,6 @@ SCHEMA = "slackwater.prune/1"
 
 
 def prune_document(removed: Sequence[Prunable]) -> dict[str, Any]:
-    """What was deleted, by stream."""
     return {
         "schema": SCHEMA,
         "streams": [
@@ -291,7 +286,6 @@ def prune_document(removed: Sequence[Prunable]) -> dict[str, Any]:
 def prune(
     *, stream: str | None, keep: int, yes: bool, home: str | None, moved: bool, copied: bool, shown_as: Format
 ) -> int:
-    """Show what will be deleted, have it confirmed, delete it."""
     settings = prepare(home, shown_as, logging=True)
     with open_workspace(settings, restore=True) as workspace:
         found = prunable(workspace, stream, keep)

@@ -1,4 +1,4 @@
-"""``slackwater release``: forgets a stream of the user's own program; its checkpoint stays as it is."""
+"""``slackwater release``: forgets a stream of the user's own program; the checkpoint stays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add_stream(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_home(parser)

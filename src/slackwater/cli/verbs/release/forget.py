@@ -1,7 +1,6 @@
-"""Forgets a stream that the user's own program starts: all that Slackwater has of it, and nothing of Spark's.
+"""Forgets a stream that the user's program starts: Slackwater's records, nothing of Spark's.
 
-What may not happen: a changed checkpoint; a stream that is half known. The ledger's records are deleted last, so that a
-release which was killed is finished by typing it again.
+The ledger's records are deleted last, so that repeating a killed release finishes it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _KEEPS_GENERATION = "applied"
 
 
 def released(workspace: Workspace, name: str, consent: Consent = None) -> StreamRecord:
-    """The stream of this name, if it may be released. Raises NotFound or Refused."""
+    """The stream, if it may be released. Raises NotFound or Refused."""
     check_home(workspace, consent, workspace.say)
     stream = find_stream(workspace.ledger, name)
     if not stream.is_watched:
@@ -55,7 +54,7 @@ def released(workspace: Workspace, name: str, consent: Consent = None) -> Stream
 
 
 def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: Consent = None) -> StreamRecord:
-    """Forget the stream. Raises what ``released`` raises, LeaseHeld and Refused (``checkpoint-in-use``)."""
+    """Raises as ``released``, LeaseHeld and Refused (``checkpoint-in-use``)."""
     stream = released(workspace, name, consent)
     check_stopped(workspace, stream, since_ms=0, stopped=stopped)
     if "/" in stream.name or stream.name in {".", ".."}:
@@ -80,7 +79,6 @@ def _keeping(workspace: Workspace, stream: StreamRecord) -> list[OperationRecord
 def release(
     *, stream: str, yes: bool, home: str | None, moved: bool, copied: bool, stopped: bool, shown_as: Format
 ) -> int:
-    """Ask, then forget the stream."""
     settings, consent = prepare(home, shown_as), consent_of(moved=moved, copied=copied)
     with open_workspace(settings, restore=True, say=say) as workspace:
         found = released(workspace, stream, consent)

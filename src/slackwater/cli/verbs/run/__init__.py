@@ -1,4 +1,4 @@
-"""``slackwater run``."""
+"""``slackwater run``: runs the streams of a pipeline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PORTS = range(65_536)
 
 
 def _port(text: str) -> int:
-    """A TCP port; 0 lets the system choose one."""
+    """0 lets the system choose a port."""
     port = natural(text)
     if port not in PORTS:
         raise ArgumentTypeError(f"expected a port from 0 to {PORTS[-1]}; found {port}")
@@ -30,7 +30,6 @@ def _port(text: str) -> int:
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add_program(parser)
     parser.add_argument(
         "--until-caught-up", action="store_true", help="process all available input, stage after stage, then end"

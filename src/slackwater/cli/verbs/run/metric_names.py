@@ -1,7 +1,6 @@
-"""The metrics that a run serves to Prometheus: names, kinds, labels and meanings.
+"""The Prometheus metrics of a run: names, kinds, labels and meanings.
 
-Names and units follow Prometheus' conventions: base units, and ``_total`` for counters. Each has the labels
-``pipeline`` and ``stream``.
+By Prometheus' conventions: base units, and ``_total`` for counters. Each has the labels ``pipeline`` and ``stream``.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 STATES = ("running", "draining", "waiting", "finished", "stopped", "interrupted", "failed", "not-started")
-"""What ``slackwater_stream_state`` can be; ``waiting`` is for a restart after a failure."""
+"""Values of ``slackwater_stream_state``; ``waiting`` is for a restart after a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricName:
-    """One metric. ``key`` is its name in the code; ``labels`` are those in addition to pipeline and stream."""
+    """``key`` is its name in the code; ``labels`` are in addition to pipeline and stream."""
 
     key: str
     name: str

@@ -1,7 +1,7 @@
-"""Serves what is known of a run's streams to Prometheus: ``slackwater run --metrics-port``.
+"""Serves a run's metrics to Prometheus: ``slackwater run --metrics-port``.
 
-What the streams did is counted as it happens, from the events of the run. Marks, lag, watermark and findings are read
-when the page is asked for, as ``slackwater status`` reads them; two requests within ``READ_AGAIN_S`` share a reading.
+Events are counted as they happen. Marks, lag, watermark and findings are read on request, as ``slackwater status``
+does; requests within ``READ_AGAIN_S`` share a reading.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ Clock = Callable[[], float]
 """Seconds since 1970."""
 
 Values = Mapping[tuple[str, ...], float | None]
-"""Values of one metric of a stream by its own labels; ``None``: unknown."""
+"""A stream's values of a metric by its own labels; ``None``: unknown."""
 
 _ASKS_NO_SOURCE = frozenset({"waiting", "finished", "stopped", "interrupted", "failed", "not-started"})
 """States in which no query asks the sources what has arrived."""
 
 Reading = Mapping[str, StreamStatus | None]
-"""The status of each stream by its full name; ``None`` where it cannot be read."""
+"""Status by the stream's full name; ``None`` where it cannot be read."""
 
 
 class RunMetrics:
-    """A run's display that also counts what it is shown, and passes everything on."""
+    """A display that counts what it passes on."""
 
     def __init__(self, display: RunDisplay, settings: Settings, clock: Clock = time.time) -> None:
         self.registry = CollectorRegistry()
@@ -74,11 +74,9 @@ class RunMetrics:
         self.registry.register(self._readings)
 
     def say(self, text: str) -> None:
-        """A message."""
         self._display.say(text)
 
     def state(self, stream: str, state: str) -> None:
-        """Record that a stream is now running, draining, finished, ..."""
         pipeline, name = stream.split("/", 1)
         for known in STATES:
             self._state.labels(pipeline, name, known).set(known == state)
@@ -89,7 +87,6 @@ class RunMetrics:
         self._display.state(stream, state)
 
     def batch(self, batch: BatchRecord) -> None:
-        """Count a finished batch."""
         pipeline, name = batch.stream.split("/", 1)
         counted = {
             "batches": 1,
@@ -104,14 +101,13 @@ class RunMetrics:
         self._display.batch(batch)
 
     def restarted(self, stream: str) -> None:
-        """Count a restart of a stream's query after a failure."""
         self._counters["restarts"].labels(*stream.split("/", 1)).inc()
         self._display.restarted(stream)
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What this process has seen of one stream: its state, and times in seconds since 1970."""
+    """A stream's state as this process has seen it; times in seconds since 1970."""
 
     no_backlog_at: float
     batch_at: float | None = None
@@ -119,7 +115,7 @@ class _Seen:
 
 
 class StatusCollector(Collector):
-    """Reads the streams of this run when Prometheus asks for them."""
+    """Reads the run's streams when Prometheus asks."""
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
@@ -130,22 +126,22 @@ class StatusCollector(Collector):
         self._read: Reading = {}
 
     def is_in(self, stream: str, state: str) -> None:
-        """A stream has this state now, and is read from now on."""
+        """The stream is read from now on."""
         self._seen.setdefault(stream, _Seen(self._clock())).state = state
 
     def finished(self, batch: BatchRecord) -> None:
-        """A batch has ended now; where it left no rows in any source, there is no backlog now."""
+        """A batch that left no rows in any source ends the backlog."""
         seen = self._seen.setdefault(batch.stream, _Seen(self._clock()))
         seen.batch_at = self._clock()
         if has_read_all(batch):
             seen.no_backlog_at = seen.batch_at
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing: a registry would otherwise read all streams when the collector is registered."""
+        """Nothing: a registry would otherwise read all streams on registration."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """The families of ``READ_AT_REQUEST``; a value that is unknown is left out."""
+        """The families of ``READ_AT_REQUEST`` without unknown values."""
         with self._one_at_a_time:
             if time.monotonic() - self._read_at >= READ_AGAIN_S:
                 self._read = self._statuses()
@@ -191,10 +187,10 @@ def _marks(status: StreamStatus, _seen: _Seen, _now: float) -> Values:
 
 
 def _lag_seconds(status: StreamStatus, seen: _Seen, now: float) -> Values:
-    """The time since the stream had no backlog; unknown where one of its sources cannot be counted.
+    """The time since the last moment without backlog; unknown where a source cannot be counted.
 
-    The rows that the newest recorded batch left are what there is only while the query asks its sources. It asks none
-    while a planned batch is not committed, however long that takes, and when it has ended, for whatever reason.
+    The newest batch's remaining rows are current only while the query asks its sources. It asks none while a planned
+    batch is uncommitted, however long that takes, and after its end.
     """
     lag = status.lag
     if status.batch is None or lag.unknown is not None or not every_source_counts(status.batch):
@@ -234,7 +230,7 @@ _VALUES: Mapping[str, Callable[[StreamStatus, _Seen, float], Values]] = {
 
 
 def _for_local_hosts(page: WSGIApplication) -> WSGIApplication:
-    """The page only for requests to a name of this machine: a web site can make its own name lead here."""
+    """Only for names of this machine: a web site can make its own name lead here."""
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         name = re.sub(r":\d*$", "", environ.get("HTTP_HOST", "")).strip("[]").lower()
@@ -248,7 +244,7 @@ def _for_local_hosts(page: WSGIApplication) -> WSGIApplication:
 
 @contextmanager
 def served(metrics: RunMetrics, host: str, port: int) -> Iterator[str]:
-    """Serve the metrics while the block runs; the address of the page. ``port`` 0: a free one.
+    """Serve the metrics and yield the page's address. ``port`` 0: a free one.
 
     Raises EnvironmentMissing where the port cannot be opened.
     """

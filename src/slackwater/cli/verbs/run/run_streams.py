@@ -1,4 +1,4 @@
-"""Run the streams of a pipeline file."""
+"""Runs the streams of a pipeline file."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The options of a run. ``seconds`` ends the run by a drain; ``spark`` are ``--conf`` settings.
+    """``seconds`` ends the run by a drain.
 
-    ``accepted`` are codes of changes with which the kept state is used all the same.
+    ``accepted``: codes of changes with which the kept state is used all the same.
     """
 
     streams: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class RunOptions:
 def run_pipeline(
     reference: str, options: RunOptions, settings: Settings, display: RunDisplay
 ) -> tuple[StreamOutcome, ...]:
-    """Load the pipeline, run it, and return how each stream ended. Raises what ``runtime.runner.run`` raises."""
+    """Raises as ``runtime.runner.run``."""
     require_spark()
     loaded = load(reference)
     from slackwater.runtime import runner  # noqa: PLC0415 - heavy, and most mistakes are in the file
@@ -83,7 +83,7 @@ _APPLICATION = "slackwater.runtime.application.running"
 def run_application(
     reference: str, options: RunOptions, settings: Settings, display: RunDisplay
 ) -> tuple[tuple[StreamOutcome, ...], int]:
-    """Run an application that starts its own queries; how each of these ended, and the application's exit code."""
+    """The outcomes of the application's own queries, and its exit code."""
     require_spark()
     if options.streams or options.until_caught_up:
         raise UsageError(
@@ -115,15 +115,12 @@ class PlainDisplay:
         """Nothing to close."""
 
     def say(self, text: str) -> None:
-        """A message."""
         self._write(text)
 
     def state(self, stream: str, state: str) -> None:
-        """A stream changed its state."""
         self._write(f"{stream} {state}")
 
     def batch(self, batch: BatchRecord) -> None:
-        """A batch was finished."""
         cells = _cells(batch)
         self._write(
             f"{batch.stream} batch={cells['batch']} rows={batch.input_rows} rows/s={cells['rows/s']} "
@@ -140,7 +137,7 @@ class PlainDisplay:
 class LiveDisplay:
     """A table that is updated in place.
 
-    Batches come from the recorder's thread, states from the runner's: only one thread may draw at a time.
+    The recorder's thread reports batches, the runner's states: only one thread may draw at a time.
     """
 
     def __init__(self) -> None:
@@ -160,17 +157,14 @@ class LiveDisplay:
         self._live.stop()
 
     def say(self, text: str) -> None:
-        """A message, above the table."""
         self._console.print(text)
 
     def state(self, stream: str, state: str) -> None:
-        """A stream changed its state."""
         with self._one_at_a_time:
             self._states[stream] = state
             self._live.update(self._table())
 
     def batch(self, batch: BatchRecord) -> None:
-        """A batch was finished."""
         with self._one_at_a_time:
             self._batches[batch.stream] = batch
             self._live.update(self._table())
@@ -193,7 +187,6 @@ Display = PlainDisplay | LiveDisplay
 
 
 def make_display(*, live: bool) -> Display:
-    """The display that suits stderr."""
     return LiveDisplay() if live else PlainDisplay()
 
 
@@ -235,7 +228,6 @@ def run(
     copied: bool,
     debug: bool,
 ) -> int:
-    """Run, and report on stderr how each stream ended."""
     settings = prepare(home, logging=True, debug=debug)
     options = RunOptions(
         streams=tuple(streams or ()),
@@ -274,7 +266,7 @@ def run(
 
 @contextmanager
 def _metered(display: Display, settings: Settings, host: str, port: int | None) -> Iterator[RunDisplay]:
-    """The display, with its metrics served meanwhile if a port is given."""
+    """The display, with metrics served if a port is given."""
     if port is None:
         yield display
         return

@@ -1,4 +1,4 @@
-"""``slackwater sinks``: which sinks there are, and what each guarantees."""
+"""``slackwater sinks``: the sinks, and their guarantees."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add_format(parser)
     parser.epilog = "Nothing is read. The same table is in docs/sinks.md."
     parser.set_defaults(verb="slackwater.cli.verbs.sinks.catalogue:sinks")

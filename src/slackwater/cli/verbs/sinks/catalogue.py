@@ -1,4 +1,4 @@
-"""The sinks that there are, as a page or a document. Reads nothing."""
+"""The catalogue of sinks. Reads nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ SCHEMA = "slackwater.sinks/1"
 
 
 def sinks_document(entries: Sequence[CatalogueEntry]) -> dict[str, Any]:
-    """The sinks, each with its traits by name."""
     return {"schema": SCHEMA, "sinks": [_fields(entry) for entry in entries]}
 
 
@@ -43,16 +42,14 @@ ABILITIES = {
     "real_time": "real-time mode",
     "combines": "can be one of several outputs",
 }
-"""The traits in words; what a sink does not have is not listed."""
+"""The traits in words; missing ones are not listed."""
 
 
 def sinks_page(entries: Sequence[CatalogueEntry]) -> Group:
-    """A block for each sink."""
     return Group(*(line for entry in entries for line in _block(entry)))
 
 
 def abilities(traits: Traits) -> str:
-    """What a sink can do, in words."""
     return ", ".join(words for name, words in ABILITIES.items() if getattr(traits, name)) or "-"
 
 
@@ -69,7 +66,6 @@ def _block(entry: CatalogueEntry) -> list[Text]:
 
 
 def sinks(*, shown_as: Format) -> int:
-    """Show the catalogue."""
     if shown_as is Format.JSON:
         print_json(sinks_document(catalogue()))
     else:

@@ -1,4 +1,4 @@
-"""The state of every stream of a home, and what comes next. Nothing is written, not even to the ledger."""
+"""The state of each stream of a home, and what comes next. Nothing is written, not even to the ledger."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ URGENCY = (3, 5, 7)
 
 @dataclass(frozen=True, slots=True)
 class UnreadableStream:
-    """A stream whose state cannot be read. ``name`` is the full name."""
+    """``name`` is the full name."""
 
     name: str
     error: SlackwaterError
@@ -50,7 +50,7 @@ class UnreadableStream:
 
 @dataclass(frozen=True, slots=True)
 class HomeStatus:
-    """All streams of a home, or the one that was asked for. ``lost`` have checkpoints, and no record in the ledger."""
+    """All streams of a home, or the requested one. ``lost`` have checkpoints, and no record in the ledger."""
 
     home: str
     streams: tuple[StreamStatus, ...]
@@ -59,7 +59,7 @@ class HomeStatus:
 
     @property
     def exit_code(self) -> int:
-        """0 where every stream is in order, else the most urgent code of all findings and errors."""
+        """0 where every stream is in order, else the most urgent code."""
         if self.lost:
             return URGENCY[0]
         errors = [stream.error.exit_code for stream in self.unreadable]
@@ -68,10 +68,10 @@ class HomeStatus:
 
 
 def read_status(settings: Settings, name: str | None = None, *, verify: bool = False) -> HomeStatus:
-    """The state of the streams. A home without a ledger has no streams; NotFound where one was asked for by name.
+    """The state of the streams; none without a ledger. NotFound for an unknown name.
 
-    ``verify`` reads every file that the marks depend on. A stream that cannot be read does not keep the others from
-    being shown; where there is no other one, its error is raised.
+    ``verify`` reads every file that the marks depend on. An unreadable stream does not hide others; the error of the
+    only one is raised.
     """
     try:
         with open_workspace(settings) as workspace:
@@ -116,7 +116,7 @@ def _all_names(settings: Settings) -> tuple[str, ...]:
 
 
 def doctor_of(status: StreamStatus) -> str | None:
-    """The command that examines everything, where a finding asks for care; else ``None``."""
+    """The command that examines everything, where a finding asks for care."""
     serious = any(finding.severity is not Severity.INFO for finding in status.findings)
     return command("doctor", status.stream.full_name) if serious else None
 
@@ -126,7 +126,6 @@ SCHEMA = "slackwater.status/1"
 
 
 def status_document(home: HomeStatus) -> dict[str, Any]:
-    """All streams of a home."""
     streams = [_fields(stream) for stream in home.streams]
     unreadable = [{"stream": stream.name, "error": stream.error.as_dict()} for stream in home.unreadable]
     return {"schema": SCHEMA, "home": home.home, "streams": streams, "lost": list(home.lost), "unreadable": unreadable}
@@ -232,7 +231,6 @@ STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "re
 
 
 def status_page(home: HomeStatus) -> Group:
-    """A block for each stream."""
     if not (home.streams or home.lost or home.unreadable):
         return Group(Text(f"no stream has run in this home yet: {home.home}"))
     parts: list[Text] = []
@@ -303,7 +301,7 @@ def _unreadable_block(stream: UnreadableStream) -> list[Text]:
 
 
 def lag_text(lag: Lag) -> str:
-    """What the sources hold beyond the newest batch, in one line; ``-`` where no source reports it."""
+    """In one line; ``-`` where no source reports a lag."""
     parts = [f"{number(lag.rows)} rows"] if lag.rows is not None else []
     if lag.files is not None and lag.bytes is not None:
         parts.append(f"{counted(lag.files, 'unread file')}" + (f", {size_text(lag.bytes)}" if lag.files else ""))
@@ -320,7 +318,6 @@ def _details(finding: Finding) -> list[str]:
 
 
 def _basis(status: StreamStatus) -> str:
-    """What the words above rest on."""
     plan = f", for {', '.join(status.from_plan)} the recorded plan of the query" if status.from_plan else ""
     command = check_command(status.stream)
     return f"files and recorded ids{plan}; the code was not compared" + (f": {command}" if command else "")
@@ -337,7 +334,6 @@ def _line(label: str, text: str) -> Text:
 
 
 def lease_text(view: LeaseView) -> str:
-    """The holder of a lease, in one line."""
     lease = view.record
     if lease is None or lease.holder is None:
         return "free"
@@ -363,7 +359,7 @@ def _run_text(status: StreamStatus) -> str:
 
 
 def status(*, stream: str | None, verify: bool, watch: str | None, home: str | None, shown_as: Format) -> int:
-    """Read the state and show it, with ``watch`` until Ctrl-C."""
+    """With ``watch`` until Ctrl-C."""
     settings = prepare(home, shown_as)
     if watch is not None:
         return _watch(settings, stream, _interval(watch), verify=verify, shown_as=shown_as)
@@ -392,9 +388,9 @@ def _interval(text: str) -> float:
 
 
 def _watch(settings: Settings, stream: str | None, interval_s: float, *, verify: bool, shown_as: Format) -> int:
-    """Show the state after each interval. Ctrl-C ends it with 0: nothing else would end it.
+    """Show the state after each interval until Ctrl-C, which returns 0: nothing else would end it.
 
-    A terminal is cleared before each page; a file or pipe gets one page, or one document in a line, after the other.
+    A terminal is cleared before each page; a file or pipe gets all pages, or a JSON line each.
     """
     found = read_status(settings, stream, verify=verify)
     try:
@@ -419,7 +415,7 @@ def _watch(settings: Settings, stream: str | None, interval_s: float, *, verify:
 
 
 def _read_again(settings: Settings, stream: str | None, before: HomeStatus, *, verify: bool) -> HomeStatus:
-    """The state now. What cannot be read this time is shown as that, and does not end the watch."""
+    """What cannot be read this time does not end the watch."""
     try:
         return read_status(settings, stream, verify=verify)
     except SlackwaterError as error:

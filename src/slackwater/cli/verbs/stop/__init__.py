@@ -7,7 +7,6 @@ from slackwater.cli.common.verb import Verb
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add_stream(parser)
     parser.add_argument("--wait", metavar="60s", default="60s", help="how long to wait for the end (default: 60s)")
     add_home(parser)

@@ -1,4 +1,4 @@
-"""Ask a running stream, wherever it runs, to stop between two batches."""
+"""Asks a running stream to stop between two batches."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The outcome of a request. ``run`` is the run that was asked, ``None`` if none was active within the wait.
+    """``run`` was asked, ``None`` if none was active within the wait.
 
-    ``ended`` is how it ended, ``None`` if it had not ended within the wait.
+    ``ended`` is ``None`` if it had not ended within the wait.
     """
 
     stream: str
@@ -33,7 +33,7 @@ class Stopped:
 
 
 def stop_stream(workspace: Workspace, name: str, wait_s: float, say: Callable[[str], None]) -> Stopped:
-    """Ask, then wait up to ``wait_s`` seconds for the run's end. Raises NotFound where the stream does not run."""
+    """Ask, then wait up to ``wait_s`` seconds. Raises NotFound where the stream does not run."""
     stream = find_stream(workspace.ledger, name)
     deadline = time.monotonic() + wait_s
     _refuse_unless_held_by_run(stream, _lease(workspace, stream))
@@ -44,7 +44,7 @@ def stop_stream(workspace: Workspace, name: str, wait_s: float, say: Callable[[s
 
 
 def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Callable[[str], None]) -> RunRecord | None:
-    """Ask the current run; one that is starting, or waiting for a restart, is asked as soon as it runs."""
+    """A run that is starting, or waiting for a restart, is asked as soon as it runs."""
     announced = False
     while True:
         lease = _lease(workspace, stream)
@@ -105,12 +105,10 @@ SCHEMA = "slackwater.stop/1"
 
 
 def stop_document(stopped: Stopped) -> dict[str, Any]:
-    """The end of the run that was asked to stop."""
     return {"schema": SCHEMA, "stream": stopped.stream, "run": stopped.run, "end": stopped.ended}
 
 
 def stop(*, stream: str, wait: str, home: str | None, shown_as: Format) -> int:
-    """Request the stop and wait for the end."""
     settings, wait_s = prepare(home, shown_as), parse_seconds(wait)
     with open_workspace(settings) as workspace:
         stopped = stop_stream(workspace, stream, wait_s, lambda text: err().print(text))

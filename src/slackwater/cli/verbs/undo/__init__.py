@@ -1,4 +1,4 @@
-"""``slackwater undo``: takes an operation back."""
+"""``slackwater undo``: undoes an operation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from slackwater.core.commands import mention as mention
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     parser.add_argument(
         "operation",
         metavar="OPERATION",

@@ -18,7 +18,6 @@ SCHEMA = "slackwater.undo/1"
 def undo(
     *, operation: str, yes: bool, stopped: bool, home: str | None, moved: bool, copied: bool, shown_as: Format
 ) -> int:
-    """Show what will be undone, have it confirmed, undo it."""
     settings = prepare(home, shown_as, logging=True)
     with open_workspace(settings, restore=True) as workspace:
         record = find_operation(workspace, operation)

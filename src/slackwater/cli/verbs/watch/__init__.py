@@ -8,7 +8,6 @@ from slackwater.core.commands import mention
 
 
 def declare(parser: Parser) -> None:
-    """Declare the arguments."""
     add_checkpoint(parser)
     add = parser.add_argument
     add(

@@ -1,6 +1,6 @@
-"""Looks at a checkpoint again and again: its marks, when it was last written to, and how far its sources are ahead.
+"""Watches a checkpoint: marks, last write, and how far sources are ahead.
 
-Only files are read: the program that writes them notices nothing.
+Only files are read: the writing program notices nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _RATE_OF_MS = 600_000
 
 @dataclass(frozen=True, slots=True)
 class SourceAhead:
-    """How far one source is ahead of the newest batch; ``unknown``: why that was not counted."""
+    """``unknown``: why the lag was not counted."""
 
     source: str
     kind: str
@@ -59,7 +59,7 @@ class SourceAhead:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A checkpoint at one time. ``written`` is the newest batch of the output, ``sink`` why it is unknown."""
+    """A checkpoint at one time. ``written``: the output's newest batch; ``sink``: why it is unknown."""
 
     at_ms: int
     report: CheckpointReport
@@ -70,7 +70,7 @@ class Look:
 
 
 def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[str, str]) -> Look:
-    """The checkpoint as it is now. Raises NotFound where there is none, EnvironmentMissing for an absent store."""
+    """Raises NotFound where there is no checkpoint, EnvironmentMissing for an absent store."""
     store = open_read_store(location)
     require_recorded(store, None)
     with collector_off():
@@ -100,7 +100,6 @@ def _ahead(line: SourceLine, end: str | None, addresses: Mapping[str, str]) -> S
 
 
 def look_document(look: Look) -> dict[str, Any]:
-    """One look, in one line of JSON."""
     report, marks = look.report, look.report.marks
     batches, coming = report.batches, report.next_batch
     return {
@@ -122,7 +121,7 @@ def look_document(look: Look) -> dict[str, Any]:
 
 
 def _rate(look: Look) -> float | None:
-    """Batches a minute over the last ten, by the times at which they were planned; ``None`` for fewer than two."""
+    """Batches a minute over the last ten, by planning times; ``None`` for fewer than two."""
     since = look.at_ms - _RATE_OF_MS
     times = [one.timestamp_ms for one in look.report.batches if one.timestamp_ms and one.timestamp_ms >= since]
     if not times or times[-1] <= times[0]:
@@ -131,7 +130,6 @@ def _rate(look: Look) -> float | None:
 
 
 def look_page(look: Look) -> str:
-    """One look for people."""
     found = look_document(look)
     marks = ", ".join(f"{name} {mark(value)}" for name, value in found["marks"].items())
     planned = "planned: it runs, or was interrupted" if found["next_batch_planned"] else "to be planned"
@@ -187,7 +185,6 @@ def _addresses(given: Sequence[str] | None) -> dict[str, str]:
 def watch(
     *, location: str, sink: str | None, sources: list[str] | None, every: str, once: bool, shown_as: Format
 ) -> int:
-    """Show the checkpoint, again after each interval until Ctrl-C."""
     prepare(None, shown_as)
     interval_s, addresses = parse_seconds(every), _addresses(sources)
     if interval_s < SHORTEST_S:

@@ -1,1 +1,1 @@
-"""What checks share: their type, and the commands that their findings name."""
+"""What checks share."""

@@ -1,4 +1,4 @@
-"""The type of a check: a known problem, with the function that looks for it, whose docstring explains it."""
+"""The type of a check: a known problem, and the function that looks for it and explains it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Need = Literal[
 ]
 Goal = Literal["resume", "rebuild", "replay", "backfill", "reset"]
 About = Literal["operation", "identity", "marker", "stream", "last-run", "query"]
-"""The subject of a finding, for callers that refuse or leave out only findings of one subject."""
+"""The subject of a finding, for callers that refuse or leave out only one subject."""
 
 _SHAPES = Unknown("the query's sources are recorded by a run only, and none has recorded them")
 
@@ -45,11 +45,11 @@ Subject = TypeVar("Subject")
 
 
 class When(Enum):
-    """Whether what a check of the number line compares can be compared.
+    """Whether a number line check can compare.
 
     ``ALWAYS``: it compares no marks. ``COMPARABLE``: it compares marks or files, which change while a process writes,
-    and which are wrong where the sink's marker was lost. ``IN_ORDER``: it reports how the stream continues, where no
-    other check has found a stop or a failure.
+    and are wrong after a lost marker. ``IN_ORDER``: it reports how the stream continues, if no check found a stop or
+    failure.
     """
 
     ALWAYS = auto()
@@ -58,11 +58,11 @@ class When(Enum):
 
 
 class Found(NamedTuple):
-    """What a check yields: its finding in words, where a field that is empty or ``None`` is not shown.
+    """What a check yields, without empty fields.
 
-    ``next`` is the command to type, built in ``core/commands``. ``damage`` are the paths of the checkpoint's damage
-    that the finding says more exactly: where all damage is said so, ``checkpoint-damaged`` is left out. ``facts`` are
-    for the JSON documents. ``code``, ``risk`` and ``goal`` where they depend on what was found.
+    ``next`` is a command of ``core/commands``. ``damage`` has paths that the finding explains: if it has all,
+    ``checkpoint-damaged`` is left out. ``facts`` are for JSON. ``code``, ``risk`` and ``goal`` are set if they depend
+    on what was found.
     """
 
     text: str
@@ -80,9 +80,9 @@ class Found(NamedTuple):
 
 
 class Diagnosed(NamedTuple):
-    """A finding with how sure it is, what is at stake, and the facts that it was made of.
+    """A finding with certainty, risk and facts.
 
-    ``covers`` are the codes of the catalogue of failures that the finding may be.
+    ``covers`` are codes of failures that it may be.
     """
 
     finding: Finding
@@ -94,7 +94,7 @@ class Diagnosed(NamedTuple):
 
 
 class NotChecked(NamedTuple):
-    """A check whose facts are missing: nothing is known, neither good nor bad."""
+    """A check without its facts: nothing is known, neither good nor bad."""
 
     code: str
     meaning: str
@@ -108,18 +108,17 @@ def _nothing(_: object) -> Iterator[Found]:
 
 @dataclass(frozen=True)
 class Check(Generic[Subject]):
-    """A known problem, and the decorator of the function that looks for it in its subject: a snapshot, or all facts.
+    """A known problem, and the decorator of its function on a snapshot or all facts.
 
-    ``also`` are the codes of the catalogue of failures that it finds, besides its own. ``ends_with`` is the exit code
-    of ``status``, by default ``REFUSED`` for a stop.
+    ``also`` are further codes of failures. ``ends_with`` is the exit code of ``status``, by default ``REFUSED`` for a
+    stop.
 
-    Of the number line: ``order`` is its place among the findings of a stream, the most urgent has the lowest.
-    ``from_plan``: it rests on the query's plan as the last run recorded it; all others rest on files and ids alone.
-    ``on_output``: it compares what the output shows.
+    Of the number line: ``order`` is lowest for the most urgent. ``from_plan``: it rests on the last run's recorded
+    plan; others rest on files and ids. ``on_output``: it compares the output.
 
-    Of all facts: ``needs`` are the facts without which nothing can be said. ``explains`` are the codes of the number
-    line's findings that it says more exactly. ``at_start``: a start looks for it, and is refused if it is a stop; it
-    then needs nothing that ``facts_of_start`` does not gather.
+    Of all facts: without ``needs`` nothing can be said. ``explains``: codes of the number line's findings that it says
+    more exactly. ``at_start``: a start looks for it, and is refused by a stop; it needs only facts of
+    ``facts_of_start``.
     """
 
     code: str
@@ -141,35 +140,33 @@ class Check(Generic[Subject]):
     page: str = ""
 
     def __call__(self, find: Callable[[Subject], Iterator[Found]]) -> Check[Subject]:
-        """The check with the function, whose docstring is its page."""
+        """The function's docstring is the page."""
         return replace(self, find=find, page=inspect.getdoc(find) or "")
 
     @property
     def exit_code(self) -> int:
-        """The exit code of ``status`` and of a refused start."""
+        """Of ``status`` and of a refused start."""
         if self.ends_with is not None:
             return self.ends_with
         return REFUSED if self.severity is Severity.STOP else 0
 
     @property
     def covers(self) -> tuple[str, ...]:
-        """The codes of the catalogue of failures: ``LOG-06`` of ``SW-LOG-006``, and the others."""
+        """Codes of failures: ``LOG-06`` of ``SW-LOG-006``, and others."""
         match = CODE.fullmatch(self.code)
         return self.also if match is None else (f"{match[1]}-{int(match[2]):02}", *self.also)
 
     @property
     def meaning(self) -> str:
-        """The first paragraph of the page."""
         return " ".join(self.page.partition("\n\n")[0].split())
 
     @property
     def sections(self) -> dict[str, str]:
-        """The text of the page by heading, each as one paragraph."""
+        """By heading, each as one paragraph."""
         parts = _HEADING.split(self.page)[1:]
         return {heading: " ".join(text.split()) for heading, text in zip(parts[::2], parts[1::2], strict=True)}
 
     def finding(self, found: Found) -> Finding:
-        """The finding with what the check declares."""
         return Finding(
             found.code or self.code,
             self.severity,
@@ -185,12 +182,11 @@ class Check(Generic[Subject]):
         )
 
     def findings(self, subject: Subject) -> Iterator[Finding]:
-        """Its findings."""
         return map(self.finding, self.find(subject))
 
 
 def diagnosed(check: Check[Facts], facts: Facts) -> Iterator[Diagnosed]:
-    """The findings of a check for which nothing is ``missing``."""
+    """Findings of a check with no ``missing`` facts."""
     for found in check.find(facts):
         finding = check.finding(found if facts.recorded else found._replace(next=None))
         yield Diagnosed(
@@ -204,7 +200,6 @@ def diagnosed(check: Check[Facts], facts: Facts) -> Iterator[Diagnosed]:
 
 
 def missing(check: Check[Facts], facts: Facts) -> Unknown | None:
-    """The first of the facts that a check needs and that could not be gathered."""
     return next((unknown for need in check.needs if (unknown := _missing(need, facts))), None)
 
 

@@ -1,4 +1,4 @@
-"""The commands that findings name, in the form that a check declares: from the facts."""
+"""Commands in findings."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ _ID_CHECKSUM = ".metadata.crc"
 
 
 def resume(facts: Facts) -> str:
-    """Plan the least change after which a start is exact."""
+    """Plans the least change after which a start is exact."""
     return command("plan", "resume", facts.name)
 
 
 def rebuild(facts: Facts) -> str:
-    """Plan a rebuild after the newest written batch."""
     return rebuild_command(facts.snapshot)
 
 
 def replay_from(facts: Facts, batch: int) -> str:
-    """Plan to process the batches from this one on again; an output that cannot be cut keeps what it has."""
+    """Processes batches from this one on again; an output that cannot be cut keeps its rows."""
     kept = () if facts.snapshot.output.can_cut else ("--output", "keep")
     return command("plan", "replay", facts.name, "--from", f"batch:{batch}", *kept, *facts.snapshot.stream.session)
 
 
 def move_away(checkpoint: CheckpointSeen, path: str) -> str:
-    """Shell words that move a file of a log out of the checkpoint, with Hadoop's checksum of it; nothing is deleted."""
+    """Moves a log file with Hadoop's checksum out of the checkpoint; nothing is deleted."""
     folder, _, name = path.rpartition("/")
     root = checkpoint.location.rstrip("/")
     if "://" in root:
@@ -39,7 +38,7 @@ def move_away(checkpoint: CheckpointSeen, path: str) -> str:
 
 
 def move_checkpoint_away(checkpoint: CheckpointSeen) -> str:
-    """Shell words that move the checkpoint next to itself, so that its query starts with a new one."""
+    """Moves the checkpoint next to itself, so that its query starts with a new one."""
     root = checkpoint.location.rstrip("/")
     if "://" in root:
         return f"move {root} to another place"
@@ -47,9 +46,9 @@ def move_checkpoint_away(checkpoint: CheckpointSeen) -> str:
 
 
 def write_query_id(checkpoint: CheckpointSeen, query_id: str | None) -> str:
-    """Shell words that write the file ``metadata`` as Spark does, where the id is known; else where to find the id.
+    """Writes ``metadata`` as Spark does, or where to find the id.
 
-    Hadoop's checksum of the file that is there is removed first: its local file system refuses other bytes.
+    Hadoop's checksum is removed first: its local file system refuses other bytes.
     """
     root = checkpoint.location.rstrip("/")
     checksum = f"{root}/{_ID_CHECKSUM}" if checkpoint.has(_ID_CHECKSUM) else None

@@ -1,5 +1,3 @@
-"""Facts about the logs of a checkpoint that several checks compare."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -8,7 +6,7 @@ from slackwater.core.facts import CheckpointSeen, Facts
 from slackwater.sources import kind_of
 
 UNPARSED = frozenset({"empty", "torn", "foreign", "unreadable"})
-"""The kinds of damage of an entry that cannot be parsed, whatever Spark reads it."""
+"""Damage of an entry that no Spark can parse."""
 
 
 def has_gaps_by_design(checkpoint: CheckpointSeen) -> bool:
@@ -21,13 +19,13 @@ def has_gaps_by_design(checkpoint: CheckpointSeen) -> bool:
 
 
 def unplanned_commits(checkpoint: CheckpointSeen) -> tuple[int, ...]:
-    """The batches in ``commits/`` that are newer than all of ``offsets/``, without strays."""
+    """Batches in ``commits/`` newer than all of ``offsets/``, without strays."""
     strays = {number for folder, number in strays_in_logs(checkpoint) if folder == "commits"}
     return tuple(one for one in checkpoint.commit_ids if one > checkpoint.planned and one not in strays)
 
 
 def strays_in_logs(checkpoint: CheckpointSeen) -> Iterator[tuple[str, int]]:
-    """The newest entry of a log, where it is far behind all others of both logs: no query has written it."""
+    """A newest entry far behind all others of both logs: no query has written it."""
     if has_gaps_by_design(checkpoint):
         return
     for folder, ids, others in (
@@ -39,7 +37,7 @@ def strays_in_logs(checkpoint: CheckpointSeen) -> Iterator[tuple[str, int]]:
 
 
 def strays_in_sources(facts: Facts) -> Iterator[tuple[str, int]]:
-    """The newest entry of a source's own log, where it is behind a gap and no batch has read it."""
+    """The newest entry of a source's log, behind a gap, that no batch has read."""
     for source in facts.sources:
         last = kind_of(source.end, {}).cut_entry(source.end)
         if last is not None and len(source.entries) > 1 and source.entries[-1] - 1 > max(source.entries[-2], last):

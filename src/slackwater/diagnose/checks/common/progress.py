@@ -1,4 +1,4 @@
-"""The newest recorded batches of a generation, for checks of lag, state and duration."""
+"""The newest recorded batches of a generation."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from slackwater.sources.common.contract import SourceRange
 
 
 def with_rows(facts: Facts, most: int) -> tuple[BatchRecord, ...]:
-    """The newest batches that read rows, at most so many; none where there are fewer."""
+    """At most so many newest batches that read rows; none where there are fewer."""
     batches = [one for one in facts.batches if one.input_rows][-most:]
     return tuple(batches) if len(batches) == most else ()
 
 
 def lag_of(batch: BatchRecord) -> int | None:
-    """Rows the sources hold beyond the batch's end; ``None`` where no source reports them (file sources do not)."""
+    """Rows beyond the batch's end; ``None`` where no source reports them (file sources do not)."""
     known = [rows for rows in rows_ahead(batch) if rows is not None]
     return sum(known) if known else None
 
 
 def rows_ahead(batch: BatchRecord) -> Sequence[int | None]:
-    """For each source the rows beyond the batch's end, ``None`` where its offsets do not determine them."""
+    """By source; ``None`` where offsets do not determine the rows."""
     return [
         kind_of(source.end, {}).rows(SourceRange(str(index), source.end, source.latest))
         for index, source in enumerate(batch.sources)
@@ -32,5 +32,4 @@ def rows_ahead(batch: BatchRecord) -> Sequence[int | None]:
 
 
 def never_falls(numbers: list[int]) -> bool:
-    """Whether each number is at least the one before."""
     return all(before <= after for before, after in pairwise(numbers))

@@ -1,4 +1,4 @@
-"""The settings that Spark pins in ``offsets/``, which override those of the session at a restart."""
+"""Settings pinned in ``offsets/``, which override the session's at a restart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
-"""Pinned by Spark 4.0 and later, so that it shows which release planned a batch."""
+"""Pinned by Spark 4.0 and later, so it shows the release."""
 
 ABSENT: Mapping[str, str] = {
     "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion": "1",
@@ -29,15 +29,16 @@ ABSENT: Mapping[str, str] = {
     "spark.sql.streaming.queryEvolution.enableSourceEvolution": "false",
     "spark.sql.function.protobufExtensions.enabled": "false",
 }
-"""What Spark uses where a checkpoint does not pin the setting: the behaviour of the releases that did not have it.
+"""What Spark uses for unpinned settings: the behaviour of releases without them.
 
-Read from ``OffsetSeqMetadata`` and from the warnings of Spark 4.3 when it continues checkpoints of older releases."""
+Source: ``OffsetSeqMetadata``, and warnings of Spark 4.3 when it continues older checkpoints.
+"""
 PINNED = (PARTITIONS, PROVIDER, POLICY, "spark.sql.streaming.stateStore.rocksdb.formatVersion", *ABSENT)
-"""The settings that Spark takes from the newest entry of ``offsets/``, whatever the session has."""
+"""Settings that Spark takes from the newest entry of ``offsets/``, whatever the session has."""
 
 
 def newest_committed(checkpoint: CheckpointSeen) -> OffsetEntry | None:
-    """The entry in ``offsets/`` of the newest committed batch; ``None`` where it is not one of the newest two."""
+    """``None`` where it is not among the newest two."""
     if checkpoint.committed < 0 or not checkpoint.offset_ids:
         return None
     if checkpoint.offset_ids[-1] == checkpoint.committed:
@@ -47,11 +48,9 @@ def newest_committed(checkpoint: CheckpointSeen) -> OffsetEntry | None:
 
 
 def settings_of(entry: OffsetEntry | None) -> Mapping[str, str]:
-    """What an entry pins; nothing where it is absent or has no metadata."""
     return entry.metadata.conf if entry is not None and entry.metadata is not None else {}
 
 
 def pinned_partitions(entry: OffsetEntry | None) -> int | None:
-    """The number of state partitions that an entry pins."""
     text = settings_of(entry).get(PARTITIONS, "")
     return int(text) if text.isascii() and text.isdigit() else None

@@ -1,4 +1,4 @@
-"""Facts of a snapshot that several rules compare, and what the failures of a run mean."""
+"""Facts of a snapshot for several rules, and the meaning of a run's failures."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ STATE_FOLDER = "state/"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The sink's marks next to the next batch. Of several outputs the newest shows what is ahead, the oldest what
-    lacks.
+    """The sink's marks. Of several outputs the newest shows what is ahead, the oldest what lacks.
 
-    An output that has the planned batch, which another lacks, is not ahead: it will skip the batch.
+    An output with a planned batch that another lacks is not ahead: it will skip the batch.
     """
 
     oldest: int
@@ -32,12 +31,12 @@ class Written:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether the sink has a batch that the checkpoint has not planned."""
+        """Whether the sink has an unplanned batch."""
         return self.newest > self.following or (self.newest == self.following and not self.next_is_planned)
 
 
 def written(snapshot: Snapshot) -> Written | None:
-    """What the sink shows; ``None`` where it shows nothing, or the checkpoint that it is compared with was lost."""
+    """``None`` where the sink shows nothing, or the checkpoint was lost."""
     marks = snapshot.marks
     if not snapshot.shown or marks.planned < 0 <= snapshot.recorded.planned:
         return None
@@ -46,29 +45,28 @@ def written(snapshot: Snapshot) -> Written | None:
 
 
 def range_differs(snapshot: Snapshot) -> bool:
-    """Whether the next batch was recorded with other offsets than the checkpoint has planned it with."""
+    """Whether the recorded offsets of the next batch differ from the planned ones."""
     recorded, planned = snapshot.recorded.next_entry, snapshot.planned_entry
     return recorded is not None and planned is not None and recorded.offsets != planned.offsets
 
 
 def is_known(snapshot: Snapshot) -> bool:
-    """Whether the ledger or the checkpoint has any batch of the stream."""
+    """Whether ledger or checkpoint has any batch."""
     return snapshot.recorded.planned >= 0 or snapshot.marks.planned >= 0
 
 
 def location_of(snapshot: Snapshot, batch: int) -> str | None:
-    """Where the output is that shows this batch as its newest."""
+    """The output with this newest batch."""
     return next((one.location for one in snapshot.outputs if one.written == batch), snapshot.output.location)
 
 
 def lost_batch(snapshot: Snapshot) -> int | None:
-    """The newest recorded batch, where the checkpoint holds none; else ``None``."""
+    """The newest recorded batch, where the checkpoint holds none."""
     newest = max(snapshot.recorded.planned, snapshot.recorded.committed)
     return newest if snapshot.marks.planned < 0 <= newest else None
 
 
 def state_held(snapshot: Snapshot) -> int:
-    """The newest batch whose state can be loaded, -1 for none."""
     return NONE_YET if snapshot.marks.state is None else snapshot.marks.state
 
 
@@ -79,7 +77,7 @@ def state_is_lost(snapshot: Snapshot) -> bool:
 
 
 def damage(snapshot: Snapshot) -> list[Damage]:
-    """Damage of the checkpoint, without the missing state that ``state-lost`` reports with the batch that needs it."""
+    """Without missing state, which ``state-lost`` reports."""
     lost = state_is_lost(snapshot)
     return [
         one for one in snapshot.damage if not (lost and one.kind == "missing" and one.path.startswith(STATE_FOLDER))
@@ -87,22 +85,19 @@ def damage(snapshot: Snapshot) -> list[Damage]:
 
 
 def outputs_with_next(snapshot: Snapshot) -> list[str]:
-    """The outputs that have the next batch already."""
     return [one.name for one in snapshot.outputs if one.written == snapshot.marks.next_batch]
 
 
 def sink_kind(snapshot: Snapshot) -> str:
-    """The kind of the stream's sink."""
     return snapshot.stream.sink.get("kind") or "unknown"
 
 
 def and_more(items: Sequence[object], shown: int) -> str:
-    """What follows a list of which only the first are shown."""
     return f" and {len(items) - shown} more" if len(items) > shown else ""
 
 
 def failed_run(snapshot: Snapshot) -> RunRecord | None:
-    """The last run, if it failed on the generation in use; one that was switched in since has not failed."""
+    """The last run, if it failed on the generation in use."""
     run = snapshot.last_run
     failed = run is not None and run.end == "failed" and run.generation == snapshot.generation.number
     return run if failed else None
@@ -127,7 +122,7 @@ FAILURES: Mapping[str, tuple[str, str | None]] = {
 
 
 def as_possible(finding: Finding, snapshot: Snapshot) -> Finding:
-    """With a reset in place of a rebuild that would be refused: no replay recomputes what the operators keep."""
+    """Replaces a rebuild that would be refused by a reset: no replay recomputes the state."""
     profile, rebuild = snapshot.profile, rebuild_command(snapshot)
     if profile is None or not_reproducible(profile, "any") is None:
         return finding
