@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ import pytest
 from slackwater.core.units import iso_text, utc_text
 from slackwater.ledger.ledger import Ledger
 from slackwater.operations.plan.document import render
+from tests.support import warm_python
 from tests.support.homes import STREAM, make_home
 from tests.support.rebuilds import Project, StopBefore, make_project
 
@@ -23,15 +22,7 @@ VALUES = ("1e400", "[]", '"\\u0000"', str(2**63))
 
 
 def _run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "slackwater", *arguments],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return warm_python.run(arguments, folder, environment)
 
 
 def _is_an_answer(done: subprocess.CompletedProcess[str]) -> bool:

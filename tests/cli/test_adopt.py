@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shlex
 import shutil
 import signal
@@ -36,6 +37,10 @@ from tests.support.memory import folder_in_memory
 from tests.support.rebuilds import CLEAN
 
 count_commits()
+EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "4"))
+POINTS = range(1 + random.randrange(EVERY), sys.maxsize, EVERY)
+"""Of the changes each run of the tests takes a part, another one each time."""
+
 HOME = ("--home", "home")
 USAGE, REFUSED = 2, 5
 ADOPT = "slackwater adopt '<folder>/state/per_page checkpoint' --name clicks"
@@ -370,7 +375,7 @@ def test_an_adoption_that_is_killed_is_finished_by_typing_it_again(scene: Scene)
     scene.do(*words)
     expected = all_of("watched/clicks", project.folder)
     number = 0
-    for number in kill_points(lambda: scene.do(*words), project.folder, scene.restore):
+    for number in kill_points(lambda: scene.do(*words), project.folder, scene.restore, every=POINTS):
         assert project.in_use() == before
         scene.do(*words)
         assert all_of("watched/clicks", project.folder) == expected, number
@@ -386,7 +391,7 @@ def test_a_release_that_is_killed_is_finished_by_typing_it_again(scene: Scene) -
     claim(project)
     scene.save()
     number = 0
-    for number in kill_points(lambda: scene.do(*words), project.folder, scene.restore):
+    for number in kill_points(lambda: scene.do(*words), project.folder, scene.restore, every=POINTS):
         if known(project):
             scene.do(*words)
         assert not known(project), number

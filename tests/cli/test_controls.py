@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from slackwater.ledger.ledger import Ledger
+from tests.support import warm_python
 from tests.support.homes import STREAM, HomeSpec, make_home
 
 CLIPBOARD = "\x1b]52;c;ZWNobw==\x07"
@@ -23,14 +23,7 @@ OF_OURS = ("printable(", 'document + "', "json.dumps", "render(made)", '"slackwa
 
 
 def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "slackwater", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return warm_python.run(arguments, folder, {})
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from slackwater.ledger.home import Home
 from slackwater.ledger.lease.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from slackwater.storage.local import LocalStore
+from tests.support import warm_python
 from tests.support.homes import STREAM, make_home
 
 HIDDEN = "hunter2"
@@ -36,14 +38,7 @@ HIDDEN = "hunter2"
 @pytest.mark.parametrize("shown_as", ["text", "json"])
 def test_the_password_of_a_ledger_is_not_printed(tmp_path: Path, address: str, code: str, shown_as: str) -> None:
     address = address.format(folder=tmp_path, password=HIDDEN)
-    done = subprocess.run(
-        [sys.executable, "-m", "slackwater", "ledger", "--format", shown_as],
-        cwd=tmp_path,
-        env={**os.environ, "SLACKWATER_LEDGER": address},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = warm_python.run(["ledger", "--format", shown_as], tmp_path, {"SLACKWATER_LEDGER": address})
     assert code in done.stderr
     assert HIDDEN not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -116,9 +111,15 @@ SETTINGS = {
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_a_setting_that_cannot_be_used_is_not_printed(tmp_path: Path, settings: str) -> None:
     (tmp_path / "slackwater.toml").write_text(settings)
-    done = _slackwater(tmp_path, "status")
+    done = warm_python.run(["status"], tmp_path, {})
     assert done.returncode == 2
     assert HIDDEN not in done.stdout + done.stderr
+
+
+def _new_process(folder: Path, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """The arguments of a process are known as it starts."""
+    command = [sys.executable, "-m", "slackwater", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_a_setting_that_cannot_be_used_is_not_printed(tmp_path: Path, settings: 
 )
 def test_an_argument_with_a_secret_is_not_echoed(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     make_home(tmp_path)
-    done = _slackwater(tmp_path, *arguments)
+    done = _new_process(tmp_path, arguments)
     assert done.returncode not in (0, 1)
     assert HIDDEN not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
@@ -156,7 +157,7 @@ def test_a_sink_with_a_secret_is_refused_before_it_is_stored(tmp_path: Path, sin
         "import slackwater\nfrom slackwater import sinks\n"
         f'pipeline = slackwater.Pipeline("p")\n@pipeline.stream(sink={sink})\ndef s(spark):\n    return None\n'
     )
-    done = _slackwater(tmp_path, "run", "p.py")
+    done = warm_python.run(["run", "p.py"], tmp_path, {})
     assert done.returncode == 2
     assert "-secret" in done.stderr or "table-name" in done.stderr
     assert HIDDEN not in done.stdout + done.stderr
@@ -169,7 +170,7 @@ def test_a_checkpoint_with_a_secret_is_refused(tmp_path: Path) -> None:
         'pipeline = slackwater.Pipeline("p")\n'
         f'@pipeline.stream(sink=sinks.noop(), checkpoint="s3://AK:{HIDDEN}@bucket/c")\ndef s(spark):\n    return None\n'
     )
-    done = _slackwater(tmp_path, "run", "p.py")
+    done = warm_python.run(["run", "p.py"], tmp_path, {})
     assert (done.returncode, "location-secret" in done.stderr) == (2, True)
     assert HIDDEN not in done.stdout + done.stderr
 
@@ -178,20 +179,9 @@ def test_the_traceback_of_debug_is_masked(tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text(
         f'raise ValueError("cannot open postgresql://ann:{HIDDEN}@h/d")  # password={HIDDEN}\n'
     )
-    done = _slackwater(tmp_path, "run", "p.py", "--debug")
+    done = warm_python.run(["run", "p.py", "--debug"], tmp_path, {})
     assert "Traceback" in done.stderr
     assert HIDDEN not in done.stderr
-
-
-def _slackwater(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "slackwater", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
 
 
 @pytest.mark.parametrize(
@@ -208,7 +198,6 @@ def _slackwater(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
     ],
 )
 def test_a_value_on_the_command_line_is_not_printed(tmp_path: Path, arguments: str) -> None:
-    command = [sys.executable, "-m", "slackwater", *arguments.format(value="hunter-of-2").split()]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = _new_process(tmp_path, arguments.format(value="hunter-of-2").split())
     assert done.returncode == 2
     assert "hunter-of-2" not in done.stdout + done.stderr

@@ -104,7 +104,7 @@ class SavedInCatalog(Saved):
 
 
 def check_swapped_and_undone(workspace: IcebergWorkspace) -> None:
-    """Processed again in staging, from the start and from a batch on: the rows are those of an uninterrupted run."""
+    """Processed again in staging, from the start: the rows are those of an uninterrupted run, and undo returns them."""
     whole, last, before = workspace.rows(), workspace.written(), set(workspace.live_files(workspace.output))
     workspace.slackwater("plan", "reset", STREAM, "--from", "earliest", *SWAP, *CONF)
     workspace.slackwater("apply", "plan.json", "--confirm", STREAM, *CONF)
@@ -114,6 +114,10 @@ def check_swapped_and_undone(workspace: IcebergWorkspace) -> None:
     workspace.slackwater("undo", operation, "--yes", java=False)
     assert (workspace.rows(), workspace.written()) == (whole, last)
 
+
+def check_replayed_from_a_batch(workspace: IcebergWorkspace) -> None:
+    """Processed again in staging, from a batch on: older rows stay in their files."""
+    whole, last, before = workspace.rows(), workspace.written(), set(workspace.live_files(workspace.output))
     workspace.slackwater("plan", "replay", STREAM, "--from", "batch:3", *SWAP)
     workspace.slackwater("apply", "plan.json", "--confirm", STREAM, *CONF)
     assert (workspace.rows(), workspace.written()) == (whole, last)

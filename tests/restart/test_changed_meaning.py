@@ -141,6 +141,7 @@ def test_rows_that_another_program_counted_are_no_evidence_of_lost_input(tmp_pat
     assert _sums(workspace) == expected(rows, 0, 90) + expected(range(90, 120), 90, 400)
 
 
+@pytest.mark.thorough
 def test_a_replay_runs_under_the_settings_that_the_code_reads(tmp_path: Path) -> None:
     workspace, unbroken = (SmallWorkspace(tmp_path / name, FROM_SETTING) for name in ("rebuilt", "unbroken"))
     for one in (workspace, unbroken):

@@ -19,7 +19,7 @@ from tests.restart.delta_tables import (
     page_of,
     status_written,
 )
-from tests.restart.iceberg_tables import IcebergWorkspace, check_swapped_and_undone
+from tests.restart.iceberg_tables import IcebergWorkspace, check_replayed_from_a_batch, check_swapped_and_undone
 from tests.sinks import iceberg_tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)]
@@ -50,6 +50,7 @@ def test_append_killed_at_each_point_cut_and_undone(tmp_path: Path) -> None:
 
     check_append_finished(workspace, KILLED)
     check_swapped_and_undone(workspace)
+    check_replayed_from_a_batch(workspace)
 
 
 @pytest.mark.parametrize("body", [pytest.param(UPDATE, id="update"), pytest.param(COMPLETE, id="complete")])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import warm_python
 from tests.support.outputs import rows_of
+from tests.support.warm_jvm import attached
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -52,16 +52,13 @@ def _add(folder: Path, name: str, time: str, number: int) -> None:
         os.utime(file, (1_700_000_000 + number, 1_700_000_000 + number))
 
 
-def _run(folder: Path, *command: str) -> None:
-    ended = subprocess.run(
-        [sys.executable, *command], cwd=folder, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
-
-
 def _run_both(folder: Path) -> None:
-    _run(folder, "-m", "slackwater", "run", "pipeline.py", "--until-caught-up", *CONF)
-    _run(folder, "plain.py")
+    run = ("run", "pipeline.py", "--until-caught-up", *CONF)
+    for ended in (
+        warm_python.run(run, folder, attached(folder)),
+        warm_python.run_program(["plain.py"], folder, attached(folder)),
+    ):
+        assert ended.returncode == 0, ended.stderr
 
 
 def test_rows_between_the_last_two_watermarks_are_joined_as_by_plain_spark(tmp_path: Path) -> None:

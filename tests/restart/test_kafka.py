@@ -64,6 +64,7 @@ def test_killed_and_rebuilt_is_as_if_uninterrupted(
     assert workspace.rows() == baseline.rows()
 
 
+@pytest.mark.thorough
 def test_a_cut_whose_input_the_broker_has_removed_is_refused(
     tmp_path_factory: pytest.TempPathFactory, broker: Broker
 ) -> None:

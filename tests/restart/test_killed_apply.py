@@ -84,7 +84,13 @@ def _in_use(workspace: SmallWorkspace) -> dict[str, bytes]:
     return tree(workspace.output) | tree(workspace.stream_folder / "checkpoints" / "0001")
 
 
-@pytest.mark.parametrize("line", _drawn("apply", range(1, FIRST_CUT), 1) + _drawn("cut", range(FIRST_CUT, 14), 1))
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(pytest.param(one, marks=pytest.mark.thorough) for one in _drawn("apply", range(1, FIRST_CUT), 1)),
+        *_drawn("cut", range(FIRST_CUT, 14), 1),
+    ],
+)
 def test_continued_by_what_is_printed(planned: tuple[SmallWorkspace, Saved, Rows], line: int) -> None:
     workspace, saved, rows = planned
     saved.restore()
@@ -170,5 +176,6 @@ def test_a_pipeline_edited_in_between_does_not_lead_back_to_the_start(
 
 
 def _undo_points() -> Iterator[int]:
-    yield from _drawn("undo-early", range(1, FIRST_CUT), 1)
+    if EVERY:
+        yield from range(1, FIRST_CUT)
     yield from _drawn("undo-late", range(FIRST_CUT, 14), 1)

@@ -126,6 +126,7 @@ def test_batch_that_nobody_recorded_is_cut_from_the_sink(file_workspace: Workspa
     assert workspace.rows() == file_baseline.rows()
 
 
+@pytest.mark.thorough
 def test_unreadable_and_absent_sinks_are_refused(file_workspace: Workspace, file_baseline: Workspace) -> None:
     workspace = file_workspace
     kill_at(workspace, "between offset and sink write")

@@ -139,7 +139,9 @@ def test_the_hints_for_a_damaged_ledger_and_stream_file_lead_out(
         assert workspace.status()["verdict"]["code"] == "clean"
 
 
-@pytest.mark.parametrize("entry", ["newest", "newest, not committed", "older"])
+@pytest.mark.parametrize(
+    "entry", [*(pytest.param(one, marks=pytest.mark.thorough) for one in ("newest", "newest, not committed")), "older"]
+)
 def test_a_manifest_entry_without_bytes_is_found_and_what_is_printed_leads_out(
     finished: tuple[SmallWorkspace, Saved], unbroken: Rows, entry: str
 ) -> None:

@@ -70,7 +70,9 @@ def test_a_setting_with_which_no_jvm_starts(project: Project, setting: str) -> N
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("setting", ["spark.driver.memory=768m", "spark.executor.memory= 1GB"])
+@pytest.mark.parametrize(
+    "setting", [pytest.param("spark.driver.memory=768m", marks=pytest.mark.thorough), "spark.executor.memory= 1GB"]
+)
 def test_a_setting_with_which_a_jvm_starts(project: Project, setting: str) -> None:
     project.write(PIPELINE)
     assert project.start("run", "pipeline.py", "--until-caught-up", "--conf", setting).end(90) == 0

@@ -73,7 +73,13 @@ def test_what_is_set_here_counts_before_the_defaults(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("way", ["spark-defaults.conf", "spark-submit", "PYSPARK_SUBMIT_ARGS"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        *(pytest.param(one, marks=pytest.mark.thorough) for one in ("spark-defaults.conf", "PYSPARK_SUBMIT_ARGS")),
+        "spark-submit",
+    ],
+)
 def test_the_users_jars_are_kept_with_those_of_connectors(tmp_path: Path, way: str) -> None:
     with zipfile.ZipFile(tmp_path / "mine.jar", "w") as jar:
         jar.writestr("mine.txt", "mine")

@@ -53,7 +53,9 @@ def _slow(project: Project, seconds: float) -> Command:
     return project.start("run", "pipeline.py")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.thorough), signal.SIGTERM], ids=["ctrl-c", "sigterm"]
+)
 def test_a_signal_to_the_whole_group_drains(project: Project, number: signal.Signals) -> None:
     command = _slow(project, 1.5)
     command.wait_for(lambda: project.planned("rows") > project.committed("rows") >= 1, "a batch runs")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import warm_python
+from tests.support.warm_jvm import attached
 from tests.unchanged.scene import Scene
 
 pytestmark = pytest.mark.spark
@@ -56,8 +56,9 @@ def test_who_only_watches_says_it_and_refuses_nothing(tmp_path: Path) -> None:
 
 
 def _printed(folder: Path, *words: str) -> str:
-    command = [sys.executable, *words, "data"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200, check=True).stdout
+    ended = warm_python.run_program([*words, "data"], folder, attached(folder))
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
 
 
 def _files(folder: Path) -> set[Path]:
