@@ -1,4 +1,4 @@
-"""Prints docs/errors.md: every error with its cause and remedy, and every finding, from where they are defined.
+"""Prints docs/errors.md: every error with its cause and remedy, and every finding.
 
 python -m scripts.error_codes > docs/errors.md
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from slackwater.cli.verbs.explain.errors import found_codes
+from slackwater.diagnose.error_codes import error_codes
 from slackwater.diagnose.number_line import RULES
 
 HEADING = """# Errors
@@ -16,7 +16,7 @@ Every error has a stable code, one sentence, and where it helps the place, what 
 On stderr it is shown as `error <code>: <sentence>`, then `hint: <next step>`; with `--format json` as one line of JSON,
 `{"error": {"code": ..., "message": ..., "where": ..., "expected": ..., "found": ..., "hint": ...}}`. The exit code is
 that of its kind: see [exit-codes.md](exit-codes.md). `slackwater explain CODE` prints the same for one code; `…`
-replaces what varies. This page is made from the source; a test compares them.
+replaces what varies. The table is `src/slackwater/diagnose/error_codes.toml`.
 To update it: `python -m scripts.error_codes > docs/errors.md`.
 
 | code | exit | kind | cause | remedy |
@@ -38,8 +38,8 @@ then 7, else 0. The risk is what would happen to rows if the stream were started
 def page() -> str:
     """The page in Markdown."""
     errors = [
-        _row(f"`{one.code}`", str(one.exit_code), one.kind, "; or: ".join(one.causes), one.remedy)
-        for one in found_codes()
+        _row(f"`{one.code}`", str(one.kind.exit_code), one.kind.__name__, "; or: ".join(one.causes), one.remedy)
+        for one in error_codes().values()
     ]
     rules = sorted(RULES, key=lambda rule: rule.code)
     table = [_row(f"`{one.code}`", one.severity, one.risk, str(one.exit_code), one.meaning) for one in rules]

@@ -17,7 +17,6 @@ import slackwater as sw
 from scripts.error_codes import page
 from scripts.sink_table import COLUMNS
 from scripts.sink_table import page as sinks_page
-from slackwater.cli.verbs.explain.errors import found_codes
 from slackwater.core import errors
 from slackwater.core.sink import Traits
 from slackwater.sinks.common.registry import catalogue, public
@@ -76,14 +75,6 @@ def test_the_docstring_of_a_public_name_explains_its_keywords(name: str) -> None
     text = inspect.getdoc(value) or ""
 
     assert [keyword for keyword in keywords if not re.search(rf"``{keyword}\b", text)] == []
-
-
-def test_a_code_has_one_exit_code() -> None:
-    codes: dict[str, set[int]] = {}
-    for error in found_codes():
-        codes.setdefault(error.code, set()).add(error.exit_code)
-
-    assert {code: exits for code, exits in codes.items() if len(exits) > 1} == {}
 
 
 def test_the_table_of_exit_codes_is_that_of_the_error_tree() -> None:

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli.verbs.explain.errors import found_codes
 from slackwater.core.finding import Severity
 from slackwater.diagnose.doctor import checks
+from slackwater.diagnose.error_codes import error_codes
 from slackwater.diagnose.number_line import RULES
-from slackwater.operations.action import PRECONDITIONS
 from tests.refusals import of_operations, of_streams
 from tests.refusals.scene import Scene, Typed
 from tests.refusals.situations import Situation
@@ -19,7 +18,6 @@ from tests.refusals.situations import Situation
 SITUATIONS = of_streams.SITUATIONS + of_operations.SITUATIONS
 ROOT = Path(__file__).resolve().parents[2]
 REFUSED = 5
-MOVED = "moved-…"
 STEPS = 8
 ELSEWHERE = {
     "adopt-known": "tests/cli/test_adopt.py",
@@ -111,8 +109,7 @@ def test_what_is_printed_leads_on(situation: Situation, tmp_path: Path, monkeypa
 
 
 def test_every_refusal_has_its_situation() -> None:
-    refusals = {error.code for error in found_codes() if error.exit_code == REFUSED} - {MOVED}
-    refusals |= {f"moved-{name}" for name in PRECONDITIONS}
+    refusals = {error.code for error in error_codes().values() if error.kind.exit_code == REFUSED}
     stops = {rule.code for rule in RULES if rule.severity is Severity.STOP}
     stops |= {check.code for check in checks() if check.at_start and check.severity is Severity.STOP}
 

@@ -13,12 +13,12 @@ from typing import NamedTuple, TextIO
 
 from slackwater.cli.common.arguments import shortened
 from slackwater.cli.common.examine import Examined
-from slackwater.cli.verbs.explain.errors import errors_with
 from slackwater.core.errors import NotFound
 from slackwater.core.escaping import one_line
 from slackwater.core.facts import Facts
 from slackwater.core.masking import mask
 from slackwater.diagnose.causes import explained
+from slackwater.diagnose.error_codes import error_codes
 from slackwater.diagnose.error_texts import Symptom, recognise
 
 PIECE = 1 << 16
@@ -34,8 +34,6 @@ _READ = {
     ),
 }
 """Facts of the failed query in any text; a later line is of the newer failure."""
-_LOOKED_UP = 20
-"""A log may have more words before a colon that are no code."""
 
 
 class Failed(NamedTuple):
@@ -50,7 +48,7 @@ class Failed(NamedTuple):
 class _Lines:
     """Separates errors of Slackwater's own, whose words mean what their code says."""
 
-    codes: dict[str, bool] = field(default_factory=dict)
+    codes: dict[str, None] = field(default_factory=dict)
     read: dict[str, str] = field(default_factory=dict)
 
     def others(self, lines: Iterable[str]) -> Iterator[str]:
@@ -62,18 +60,12 @@ class _Lines:
             self.read |= {name: one_line(mask(value)) for name, value in _read_in(line)}
             yield "\n" if is_own else line
 
-    @property
-    def found(self) -> tuple[str, ...]:
-        return tuple(code for code, known in self.codes.items() if known)
-
     def _is_own(self, line: str) -> bool:
         match = _OWN.match(line)
-        if match is None:
+        if match is None or match["code"] not in error_codes():
             return False
-        code = match["code"]
-        if code not in self.codes and len(self.codes) < _LOOKED_UP:
-            self.codes[code] = bool(errors_with(code))
-        return self.codes.get(code, False)
+        self.codes[match["code"]] = None
+        return True
 
 
 def read_failed(file: str) -> Failed:
@@ -116,7 +108,7 @@ def _of_last_run(facts: Facts | None) -> Failed:
 def _failed(lines: Iterable[str]) -> Failed:
     own = _Lines()
     symptoms = recognise(own.others(lines))
-    return Failed(symptoms, own.found, own.read)
+    return Failed(symptoms, tuple(own.codes), own.read)
 
 
 def _read_in(line: str) -> Iterator[tuple[str, str]]:

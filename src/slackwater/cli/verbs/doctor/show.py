@@ -13,7 +13,6 @@ from slackwater.cli.common.console import mark, out, parse_conf, prepare, print_
 from slackwater.cli.common.examine import Examined, examine, exit_code, with_compared_code
 from slackwater.cli.common.failure_text import read_failed, with_errors
 from slackwater.cli.verbs.doctor.document import doctor_document
-from slackwater.cli.verbs.explain.errors import errors_with
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.finding import Severity
@@ -21,6 +20,7 @@ from slackwater.core.units import counted
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed, NotChecked
 from slackwater.diagnose.doctor import Diagnosis
+from slackwater.diagnose.error_codes import error_codes
 from slackwater.diagnose.signs import signs_of
 
 _LABEL_WIDTH = 12
@@ -133,7 +133,7 @@ def _errors(one: Examined) -> Iterator[Text]:
         if error is one.errors[0]:
             yield from _undecided(error)
     for code in one.own_codes:
-        yield _line("error", f"{code}, of Slackwater's own: {errors_with(code)[0].remedy}")
+        yield _line("error", f"{code}, of Slackwater's own: {error_codes()[code].remedy}")
     if one.unrecognised:
         yield _line("error", "it is not a failure that Slackwater knows")
         read = (_READ[name].format(value) for name, value in one.read.items())

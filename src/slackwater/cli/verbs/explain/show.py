@@ -1,4 +1,4 @@
-"""A code's meaning: a finding from its rule's docstring, an error from where it is raised."""
+"""A code's meaning: a finding from its rule's docstring, an error from the table of error codes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rich.text import Text
 
 from slackwater.cli.common.arguments import Format, shortened
 from slackwater.cli.common.console import out, print_json
-from slackwater.cli.verbs.explain.errors import CLASSES, ErrorCode, errors_with, found_codes
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import one_line
@@ -22,6 +21,7 @@ from slackwater.diagnose.causes import covering
 from slackwater.diagnose.checks.common.check import FAILED, HEADINGS, Check
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.diagnose.doctor import documented
+from slackwater.diagnose.error_codes import ErrorCode, error_codes
 from slackwater.diagnose.error_texts import error_texts
 from slackwater.diagnose.number_line import RULES
 from slackwater.diagnose.signs import SIGNS
@@ -66,9 +66,8 @@ def explanation(code: str) -> Explanation:
     rule = next((one for one in documented() if one.code == code or code in one.covers), None)
     if rule is not None:
         return _of_rule(rule)
-    errors = errors_with(code)
-    if errors:
-        return _of_error(code, errors[0])
+    if code in error_codes():
+        return _of_error(error_codes()[code])
     if code in CATALOGUE:
         return _of_failure(code, CATALOGUE[code])
     if code in FAILURES:
@@ -85,7 +84,7 @@ def explanation(code: str) -> Explanation:
 
 def all_codes() -> list[tuple[str, str]]:
     """Codes of findings, errors and other failures, with their meanings."""
-    errors = {error.code: error.causes[0] for error in found_codes()}
+    errors = {code: error.causes[0] for code, error in error_codes().items()}
     findings = {rule.code: rule.meaning for rule in documented()}
     finders = covering()
     failures = {code: failure.title for code, failure in CATALOGUE.items() if code not in finders}
@@ -135,22 +134,22 @@ def _of_rule(rule: Check[Any]) -> Explanation:
     )
 
 
-def _of_error(code: str, error: ErrorCode) -> Explanation:
+def _of_error(error: ErrorCode) -> Explanation:
     """``matters`` is the kind's meaning: whether something was changed."""
-    kind = CLASSES[error.kind].__doc__ or ""
+    kind = error.kind.__doc__ or ""
     causes = ["; or: ".join(error.causes)] if len(error.causes) > 1 else []
-    expected = [f"expected: {' or '.join(error.expected)}"] if error.expected else []
+    expected = [f"expected: {error.expected}"] if error.expected else []
     return Explanation(
-        code=code,
+        code=error.code,
         kind="error",
-        exit_code=error.exit_code,
+        exit_code=error.kind.exit_code,
         meaning=error.causes[0],
         finds="; ".join((*causes, *expected)),
         matters=" ".join(kind.partition("\n")[0].split()),
         confirm=None,
         remedy=error.remedy,
         commands=(),
-        safe=SAFE[error.exit_code],
+        safe=SAFE[error.kind.exit_code],
     )
 
 

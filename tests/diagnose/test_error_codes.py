@@ -1,0 +1,85 @@
+"""The table of error codes has exactly the codes and kinds that the package raises."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import slackwater
+from slackwater.core import errors
+from slackwater.core.errors import SinkUnreadable, SlackwaterError, StreamFailed
+from slackwater.diagnose.error_codes import error_codes
+from slackwater.operations.action import PRECONDITIONS
+from slackwater.sinks.common.problem import read_code
+
+PACKAGE = Path(slackwater.__file__).parent
+KINDS = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, errors.SlackwaterError)
+}
+VARYING = {"moved-…": [f"moved-{name}" for name in PRECONDITIONS], "…-name": ["pipeline-name", "stream-name"]}
+"""Codes with a part that varies."""
+
+
+def test_the_table_has_the_codes_and_kinds_that_are_raised() -> None:
+    raised: dict[str, set[type[SlackwaterError]]] = {}
+    for code, kind in _raised():
+        raised.setdefault(code, set()).add(kind)
+
+    assert {code: row.kind for code, row in error_codes().items()} == {
+        code: _common(kinds) for code, kinds in raised.items()
+    }
+
+
+def test_rows_are_sorted_and_have_a_cause_and_a_remedy() -> None:
+    rows = error_codes().values()
+
+    assert list(error_codes()) == sorted(error_codes())
+    assert [row.code for row in rows if not row.remedy or not all(re.search("[a-z]", one) for one in row.causes)] == []
+    assert [row.code for row in rows if not row.causes or len(set(row.causes)) < len(row.causes)] == []
+
+
+def _raised() -> Iterator[tuple[str, type[SlackwaterError]]]:
+    for file in sorted(PACKAGE.rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        constants = {
+            node.targets[0].id: node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                for text in _texts(constants.get(_name(node.args[0]), node.args[0])):
+                    for code in VARYING.get(text, [text]):
+                        yield from _kinds(node.func.id, code)
+
+
+def _kinds(name: str, code: str) -> Iterator[tuple[str, type[SlackwaterError]]]:
+    if name == "Problem":
+        yield code, StreamFailed
+        yield read_code(code), SinkUnreadable
+    elif name in KINDS:
+        yield code, KINDS[name]
+
+
+def _name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _texts(node: ast.expr) -> list[str]:
+    match node:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.IfExp():
+            return [*_texts(node.body), *_texts(node.orelse)]
+        case ast.JoinedStr():
+            return ["".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)]
+    return []
+
+
+def _common(kinds: set[type[SlackwaterError]]) -> type[SlackwaterError]:
+    """The nearest kind that all are."""
+    return next(kind for kind in next(iter(kinds)).__mro__ if all(issubclass(one, kind) for one in kinds))
