@@ -5,6 +5,7 @@ A plugin of pytest: the folders of ``tmp_path`` are in memory where there is ple
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -20,19 +21,27 @@ _MEMORY = Path("/dev/shm")  # noqa: S108 - each run makes a folder of its own th
 _SPARE_BYTES = 10 << 30
 """All tests leave 1 GiB there, and their JVMs use up to 6 GiB next to it."""
 _ROOT = "PYTEST_DEBUG_TEMPROOT"
+_LOCK = "lock"
+"""Locked as long as the process runs whose tests use the folder."""
 _made = pytest.StashKey[str]()
+_held = pytest.StashKey[int]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Have pytest make its temporary folders in memory, unless the user has named another place."""
     if _ROOT in os.environ or config.option.basetemp:
         return
-    if _MEMORY.is_dir() and min(shutil.disk_usage(_MEMORY).free, _available_bytes()) >= _SPARE_BYTES:
-        os.environ[_ROOT] = config.stash[_made] = str(_new_folder())
+    if not _MEMORY.is_dir():
+        return
+    _make_room()
+    if _spare():
+        folder = _new_folder()
+        config.stash[_held] = _locked(folder)
+        os.environ[_ROOT] = config.stash[_made] = str(folder)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Keep what failed tests have left, to be looked at."""
+    """Keep what failed tests have left, to be looked at until its memory is needed."""
     root = session.config.stash.get(_made, None)
     if root is not None and exitstatus == pytest.ExitCode.OK:
         shutil.rmtree(root, ignore_errors=True)
@@ -47,6 +56,31 @@ def _new_folder() -> Path:
             continue
         return folder
     raise AssertionError
+
+
+def _locked(folder: Path) -> int:
+    """The descriptor that holds the lock of a new folder; under its name there is no lock that nobody holds."""
+    lock = os.open(folder / "new", os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    (folder / "new").rename(folder / _LOCK)
+    return lock
+
+
+def _make_room() -> None:
+    """Remove what ended and killed runs have left, until there is plenty."""
+    for folder in sorted(_MEMORY.glob("t[0-9]*")):
+        if _spare():
+            return
+        try:
+            with (folder / _LOCK).open("r+") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _spare() -> bool:
+    return min(shutil.disk_usage(_MEMORY).free, _available_bytes()) >= _SPARE_BYTES
 
 
 def _available_bytes() -> int:
