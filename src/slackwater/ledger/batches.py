@@ -23,7 +23,6 @@ _FIELDS_OF_SOURCE = {field.name for field in fields(BatchSource)}
 
 class BatchesPart(LedgerPart):
     def record_batch(self, record: BatchRecord) -> None:
-        """Record a finished batch, replacing an earlier record."""
         nested = {"sources": [as_row(source) for source in record.sources], "durations_ms": dict(record.durations_ms)}
         with self._database.write_unflushed() as connection:
             connection.upsert(batches, [as_row(record) | nested])
@@ -49,7 +48,6 @@ class BatchesPart(LedgerPart):
         return list(newest.values())
 
     def late_rows(self, stream: str, generation: int, first: int) -> int:
-        """Late rows that batches from ``first`` on dropped."""
         condition = "WHERE stream = :stream AND generation = :generation AND batch_id >= :first AND late_rows > 0"
         with self._database.read() as connection:
             values = {"stream": stream, "generation": generation, "first": first}
@@ -88,7 +86,6 @@ class BatchesPart(LedgerPart):
             )
 
     def replaced_lines(self, stream: str, log: str) -> list[LogLine]:
-        """Oldest first."""
         with self._database.read() as connection:
             rows = connection.rows(
                 replaced_lines,
@@ -101,12 +98,10 @@ class BatchesPart(LedgerPart):
         ]
 
     def recorded_entries(self, stream: str, generation: int, log: str) -> set[int]:
-        """The generation's own entries of a log, without inherited ones."""
         with self._database.read() as connection:
             return set(connection.column(log_lines, "entry", f"WHERE {_OWN}", _own(stream, generation, log)))
 
     def entries(self, stream: str, log: str, *, generation: int | None = None) -> set[int]:
-        """The keys of ``lines``."""
         with self._database.read() as connection:
             lineage = self._lineage(connection, stream, generation)
             counting, values = inherited("entry", lineage, log)
@@ -187,7 +182,6 @@ class SinkMarksPart(LedgerPart):
         return SinkMark(**row) if row else None
 
     def sink_marks(self, stream: str) -> list[SinkMark]:
-        """Oldest first."""
         with self._database.read() as connection:
             rows = connection.rows(sink_marks, "WHERE stream = :stream ORDER BY seen_ms", {"stream": stream})
         return [SinkMark(**row) for row in rows]

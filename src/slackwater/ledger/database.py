@@ -65,7 +65,6 @@ class Connection:
         return bool(self.scalar(_TABLE_EXISTS[self._dialect], {"name": name}))
 
     def execute(self, statement: str, values: Values = _NONE) -> int:
-        """Returns the number of changed rows."""
         return int(self._cursor(statement, values).rowcount)
 
     def scalar(self, statement: str, values: Values = _NONE) -> Any:
@@ -92,7 +91,6 @@ class Connection:
         return [value for (value,) in self.tuples(table, (name,), tail, values)]
 
     def update(self, table: Table, changes: Values, condition: str, values: Values = _NONE) -> int:
-        """Returns the number of changed rows."""
         stored = {f"new_{name}": value for name, value in _stored(table, changes).items()}
         return self.execute(_update(table, tuple(changes), condition), {**stored, **values})
 
@@ -100,7 +98,6 @@ class Connection:
         self.execute(f"DELETE FROM {table.name} WHERE {condition}", values)
 
     def insert_numbered(self, table: Table, row: Values) -> int:
-        """Returns the ``id`` that the database assigns."""
         return int(self.scalar(f"{_insert(table, tuple(row))} RETURNING id", _stored(table, row)))
 
     def insert_absent(self, table: Table, row: Values) -> bool:
@@ -265,7 +262,6 @@ class Database:
             return self._driver.now_ms(driver)
 
     def require_writable(self) -> None:
-        """Raises EnvironmentMissing (``ledger-read-only``)."""
         if self.read_only:
             raise self._driver.not_writable()
 
@@ -343,7 +339,6 @@ class Database:
             raise self.unreadable(cause_of(error)) from error
 
     def unreachable(self, cause: str) -> EnvironmentMissing:
-        """``cause`` is the driver's message."""
         if self.file and self.file.is_disk_full():
             return EnvironmentMissing(
                 "disk-full",

@@ -68,7 +68,6 @@ class Home:
 
     @property
     def given(self) -> Path | str:
-        """The location as user code gets it: a local path or a URI."""
         return self.location.local or str(self.location)
 
     @property
@@ -100,7 +99,6 @@ class Home:
         return self.stream_folder(pipeline, stream) / "checkpoints"
 
     def generation_numbers(self, pipeline: str, stream: str) -> list[int]:
-        """Existing checkpoint folders, whoever made them."""
         names = [entry.name for entry in open_write_store(self.checkpoints(pipeline, stream)).list()]
         return sorted(int(name) for name in names if name.isascii() and name.isdigit() and len(name) < NUMBER_DIGITS)
 
@@ -111,7 +109,6 @@ class Home:
         return self.stream_folder(pipeline, stream) / "operations"
 
     def operation(self, pipeline: str, stream: str, operation_id: str) -> Location:
-        """The folder of an operation's plan, journal and backup."""
         return self.operations(pipeline, stream) / operation_id
 
 
@@ -171,7 +168,6 @@ def write_stream_file(home: Home, pipeline: str, stream: str, content: StreamFil
 
 
 def streams_of(home: Home) -> Iterator[tuple[str, str]]:
-    """Pipeline and name of each stream with a ``stream.json``."""
     for pipeline in _folders_in(home, "streams"):
         for name in _folders_in(home, f"streams/{pipeline}"):
             if home.store.exists(f"streams/{pipeline}/{name}/{STREAM_FILE}"):
@@ -254,7 +250,6 @@ def _time(value: float) -> int:
 
 
 def files_in(folder: AnyLocation, *, home: str, stream_id: str) -> OperationFiles:
-    """The current files of an operation, for operations without recorded copies."""
     folder, store = Location(folder), open_read_store(folder)
     plan, journal = (_content(store, name).decode("utf-8", "replace") for name in (PLAN_FILE, JOURNAL))
     # What follows the last line break was being written at a kill, and was never acted on.
@@ -307,7 +302,6 @@ def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Pl
 
 
 def _place_of_streams(home: Home, streams: Iterable[tuple[str, str]]) -> Place:
-    """By the first stream whose checkpoints are in the home."""
     for pipeline, name in streams:
         stream = _stream_or_none(home, pipeline, name)
         for generation in stream.generations if stream is not None else ():
@@ -345,13 +339,11 @@ def shared_path(home: Path, original: Path) -> Path | None:
 
 
 def ensure_identity(home: Home, identifier: str | None = None) -> HomeIdentity:
-    """The identity; a new home gets ``identifier`` or a new id."""
     known = read_identity(home.location)
     return known if known is not None else write_identity(home, identifier or str(uuid.uuid4()))
 
 
 def write_identity(home: Home, identifier: str) -> HomeIdentity:
-    """Record that the home with this id is here now."""
     identity = HomeIdentity(identifier, home.resolved)
     text = json.dumps(asdict(identity), indent=2, sort_keys=True) + "\n"
     home.store.write(HOME_FILE, text.encode())

@@ -18,13 +18,11 @@ class LeasesPart(LedgerPart):
     """``lease.Lease`` decides who may take a lease."""
 
     def lease(self, stream: str) -> LeaseRecord | None:
-        """``None`` if never taken."""
         with self._database.read() as connection:
             row = connection.first(leases, "WHERE stream = :stream", {"stream": stream})
         return _lease(row) if row else None
 
     def take_lease(self, seen: LeaseRecord | None, taken: LeaseRecord) -> bool:
-        """Replace ``seen`` by ``taken`` if unchanged; whether it was replaced."""
         with self._database.write() as connection:
             if seen is None:
                 return connection.insert_absent(leases, _row(taken))

@@ -54,12 +54,10 @@ class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPa
 
     @property
     def place(self) -> str:
-        """The path or address, passwords masked."""
         return self._database.place
 
     @property
     def has_clock(self) -> bool:
-        """Whether the database's clock is used, not each host's own."""
         return not self._database.is_sqlite
 
     def now_ms(self) -> int:

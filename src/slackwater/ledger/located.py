@@ -126,7 +126,6 @@ def generation_in_use(settings: Settings, name: str) -> GenerationRecord | None:
 
 
 def find_filed(home: Home, name: str) -> FiledStream | None:
-    """As ``find_stream``, without the ledger; ``None`` unless there is exactly one."""
     known = [(f"{pipeline}/{stream}", pipeline, stream) for pipeline, stream in streams_of(home)]
     named = [one for one in known if name in one[::2]]
     found = [filed for one in named or known if (filed := _filed(home, *one)) is not None]

@@ -30,7 +30,6 @@ class PostgresqlServer:
         self._url = url
 
     def connect(self) -> PsycopgConnection:
-        """Outside of any transaction."""
         # Transactions are started by ``begin``; else psycopg starts one at the first statement.
         try:
             driver = psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)

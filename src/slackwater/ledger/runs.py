@@ -122,20 +122,17 @@ class RunsPart(LedgerPart):
             connection.insert_numbered(runs, refused)
 
     def last_refusal(self, stream: str) -> RunRecord | None:
-        """The stream's newest start, if refused."""
         with self._database.read() as connection:
             row = connection.first(runs, "WHERE stream = :stream ORDER BY id DESC", {"stream": stream})
         return RunRecord(**row) if row and row["end"] == REFUSED else None
 
     def last_run(self, stream: str) -> RunRecord | None:
-        """The newest run; ignores refusals."""
         started = """WHERE stream = :stream AND ("end" IS NULL OR "end" <> :refused) ORDER BY id DESC"""
         with self._database.read() as connection:
             row = connection.first(runs, started, {"stream": stream, "refused": REFUSED})
         return RunRecord(**row) if row else None
 
     def runs(self, stream: str) -> list[RunRecord]:
-        """Oldest first, without refused starts."""
         with self._database.read() as connection:
             rows = connection.rows(runs, "WHERE stream = :stream ORDER BY id", {"stream": stream})
         return [RunRecord(**row) for row in rows if row["end"] != REFUSED]
@@ -176,7 +173,6 @@ class RunsPart(LedgerPart):
         return unfinished[-1] if unfinished else None
 
     def operations(self, stream: str) -> list[OperationRecord]:
-        """Oldest first."""
         with self._database.read() as connection:
             rows = connection.rows(operations, "WHERE stream = :stream ORDER BY started_ms, id", {"stream": stream})
         return [OperationRecord(**row) for row in rows]
@@ -201,13 +197,11 @@ class OperationFilesPart(LedgerPart):
             raise NotFound("operation-unknown", f"The ledger has no operation {operation}")
 
     def operation_files(self, operation: str) -> OperationFiles | None:
-        """``None`` if the ledger was lost since."""
         with self._database.read() as connection:
             row = connection.first(operation_files, "WHERE operation = :operation", {"operation": operation})
         return OperationFiles(**row) if row else None
 
     def home_of_operations(self) -> str | None:
-        """The id of the home that started the newest operation."""
         with self._database.read() as connection:
             # An id starts with the time at which its plan was made.
             newest = connection.first(operation_files, "ORDER BY operation DESC")

@@ -61,7 +61,6 @@ class SqliteFile:
         self.path.stat()
 
     def connect(self) -> sqlite3.Connection:
-        """Outside of any transaction."""
         driver = self._connect_read_only() if self.read_only else self._connect("mode=rwc")
         driver.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_S * 1000}")
         # SQLite checks foreign keys only on a connection that asks for it.
@@ -172,7 +171,6 @@ class SqliteFile:
         )
 
     def owner(self) -> str:
-        """Who may write the file, for messages."""
         try:
             return f"user {self.path.owner()}"
         except (KeyError, OSError):

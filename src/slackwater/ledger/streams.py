@@ -77,7 +77,6 @@ class StreamsPart(LedgerPart):
                 )
 
     def streams(self) -> list[StreamRecord]:
-        """Sorted by full name."""
         with self._database.read() as connection:
             rows = connection.rows(streams, f"WHERE {_IS_WHOLE} ORDER BY full_name")
         return [_stream(row) for row in rows]
@@ -116,14 +115,12 @@ class StreamsPart(LedgerPart):
         raise _ambiguous(name, matches) if matches else _unknown(name, known)
 
     def set_current_generation(self, stream: str, number: int) -> None:
-        """The generation must exist; ``stream`` is the full name."""
         # Raises for a number that was not added: ``current_generation`` has no foreign key.
         self.generation(stream, number)
         with self._database.write() as connection:
             connection.update(streams, {"current_generation": number}, _THIS, {"stream": stream})
 
     def add_generation(self, record: GenerationRecord) -> None:
-        """Add or replace a generation."""
         with self._database.write() as connection:
             connection.upsert(generations, [_generation_row(record)])
 
@@ -169,7 +166,6 @@ class StreamsPart(LedgerPart):
             connection.delete(generations, "stream = :stream AND number = :number", values)
 
     def forget_stream(self, stream: str) -> None:
-        """Delete everything about a stream, including its lease."""
         values, this_one = {"stream": stream}, "stream = :stream"
         with self._database.write() as connection:
             # First, as these rows are found through the rows of ``operations``.
@@ -199,7 +195,6 @@ class StreamsPart(LedgerPart):
             connection.delete(leases, "1 = 1", {})
 
     def generations(self, stream: str) -> list[GenerationRecord]:
-        """Oldest first."""
         with self._database.read() as connection:
             rows = connection.rows(generations, "WHERE stream = :stream ORDER BY number", {"stream": stream})
         return [_generation(row) for row in rows]
@@ -261,7 +256,6 @@ def _generation(row: Row) -> GenerationRecord:
 
 
 def _is_layout(layout: Mapping[str, Any]) -> bool:
-    """A query's profile, its first batches' result, or both."""
     if OPERATORS not in layout:
         return STATE_STORES in layout
     lengths = (layout.get("retention_ms"), layout.get("session_gap_ms"))

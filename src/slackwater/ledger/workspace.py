@@ -46,7 +46,6 @@ class Workspace:
     in_home: tuple[tuple[str, str], ...]
 
     def can_refresh(self, stream: str) -> bool:
-        """Whether the ledger can be updated from the checkpoint; else says so."""
         if self.ledger.read_only:
             self.say(
                 f"{stream}: read access only; the ledger is not updated from the checkpoint, "
@@ -55,7 +54,6 @@ class Workspace:
         return not self.ledger.read_only
 
     def recorded_settings(self, stream: str) -> Mapping[str, str]:
-        """The newest run's settings; empty if unrecorded."""
         run = self.ledger.last_run(stream)
         return (run.settings if run is not None else None) or {}
 
@@ -116,7 +114,6 @@ def _open_ledger(address: str, streams: Sequence[str], *, create: bool, say: Cal
 
 
 def restore_command(stream: str) -> str:
-    """The command that restores the ledger of all streams and starts nothing."""
     return f"to restore it from stream.json and the checkpoints, run: {command('plan', 'resume', stream)}"
 
 

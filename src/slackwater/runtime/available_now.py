@@ -49,7 +49,6 @@ def check_reads_all(stream: str, frame: DataFrame) -> None:
 
 
 def _version(gateway: Any, loader: Any, early: EarlyEnd) -> str:
-    """The version of the jar with the source's class."""
     # By reflection: py4j looks a class up by its own loader, which need not have the session's jars.
     classes, values = (
         gateway.new_array(java, 0) for java in (gateway.jvm.java.lang.Class, gateway.jvm.java.lang.Object)
@@ -76,8 +75,6 @@ def _refusal(stream: str, source: str, option: str, version: str, early: EarlyEn
 
 @dataclass(frozen=True, slots=True)
 class _Fixing:
-    """A source, its log's number, and the field with its end, if any."""
-
     source: Any
     number: str
     field: tuple[Source, Any] | None
@@ -111,7 +108,6 @@ class EndOfRun:
 
 
 def _sources_of(query: StreamingQuery) -> list[_Fixing]:
-    """None until the query has created them."""
     distinct: list[Any] = []
     found: list[_Fixing] = []
     for source in elements(query._jsq.streamingQuery().sources()):
@@ -145,7 +141,6 @@ def reached_end(ledger: Ledger, generation: GenerationRecord, batch: int, entry:
 
 
 def _newest_ends(ledger: Ledger, generation: GenerationRecord, batch: int, entry: OffsetEntry) -> str | None:
-    """The record of the generation's newest run, else of an earlier run that executed the batch."""
     name, number = generation.stream, generation.number
     runs = ledger.recorded_entries(name, number, AVAILABLE_NOW)
     run = max(runs, default=None)
@@ -162,7 +157,6 @@ def _newest_ends(ledger: Ledger, generation: GenerationRecord, batch: int, entry
 
 
 def _end_of(fixing: _Fixing, ledger: Ledger, generation: GenerationRecord) -> End | None:
-    """Empty if unknown, ``None`` if not fixed yet."""
     if fixing.field is None:
         return {}
     kind, field = fixing.field

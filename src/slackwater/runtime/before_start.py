@@ -111,7 +111,6 @@ def record_refusal(ledger: Ledger, stream: str, error: BaseException) -> None:
 
 
 def record_start(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
-    """Record pipeline file, output mode and sink of an accepted start."""
     ledger.register_stream(stream)
     write_stream_file_of(home, ledger, stream.full_name)
 
@@ -186,7 +185,6 @@ def check_output_apart(home: Home, ledger: Ledger, stream: StreamRecord, read: I
 
 
 def _with_file(finding: Finding, stream: StreamRecord, ledger: Ledger) -> Finding:
-    """Puts this start's file into the command if a plan would use an earlier one."""
     if ledger.find_stream(stream.full_name).pipeline_file == stream.pipeline_file:
         return finding
     if finding.next is None or not finding.next.startswith(command("plan")) or " --pipeline " in finding.next:
@@ -202,7 +200,6 @@ NOT_COMPARED = (
 
 
 def warnings_about(stream: StreamRecord, built: BuiltStream, committed: int) -> tuple[str, ...]:
-    """Warnings about the query before it starts after batch ``committed`` (-1: none)."""
     generation = GenerationRecord(stream.full_name, stream.current_generation, "")
     now = Snapshot(stream, generation, Marks(), profile=built.profile)
     not_compared = (NOT_COMPARED,) if committed >= 0 and built.program is None else ()

@@ -23,7 +23,6 @@ The content of a file next to the module is compared."""
 
 
 def is_changed(scope: Scope, name: str, *, by_calls: bool = True) -> bool:
-    """``by_calls``: a method call may change it, too."""
     for one in scope.module.scopes.values():
         if name in one.globals:
             return True
@@ -44,7 +43,6 @@ def _is_stored(node: ast.AST, name: str) -> bool:
 
 
 def has_place(value: object, tokens: Sequence[Token], scope: Scope) -> bool:
-    """Whether a value contains or is part of its module's path."""
     file = scope.module.file
     folder = repr(str(file.parent))[1:-1]
     is_part = isinstance(value, str) and value in (*file.parts, file.stem)
@@ -94,7 +92,6 @@ def _assigned(method: ast.AST, name: str) -> Iterator[ast.AST]:
 
 
 def _arguments(scope: Scope, name: str) -> Iterator[tuple[ast.AST, Scope]]:
-    """Arguments for a function's parameter or a data class's attribute."""
     node = scope.node
     is_parameter = isinstance(node, FUNCTIONS) and scope.bound.get(name) == []
     if not is_parameter and not (isinstance(node, ast.ClassDef) and name in scope.bound):
@@ -108,7 +105,6 @@ def _arguments(scope: Scope, name: str) -> Iterator[tuple[ast.AST, Scope]]:
 
 @lru_cache(maxsize=64)
 def _calls(module: Module) -> Mapping[str, Sequence[tuple[ast.AST, Scope]]]:
-    """By the callee's name."""
     found: dict[str, list[tuple[ast.AST, Scope]]] = {}
     for scope in module.scopes.values():
         body: Sequence[ast.AST] = scope.body() or [scope.node]

@@ -71,18 +71,15 @@ class Meanings:
         """The text of each piece that was written, and the names that it uses: to write one takes time."""
 
     def of_function(self, file: str, name: str, line: int) -> list[Token] | None:
-        """None for a library's function."""
         module = self.modules.parsed(Path(file))
         return None if module is None else [Definition(scope) for scope in self.function_at(module, name, line)]
 
     def function_at(self, file: Module, name: str, line: int) -> list[Scope]:
-        """Several if the line has more than one lambda."""
         return [
             scope for node, scope in file.scopes.items() if isinstance(node, FUNCTIONS) and _starts(node, name, line)
         ]
 
     def meaning(self, scope: Scope, name: str, depth: int = 0) -> Meaning | None:
-        """None for a name that the project does not bind."""
         owner = scope.owner(name)
         if owner is None:
             return self._from_stars(scope.module, name) or self._of_value(scope.module, name)
@@ -145,7 +142,6 @@ class Meanings:
         return None
 
     def _of_value(self, module: Module, name: str) -> Meaning | None:
-        """A name that only the imported module has, without a binding statement."""
         value = module.namespace.get(name)
         if isinstance(value, ModuleType):
             return self._named(Imported(value.__name__, None), module)

@@ -32,7 +32,6 @@ _MOST_PARTS = 4
 
 
 def kinds_of(tokens: Iterable[Token]) -> set[str]:
-    """The dependencies of a written function, except files."""
     paths = [one for one in tokens if isinstance(one, str) and one.startswith("library ")]
     return {kind for kind, pattern in _KINDS.items() if any(map(pattern.match, paths))}
 
@@ -68,8 +67,6 @@ def _is_read(call: ast.Call, scope: Scope, meanings: Meanings) -> bool:
 
 
 class _Texts:
-    """Collects the texts of an expression, in order."""
-
     def __init__(self, meanings: Meanings, given: Mapping[str, object]) -> None:
         self._meanings = meanings
         self._given = given
@@ -98,7 +95,6 @@ class _Texts:
 
 
 def _paths(texts: list[str], places: Iterable[Path]) -> Iterator[str]:
-    """Possible paths from adjacent constants, relative to one of the places."""
     for start in range(len(texts)):
         for end in range(start + 1, min(start + _MOST_PARTS, len(texts)) + 1):
             text = "/".join(texts[start:end])

@@ -77,7 +77,6 @@ def reach_of_file(file: Path) -> Reach:
 
 
 def _unwrapped(function: object) -> tuple[types.FunctionType | None, list[object]]:
-    """The callable's Python function and bound values."""
     if isinstance(function, types.FunctionType):
         return function, []
     if isinstance(function, types.MethodType):
@@ -129,8 +128,6 @@ def _instructions(code: types.CodeType) -> Iterator[str]:
 
 
 class _Graph:
-    """The pieces that a root reaches."""
-
     def __init__(self, meanings: Meanings, root: list[Token]) -> None:
         self._meanings = meanings
         self._reached = self._reachable(root)
@@ -150,7 +147,6 @@ class _Graph:
         return sha256(json.dumps(texts).encode()).hexdigest()
 
     def functions(self) -> dict[str, str]:
-        """By name, sorted."""
         found: dict[str, set[str]] = {}
         for name, scope in (*self._defined(), *self._registered()):
             is_class = isinstance(scope.node, ast.ClassDef)
@@ -182,7 +178,6 @@ class _Graph:
         )
 
     def _registered(self) -> Iterator[tuple[str, Scope]]:
-        """Functions that reached code registers for SQL."""
         for name, scopes in self._meanings.registered.items():
             yield from ((name, scope) for scope in scopes)
 
@@ -193,7 +188,6 @@ class _Graph:
         yield from (path for path in paths if path != "functools.partial")
 
     def _defined(self) -> Iterator[tuple[str, Scope]]:
-        """Reached functions and classes, including nested ones; a method counts for its class."""
         reached = {piece.scope for piece in self._reached if isinstance(piece, Definition)}
         for module in {scope.module for scope in reached}:
             for node, scope in module.scopes.items():

@@ -69,7 +69,6 @@ class Scope:
         return name in self.imports and name not in self.others
 
     def body(self) -> list[ast.stmt]:
-        """None for a lambda and a comprehension."""
         found = getattr(self.node, "body", [])
         return found if isinstance(found, list) else []
 
@@ -90,7 +89,6 @@ class Module:
         return self.scopes[self.tree]
 
     def imported(self) -> list[Imported]:
-        """Includes imports in functions."""
         named = [one for scope in self.scopes.values() for many in scope.imports.values() for one in many]
         return [*named, *self.stars, *self.dotted]
 
@@ -117,7 +115,6 @@ class Modules:
         return self._parsed[file]
 
     def named(self, name: str, level: int, importer: Module) -> Module | None:
-        """As ``importer`` imports it; None for a library's module."""
         if level:
             folder = importer.file.parents[level - 1]
             return self._below(folder, name) if name else self.parsed(folder / "__init__.py")
@@ -132,7 +129,6 @@ class Modules:
         return next((module for module in found if module is not None), None)
 
     def all_of(self, imported: Imported, importer: Module) -> Iterator[Module]:
-        """The modules that an import runs, including parent packages."""
         parts = imported.module.split(".") if imported.module else []
         names = [".".join(parts[: end + 1]) for end in range(len(parts))] or [""]
         found = [self.named(name, imported.level, importer) for name in names]
@@ -194,7 +190,6 @@ def _installed() -> tuple[Path, ...]:
 
 
 def _libraries(home: Path) -> tuple[Path, ...]:
-    """Folders of installed code. An installed project is below its own top package."""
     slackwater = Path(__file__).parents[1]
     around = [folder for folder in home.parents if folder.name in ("site-packages", "dist-packages")]
     if not around:
@@ -237,14 +232,12 @@ def _parameters(node: ast.AST) -> list[str]:
 
 
 def _targets(node: ast.AST) -> list[str]:
-    """Names bound by a comprehension's ``for``."""
     generators = node.generators if isinstance(node, COMPREHENSIONS) else []
     parts = (part for generator in generators for part in ast.walk(generator.target))
     return [part.id for part in parts if isinstance(part, ast.Name)]
 
 
 def own_nodes(node: ast.AST, *, inside: bool = False) -> Iterator[ast.AST]:
-    """The nodes below ``node`` in the same scope. ``inside`` takes its own scope."""
     yield node
     for child in _own_children(node, inside=inside):
         yield from own_nodes(child)

@@ -9,7 +9,6 @@ from zipfile import BadZipFile, ZipFile
 
 
 def is_source(file: Path) -> bool:
-    """Also in an archive."""
     try:
         return stat.S_ISREG(file.stat().st_mode)
     except NotADirectoryError:
@@ -46,7 +45,6 @@ def _name(file: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _names(archive: Path, _modified_ns: int) -> frozenset[str]:
-    """Empty if the file is no archive."""
     try:
         with ZipFile(archive) as opened:
             return frozenset(opened.namelist())

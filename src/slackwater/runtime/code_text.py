@@ -50,12 +50,10 @@ KEPT_ANNOTATIONS = ("ClassVar", "InitVar", "KW_ONLY")
 
 
 def write(piece: Piece, meanings: Meanings) -> tuple[Token, ...]:
-    """The text: strings, and references to other pieces."""
     return _written(piece, meanings)[0]
 
 
 def names_used(scope: Scope, meanings: Meanings) -> frozenset[str]:
-    """Without names used only in log lines."""
     return _written(Definition(scope), meanings)[1]
 
 
@@ -94,7 +92,6 @@ class _Writer:
             self._replacement(node, scope)
 
     def _replacement(self, node: ast.AST, scope: Scope) -> None:
-        """A function that other code put into a module under this name."""
         module, name = scope.module, getattr(node, "name", None)
         live = module.namespace.get(name) if name is not None and scope.parent is module.scope else None
         if live is None or getattr(node, "decorator_list", []):
@@ -254,7 +251,6 @@ class _Writer:
             self._meanings.registered.setdefault(name, set()).add(meaning.scope)
 
     def _with_places(self, node: ast.Call, scope: Scope) -> ast.Call:
-        """A known function's call with positions in place of keywords."""
         called = self._meanings.path(node.func, scope)
         function = called.scope.node if isinstance(called, Definition) else None
         if isinstance(function, ast.ClassDef):
@@ -384,7 +380,6 @@ class _Writer:
     _write_listcomp = _write_setcomp = _write_dictcomp = _write_generatorexp = _comprehension
 
     def _named_parts(self, node: ast.AST, scope: Scope) -> None:
-        """Nodes that bind a name by a string: ``except ... as name``, ``match`` patterns."""
         self.tokens.append(type(node).__name__)
         for field, value in ast.iter_fields(node):
             if field in ("name", "rest") and isinstance(value, str):
@@ -444,6 +439,5 @@ def _is_pure(node: ast.AST) -> bool:
 
 
 def _reads_names(scope: Scope) -> bool:
-    """Whether a function sees its variables' names, as by ``locals()``."""
     calls = (part for part in ast.walk(scope.node) if isinstance(part, ast.Call))
     return any(isinstance(call.func, ast.Name) and call.func.id in READS_NAMES for call in calls)

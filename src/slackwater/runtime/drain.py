@@ -44,7 +44,6 @@ class StopSignals:
 
     @property
     def at_once(self) -> bool:
-        """Whether there were at least two signals."""
         return self.count > 1
 
     def __enter__(self) -> Self:
@@ -118,8 +117,6 @@ class Drain:
 
 
 class _Loop:
-    """The loop of a query's thread, through Spark's handles."""
-
     def __init__(self, execution: Any) -> None:
         self._execution = execution
         self._thread = execution.queryExecutionThread()

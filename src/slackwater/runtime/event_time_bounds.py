@@ -129,7 +129,6 @@ def _has_key_of_event_time(join: Any) -> bool:
 
 
 def _state_watermark_ms(join: Any, columns: Any, other: Any, watermark_ms: int) -> int | None:
-    """The time up to which Spark removes a side's rows; ``None``: no bound."""
     helper = active_jvm().org.apache.spark.sql.catalyst.analysis.StreamingJoinHelper
     watermark = active_jvm().scala.Option.apply(watermark_ms)
     kept = helper.getStateValueWatermark(columns, other.outputSet(), join.condition(), watermark)
@@ -147,7 +146,6 @@ def _kept_behind_ms(join: Any, column: Any, side: Any, other: Any) -> int | None
 
 
 def _event_time_of(side: Any) -> Any | None:
-    """A side's only event-time column, if it is a watermark's."""
     columns = [column for column in elements(side.output()) if column.metadata().contains(DELAY)]
     return columns[0] if len(columns) == 1 and _is_event_time(side, columns[0]) else None
 
@@ -194,7 +192,6 @@ def _is_event_time(node: Any, column: Any) -> bool:
 
 
 def _hands_on(child: Any, projected: Any) -> bool:
-    """Whether a projection passes on an event-time column, perhaps renamed."""
     source = projected.child() if class_name(projected) == "Alias" else projected
     return class_name(source) == ATTRIBUTE and _is_event_time(child, source)
 
@@ -239,7 +236,6 @@ def _windows_ms(node: Any) -> set[int]:
 
 
 def _window_trees(node: Any) -> Iterator[list[dict[str, Any]]]:
-    """Possible windows in a node's expressions, in Spark's JSON (preorder list)."""
     for expression in elements(node.expressions()):
         if "window" in str(expression) or "precisetimestampconversion" in str(expression):
             yield json.loads(expression.toJSON())
@@ -269,7 +265,6 @@ def _lengths_ms(tree: list[dict[str, Any]]) -> Iterator[int]:
 
 
 def _whole_ms(node: dict[str, Any]) -> int | None:
-    """A microsecond literal in milliseconds, or ``None``."""
     if node["class"] != EXPRESSIONS + "Literal" or not str(node.get("value")).removeprefix("-").isdecimal():
         return None
     micros = int(node["value"])

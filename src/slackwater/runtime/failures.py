@@ -172,7 +172,6 @@ def classify(error: BaseException) -> Failure:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the unchanged query may succeed after a restart."""
     messages = _messages(error)
     # The sink's own code decides: its message quotes that of a database, which may contain any words.
     if ours := OURS_IN_BATCH.search(messages):
@@ -235,7 +234,6 @@ def _reports_transient(messages: str) -> bool:
 
 
 def _reported_code(messages: str) -> FailureCode | None:
-    """The first code found in the messages."""
     for code, pattern in CODES:
         of_sources = [one for kind in kinds() for of_code, one in kind.failures if of_code == code]
         if any(one.search(messages) for one in (pattern, *of_sources)):
@@ -254,7 +252,6 @@ def _place(messages: str) -> str | None:
 
 
 def _traceback(messages: str) -> str | None:
-    """The last Python traceback through user code, without library frames."""
     for trace in reversed(list(TRACEBACK.finditer(messages))):
         starts = [match.start() for match in FRAME.finditer(trace["frames"])]
         frames = [trace["frames"][start:end] for start, end in pairwise([*starts, len(trace["frames"])])]
@@ -287,7 +284,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _messages(error: BaseException) -> str:
-    """All messages and JVM stack traces, outermost first."""
     return "\n".join(
         f"{str(cause).partition(QUERY_DUMP)[0]}\n{getattr(cause, '_stackTrace', '') or ''}" for cause in _chain(error)
     )

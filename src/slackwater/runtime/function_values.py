@@ -68,7 +68,6 @@ class FunctionValues:
     folder: Path
 
     def of(self, function: object) -> Taken:
-        """Raises one of ``NOT_READ``."""
         found: dict[str, list[list[Token]]] = {}
         walk = _Walk(self.meanings, str(self.folder))
         for name, tokens in walk.all_parts(function):
@@ -105,7 +104,6 @@ class _Walk:
     files: set[Path] = field(default_factory=set)
 
     def all_parts(self, function: object) -> Iterator[Part]:
-        """Includes all called functions."""
         yield from self.parts("", function)
         done: set[object] = set()
         while len(done) < len(self.called):
@@ -189,7 +187,6 @@ class _Walk:
         return [] if module is None else self.meanings.function_at(module, code.co_name, code.co_firstlineno)
 
     def _of_library(self, function: types.FunctionType) -> None:
-        """Project functions or objects that a library function holds."""
         inner = getattr(function, "__wrapped__", None)
         values = [inner] if inner is not None else [value for _, value in _given(function)]
         for value in values:
@@ -273,7 +270,6 @@ class _Walk:
             yield f"{name}.elements".lstrip("."), _written(contents.elements, self)
 
     def _attributes(self, name: str, of: Named) -> Iterator[Part]:
-        """Of a class and its bases, with their methods."""
         live = _live(of) if of.body is None and self._is_of_project(of) else None
         if of.body is None and not isinstance(live, type):
             function = getattr(live, "__wrapped__", live)
@@ -388,7 +384,6 @@ def _line(token: Token) -> str:
 
 
 def _given(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Outer variables, and parameter defaults."""
     code = function.__code__
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         try:

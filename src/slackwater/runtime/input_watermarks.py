@@ -74,7 +74,6 @@ class InputWatermarks:
 
     @classmethod
     def parse(cls, text: str) -> InputWatermarks:
-        """Raises ValueError, LookupError or TypeError."""
         value = json.loads(text)
         return cls(
             int(value["combined_ms"]),
@@ -117,7 +116,6 @@ class InputWatermarkKeeper:
             self._spark.streams.removeListener(listener)
 
     def _recorded(self) -> InputWatermarks | None:
-        """After the newest committed batch, if the query's; says if they are needed but missing."""
         logs = read_logs(open_read_store(self._generation.location))
         batch, entry = logs.committed, logs.newest_offset
         # No batch is committed yet, or none since a reset: there is nothing to continue.
@@ -226,7 +224,6 @@ class _Tracked:
         return java_field(tracker, "operatorToWatermarkMap").get(tracker)
 
     def _keys(self, found: Any, count: int = 0) -> Sequence[Any]:
-        """In plan order. Raises ValueError for an unknown map."""
         nodes = [node for node in nodes_of(self._execution.logicalPlan()) if class_name(node) == WATERMARK]
         if not any(str(field.getName()) == "nodeId" for node in nodes for field in node.getClass().getDeclaredFields()):
             return range(count or found.size())
@@ -252,7 +249,6 @@ def _waits_for(lock: Any, execution: Any) -> bool:
 
 
 def _before_commits(execution: Any, record: Callable[[int], None]) -> None:
-    """Call ``record`` with N when the query is about to write ``commits/N``."""
     commits = execution.commitLog()
     field = java_field(commits, "fileManager")
     inner = field.get(commits)

@@ -79,7 +79,6 @@ def launch_apart(start_gateway: Callable[..., Any], settings: Mapping[str, str])
 
 
 def render(settings: Mapping[str, str]) -> str:
-    """For ``java.util.Properties``, in UTF-8."""
     return "".join(f"{_escape(key, is_key=True)}={_escape(value)}\n" for key, value in settings.items())
 
 
@@ -111,7 +110,6 @@ def parse(text: str) -> dict[str, str]:
 
 
 def _whole_lines(lines: Iterator[str]) -> Iterator[str]:
-    """Lines without comments, continuations joined."""
     for first in lines:
         line = first.lstrip(_BLANKS)
         if not line or line[0] in "#!":
@@ -143,8 +141,6 @@ def _users_arguments() -> list[str]:
 
 
 class _Option(NamedTuple):
-    """Words that belong together; ``name`` is empty for the application and its arguments."""
-
     words: Sequence[str]
     name: str = ""
     value: str = ""
@@ -197,7 +193,6 @@ def _defaults(users_file: Path | None) -> bytes:
 
 
 def _spark_defaults() -> Path:
-    """As Spark's scripts find it."""
     find_home: Callable[[], str] = _find_spark_home
     configured = os.environ.get("SPARK_CONF_DIR")
     return (Path(configured) if configured else Path(find_home()) / "conf") / "spark-defaults.conf"

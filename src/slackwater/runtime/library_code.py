@@ -55,7 +55,6 @@ def spec_of(name: str) -> ModuleSpec | None:
 
 
 def _tree(name: str) -> tuple[ast.Module, bool] | None:
-    """The tree, and whether it is a package; ``None`` without source."""
     try:
         # An archive compiles a module to find it.
         spec = spec_of(name)
@@ -68,7 +67,6 @@ def _tree(name: str) -> tuple[ast.Module, bool] | None:
 
 
 def _imported(tree: ast.Module, module: str, *, is_package: bool) -> list[str]:
-    """Imported modules or members, with their packages."""
     found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

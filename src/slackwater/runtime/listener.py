@@ -49,11 +49,9 @@ class ProgressRecorder:
         self._thread.start()
 
     def follow(self, query: str, recorded: Recorded) -> None:
-        """By the query's name or id."""
         self._queries[query] = recorded
 
     def name_as(self, query: str, stream: str) -> None:
-        """Record this query's progress under a followed stream."""
         self._names[query] = stream
 
     def put(self, progress: str) -> None:
@@ -174,7 +172,6 @@ class _JvmListener:
 
 
 def batch_of(progress: dict[str, Any], recorded: Recorded) -> BatchRecord:
-    """From a JSON ``StreamingQueryProgress``."""
     event_time = progress.get("eventTime", {})
     operators = progress.get("stateOperators", [])
     # -1 is from sinks that do not count their rows (``SinkProgress``).

@@ -114,7 +114,6 @@ def load(reference: str, ledger: Ledger | None = None, given: GivenSession | Non
 
 
 def full_reference(reference: str) -> str:
-    """With an absolute path. Raises PipelineError without a file."""
     code, arguments = split_reference(reference)
     file, name = locate(reference)
     return reference_of(str(file) if name is None else code, arguments)
@@ -145,7 +144,6 @@ def environment_read(reference: str) -> tuple[str, ...]:
 
 
 def locate(reference: str) -> tuple[Path, str | None]:
-    """The file, and a module's name. Raises PipelineError."""
     reference, _ = split_reference(reference)
     path = Path(reference)
     if path.suffix == ".py" or exists(path):
@@ -278,7 +276,6 @@ def _missing_module(error: ModuleNotFoundError, file: Path) -> SlackwaterError:
 
 
 def place_in(file: Path, error: BaseException) -> str:
-    """The last line in the user's file, as ``file:line``."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return f"{file}:{error.lineno}" if error.lineno else str(file)
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]

@@ -72,7 +72,6 @@ def delay_ms(watermark: Any) -> int:
 
 
 def source_options(relation: Any) -> dict[str, str]:
-    """Names as the user spelled them."""
     if class_name(relation) == "StreamingRelation":
         options = scala_map(relation.dataSource().options())
     else:

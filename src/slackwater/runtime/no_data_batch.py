@@ -46,15 +46,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """The newest batch, and the entry of its pending no-data batch."""
-
     newest: OffsetEntry
     entry: OffsetEntry
     batch: int
 
     @property
     def text(self) -> str:
-        """The newest batch's entry as recorded."""
         return render_offset_entry(self.newest).decode("utf-8", "surrogateescape")
 
 
@@ -181,7 +178,6 @@ def _copy(store: ReadStore, path: str, into: Path) -> None:
 
 
 def _latest(jvm: Any, relation: Any, log_path: str, read: str | None) -> str | None:
-    """The offset up to which the source would plan a batch, as JSON; ``None`` without any."""
     if not kind_described(str(relation.sourceName())).may_be_asked:
         raise _NotAsked
     if class_name(relation) == "StreamingRelation":

@@ -70,7 +70,6 @@ def _imported(nodes: list[ast.AST]) -> set[str]:
 
 
 def _free(nodes: list[ast.AST]) -> list[str]:
-    """Notebook names that are used but never bound."""
     used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
     bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}

@@ -40,7 +40,6 @@ class Combines(Protocol):
 
 
 def with_output_functions(program: Program, sink: Sink, reach: Reach, spark: SparkSession) -> Program:
-    """Adds functions of the sink and its members behind the last operator."""
     found: dict[str, list[tuple[str, Taken]]] = {}
     for place, (function, in_driver) in enumerate(_functions(sink, spark)):
         name = name_of(function)
@@ -64,7 +63,6 @@ def with_output_functions(program: Program, sink: Sink, reach: Reach, spark: Spa
 
 
 def _functions(sink: Sink, spark: SparkSession) -> Iterator[tuple[object, bool]]:
-    """Each function, and whether the driver runs it."""
     if isinstance(sink, Combines):
         yield from (each for member in sink.members for each in _functions(member, spark))
     elif isinstance(sink, CallsFunction) and sink.function is not None:

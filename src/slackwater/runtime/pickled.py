@@ -89,12 +89,10 @@ class _Reader(pickle.Unpickler):
 
 
 def read_pickled(data: bytes, broadcast: Callable[[int], Any]) -> Any:
-    """``broadcast`` finds broadcast variables. Raises one of ``NOT_READ``."""
     return _Reader(data, broadcast).load()
 
 
 def as_pickled(value: object) -> Any:
-    """Raises one of ``NOT_READ``."""
     file = _Limited()
     dump: Callable[[object, io.BytesIO], None] = resolve_name(f"{CLOUDPICKLE}:dump")
     dump(value, file)

@@ -63,7 +63,6 @@ class Pipeline:
 
     @property
     def streams(self) -> Mapping[str, StreamDefinition]:
-        """In the order of definition."""
         return dict(self._streams)
 
     def stream(
@@ -108,7 +107,6 @@ class Pipeline:
 
     @property
     def audit_readers(self) -> Mapping[str, StreamFunction]:
-        """By stream name."""
         return dict(self._audit_readers)
 
     def audit_reader(self, stream: str) -> Callable[[StreamFunction], StreamFunction]:
@@ -175,7 +173,6 @@ def _check_function(definition: StreamDefinition) -> None:
 
 
 def _strings(value: object, refuse: Callable[[str], PipelineError]) -> tuple[str, ...]:
-    """Raises the exception that ``refuse`` makes for anything else."""
     items = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else (None,)
     if not all(isinstance(item, str) and item.strip() and is_unicode(item) for item in items):
         raise refuse(repr(value))

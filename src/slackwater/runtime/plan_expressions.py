@@ -119,7 +119,6 @@ def canonical(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _own_functions(expression: TreeNode) -> Iterator[str]:
-    """Python functions of table functions and subqueries, which the children do not have."""
     if expression.name == "PythonUDTF":
         yield str(expression.fields.get("name", ""))
     plan = plan_in(expression)
@@ -128,7 +127,6 @@ def _own_functions(expression: TreeNode) -> Iterator[str]:
 
 
 def conjuncts(expression: TreeNode, columns: Columns) -> list[Value]:
-    """Operands of the outermost AND."""
     expression, columns = _replaced(expression, columns)
     if expression.name != "And":
         return [canonical(expression, columns)]
@@ -149,19 +147,16 @@ def _replaced(expression: TreeNode, columns: Columns) -> tuple[TreeNode, Columns
 
 
 def _common_id(expression: TreeNode) -> int:
-    """A ``With`` part's id, distinct from column ids."""
     known = expression.fields.get("id")
     return -2 - int(known["id"] if isinstance(known, Mapping) else known or 0)
 
 
 def attribute_id(attribute: TreeNode) -> int:
-    """-1 for other expressions."""
     known = attribute.fields.get("exprId")
     return int(known["id"]) if isinstance(known, Mapping) and "id" in known else -1
 
 
 def type_name(value: Any) -> str:
-    """The JSON type as a string: ``long``, ``struct<start:timestamp,end:timestamp>``."""
     if not isinstance(value, Mapping):
         return str(value)
     if value.get("type") == "struct":
@@ -174,7 +169,6 @@ def type_name(value: Any) -> str:
 
 
 def merged(text: str, parts: Iterable[Value], **others: Any) -> Value:
-    """A value that depends on everything its parts depend on."""
     values = list(parts)
     return Value(
         text,
@@ -278,7 +272,6 @@ def _infix(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _operation(expression: TreeNode, columns: Columns) -> tuple[Value, str, Value]:
-    """In written order."""
     left, right = (canonical(child, columns) for child in expression.children)
     word = INFIX[expression.name]
     if _other_way_round(left, right):
@@ -397,7 +390,6 @@ def _additions(expression: TreeNode) -> str:
 
 
 def _lambda(expression: TreeNode, columns: Columns) -> Value:
-    """A user's lambda with numbered arguments, outer functions first."""
     body, *arguments = expression.children
     around = sum(ARGUMENT.fullmatch(value.text) is not None for value in columns.values())
     named = {

@@ -37,8 +37,6 @@ def expressions_of(
 
 
 class _Expressions:
-    """``_on_the_way`` leads to wanted expressions, ``_plans`` are subqueries."""
-
     def __init__(self, is_wanted: Callable[[TreeNode], bool], of_subqueries: bool) -> None:
         self._is_wanted = is_wanted
         self._of_subqueries = of_subqueries
@@ -120,7 +118,6 @@ def data_source(format_name: str, spark: SparkSession) -> Any:
 
 
 def _processor(function: object) -> Made | None:
-    """The state processor that PySpark's own method calls."""
     of = getattr(function, "__self__", None)
     state = of.contents.state if isinstance(of, Made) else None
     processor = state.get("_stateful_processor") if isinstance(state, dict) else None
@@ -128,14 +125,12 @@ def _processor(function: object) -> Made | None:
 
 
 def name_of(function: Any) -> str:
-    """The name by which a function or class is compared, pickled or not."""
     of = getattr(function, "of", None)
     name = of.name if isinstance(of, Named) else getattr(function, "__name__", type(function).__name__)
     return str(name).rpartition(".")[2]
 
 
 def together(calls: Sequence[tuple[str, Taken]]) -> Taken:
-    """Merges functions of one name; the strings tell them apart."""
     digests: dict[str, set[tuple[str, str]]] = {}
     for call, taken in calls:
         for name, digest in taken.values.items():
@@ -153,8 +148,6 @@ def _one_digest(digests: Sequence[tuple[str, str]]) -> str:
 
 
 def _command(function: Any, jvm: Any) -> object:
-    """The function without its return type. Raises one of ``NOT_READ``."""
-
     def broadcast(number: int) -> object:
         every = function.broadcastVars()
         found = next((one for one in (every.get(place) for place in range(every.size())) if one.id() == number), None)

@@ -85,7 +85,6 @@ class Reading:
         self.used: set[Ref] = set()
 
     def add(self, order: int, kind: OperatorKind, inputs: list[tuple[Side, Branch]]) -> Operator:
-        """``order`` is the place in the plan."""
         self.operators.append(Operator(len(self.operators), order, kind, inputs))
         return self.operators[-1]
 
@@ -121,13 +120,11 @@ class Reading:
             self.use([conjunct])
 
     def lowered(self, operator: Operator, value: Value) -> Value:
-        """In columns below the operator."""
         mine = {ref for ref in value.refs if ref.operator == operator.number}
         below = [operator.parts[ref.role, ref.part].refs for ref in mine if (ref.role, ref.part) in operator.parts]
         return replace(value, refs=(value.refs - mine).union(*below))
 
     def use(self, values: Iterable[Value]) -> None:
-        """Mark what is read of the operators below, and their own needs."""
         waiting = [ref for value in values for ref in value.refs]
         while waiting:
             ref = waiting.pop()
@@ -143,7 +140,6 @@ def above(operator: Operator, columns: dict[int, Value]) -> Branch:
 
 
 def as_parts(operator: Operator, role: str, columns: Mapping[int, Value]) -> dict[int, Value]:
-    """The columns as parts of the operator's output, to track which are read."""
     found: dict[int, Value] = {}
     for number, value in columns.items():
         operator.parts[role, str(number)] = value
@@ -152,7 +148,6 @@ def as_parts(operator: Operator, role: str, columns: Mapping[int, Value]) -> dic
 
 
 def combined(branches: list[Branch]) -> dict[int, Value]:
-    """Merges branches: different columns become each branch's expression."""
     found: dict[int, Value] = {}
     for number, first in branches[0].columns.items():
         values = [branch.columns.get(number, first) for branch in branches]
@@ -188,7 +183,6 @@ LEFT_ONLY = ("left semi", "left anti")
 
 
 def stateful(reading: Reading, node: TreeNode, order: int, below: list[Branch]) -> Branch | None:
-    """``None`` if the node keeps no state."""
     columns = combined(below)
     inputs: list[tuple[Side, Branch]] = [("", branch) for branch in below]
     if node.name in ("Aggregate", "Distinct"):
@@ -284,7 +278,6 @@ def join_word(node: TreeNode) -> str:
 
 
 def outputs(expressions: Iterable[TreeNode], columns: Mapping[int, Value]) -> Iterator[tuple[int, Value]]:
-    """Named expressions by id."""
     for expression in expressions:
         value = canonical(expression, columns)
         yield (
@@ -294,7 +287,6 @@ def outputs(expressions: Iterable[TreeNode], columns: Mapping[int, Value]) -> It
 
 
 def _fields(schema: object) -> tuple[str, ...]:
-    """JSON struct fields as ``name type``."""
     if not isinstance(schema, Mapping):
         return ()
     return tuple(f"{one['name']} {type_name(one['type'])}" for one in schema.get("fields") or ())

@@ -59,7 +59,6 @@ class Shapes:
         self.reached = 0
 
     def read(self, root: TreeNode) -> tuple[tuple[OperatorShape, ...], tuple[InputShape, ...]]:
-        """Operators in preorder, and the part after the last."""
         self.places = {id(node): place for place, node in enumerate(root.walk())}
         branches = self.branches(root)
         for branch in branches:
@@ -105,7 +104,6 @@ class Shapes:
         return branch
 
     def leaf(self, node: TreeNode) -> Branch:
-        """A source or batch relation."""
         known = self.leaves.get(self.places[id(node)], Leaf(f"relation {node.name}", "", streaming=False))
         columns = dict(_columns(node.expressions("output"), known.prefix))
         return Branch(known.base, columns, known.streaming, functions=frozenset(known.functions))
@@ -114,7 +112,6 @@ class Shapes:
         return branch.with_columns(dict(outputs(node.expressions("projectList"), branch.columns)))
 
     def expand(self, node: TreeNode, branch: Branch) -> Branch:
-        """One row per projection, such as a row's sliding windows."""
         projections = [
             [canonical(parse_tree(tree), branch.columns) for tree in trees] for trees in node.fields["projections"]
         ]
@@ -146,7 +143,6 @@ class Shapes:
         return branch.with_columns(columns, step)
 
     def opaque(self, node: TreeNode, branch: Branch) -> Branch:
-        """Any other node: filters stay below, columns are its own."""
         inner = [canonical(one, branch.columns) for key in sorted(node.fields) for one in _inner(node, key)]
         self.reading.use([*inner, *branch.filters.values()])
         step = merged(f"{node.name}({', '.join(one.text for one in inner)})", inner)
@@ -179,7 +175,6 @@ class Shapes:
         return branch.with_columns(visible, step)
 
     def union(self, node: TreeNode) -> list[Branch]:
-        """All children's rows, with the first child's column ids."""
         children = [self.branches(child) for child in node.children]
         ids = list(children[0][0].columns)
         found: list[Branch] = []
@@ -190,7 +185,6 @@ class Shapes:
         return found
 
     def with_tables(self, node: TreeNode) -> list[Branch]:
-        """A ``WITH`` query; its tables are read at references."""
         *tables, query = node.children
         self.definitions |= {table.fields["id"]: table for table in tables}
         return self.branches(query)
@@ -269,7 +263,6 @@ class Shapes:
 def _columns(
     attributes: Iterable[TreeNode], prefix: str, functions: frozenset[str] = frozenset()
 ) -> Iterator[tuple[int, Value]]:
-    """Columns without a computation in the plan."""
     for one in attributes:
         name, type_ = str(one.fields["name"]), type_name(one.fields["dataType"])
         text = prefix + name

@@ -20,7 +20,6 @@ Expand = Callable[[TreeNode], str]
 
 
 def time_window(struct: TreeNode, text_of: Expand) -> Window | None:
-    """The tumbling or sliding window of a ``start, end`` struct, or ``None``."""
     end = _end(struct)
     if end is None or len(struct.children) != PARTS:
         return None
@@ -44,7 +43,6 @@ def time_window(struct: TreeNode, text_of: Expand) -> Window | None:
 
 
 def session_window(struct: TreeNode, text_of: Expand) -> Window | None:
-    """The session window of a ``start, end`` struct: event time plus gap."""
     end = _end(struct)
     if (
         end is None
@@ -61,7 +59,6 @@ def session_window(struct: TreeNode, text_of: Expand) -> Window | None:
 
 
 def implied(window: Window) -> Iterator[str]:
-    """Conditions that Spark adds to a window's rows."""
     yield f"({window.time} IS NOT NULL)"
     for left, word, mirrored, right in (
         (window.time, ">=", "<=", f"{window.text}.start"),
@@ -73,7 +70,6 @@ def implied(window: Window) -> Iterator[str]:
 
 
 def _end(struct: TreeNode) -> TreeNode | None:
-    """The microsecond expression of the window's end."""
     if struct.name != "CreateNamedStruct" or len(struct.children) != PARTS:
         return None
     names = [str(child.fields.get("value")) for child in struct.children[::2]]

@@ -72,7 +72,6 @@ def rows_served(frame: DataFrame, span: SourceRange, was: Mapping[str, str]) -> 
 
 
 def compact_interval(spark: SparkSession) -> int:
-    """For logs of file sources."""
     return int(spark.conf.get(COMPACT_INTERVAL, str(DEFAULT_INTERVAL)) or DEFAULT_INTERVAL)
 
 
@@ -126,7 +125,6 @@ def resolve(
 def _if_same_sources(
     frame: DataFrame, current: Mapping[str, str | None], logs: Mapping[str, SourceEntries]
 ) -> tuple[Mapping[str, str | None], Mapping[str, SourceEntries]]:
-    """The recorded state; empty if the number of sources differs."""
     return (current, logs) if len(streaming_sources(analysed_plan(frame))) == len(current) else ({}, {})
 
 
@@ -192,7 +190,6 @@ def _refuse_repeated(sources: list[SparkSource]) -> None:
 
 
 def spark_sources(frame: DataFrame) -> list[SparkSource]:
-    """In the order of ``offsets/``, with their kinds' needs."""
     jvm: Any = frame.sparkSession.sparkContext._jvm
     return [
         SparkSource(str(number), str(one.sourceName()), jvm, one, source_options(one), SPARK_ERRORS)

@@ -32,7 +32,6 @@ _DIGEST_LENGTH = 16
 
 
 def with_environment(program: Program, reach: Reach, spark: SparkSession) -> Program:
-    """Adds the environment of functions whose values are in state, and of all others."""
     kept = {name for operator in program.operators for name in operator.functions}
     behind = {name for rows in program.rows for name in rows.functions} - kept
     given = spark.sparkContext.environment
@@ -160,7 +159,6 @@ class Environment:
 
 
 def environment_before(spark: SparkSession) -> Environment:
-    """For ``restore_environment``."""
     return Environment(dict(os.environ), dict(spark.sparkContext.environment))
 
 

@@ -87,7 +87,6 @@ _FIXED_BATCH = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 
 
 def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "append") -> QueryProfile:
-    """``code`` is as for ``rows_digest``."""
     plan = analysed_plan(frame)
     nodes = list(nodes_of(plan))
     operators = tuple(name for node in nodes if (name := _stateful_name(node)))
@@ -232,7 +231,6 @@ def _node_shows_everything(node: Any) -> bool:
 
 
 def _is_python(node: Any) -> bool:
-    """The plan shows only a Python function's name."""
     expressions = (one for expression in elements(node.expressions()) for one in _classes(expression))
     return any(PYTHON.search(one) for one in (class_name(node), *expressions))
 
@@ -242,7 +240,6 @@ def _classes(expression: Any) -> list[str]:
 
 
 def _describe(node: Any) -> dict[str, Any]:
-    """Everything that decides the node's rows. ``literals`` are separate, as expressions lose ids."""
     name = class_name(node)
     if is_streaming_source(node):
         return {"node": name, "source": _source(node)}
@@ -358,7 +355,6 @@ def _reads_table(node: Any) -> bool:
 
 
 def _below(node: Any, *, reaches: bool) -> Iterator[str]:
-    """``reaches``: the node's output reaches state."""
     reaches = reaches or keeps_state(node)
     if reaches:
         if class_name(node) == "Sample":

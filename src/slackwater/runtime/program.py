@@ -107,7 +107,6 @@ def _taken(nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[str, Taken]:
 
 
 def _data_sources(facts: PlanFacts, nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[int, tuple[Leaf, Taken]]:
-    """Python data source streams by place, with their classes' values."""
     found = {}
     for place, leaf in facts.leaves.items():
         tree, node = nodes[place]
@@ -150,7 +149,6 @@ def _read(frame: DataFrame) -> tuple[PlanFacts, Nodes]:
 
 
 def _pairs(tree: TreeNode, node: Any) -> Iterator[tuple[TreeNode, Any]]:
-    """Nodes in JSON and JVM form, in preorder, with few calls."""
     yield tree, node
     children: Any = node.children() if tree.children else None
     for place, child in enumerate(tree.children):
@@ -158,7 +156,6 @@ def _pairs(tree: TreeNode, node: Any) -> Iterator[tuple[TreeNode, Any]]:
 
 
 def shapes_of(facts: PlanFacts, output_mode: str) -> tuple[tuple[OperatorShape, ...], tuple[InputShape, ...]]:
-    """Stateful operators in preorder, and the part after the last."""
     with _room_for_deep_plans():
         return Shapes(facts.leaves, facts.delays_ms, limits=output_mode == "append").read(parse_plan(facts.plan))
 
@@ -214,7 +211,6 @@ def _leaves(nodes: Mapping[int, tuple[TreeNode, Any]]) -> tuple[dict[int, Leaf],
 
 
 def _static_name(name: str, node: Any) -> str:
-    """A batch relation by what it reads, if its node shows that."""
     if name == "LogicalRelation":
         relation = node.relation()
         if class_name(relation) == "HadoopFsRelation":
@@ -280,7 +276,6 @@ def _lacks_bytes(tree: TreeNode) -> bool:
 
 
 def _options(options: Mapping[str, str]) -> str:
-    """Sorted by name; Spark ignores case."""
     return ", ".join(f"{name.lower()} {mask_setting(name, value)}" for name, value in sorted(options.items()))
 
 

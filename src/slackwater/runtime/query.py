@@ -118,7 +118,6 @@ class BuiltStream:
 
     @property
     def paths_read(self) -> list[str]:
-        """The file sources' paths as given by the user."""
         options = (source.options for source in self.sources)
         return [absolute(value) for each in options for name, value in each.items() if name.lower() == "path"]
 
@@ -172,7 +171,6 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
 
 
 def build_again(loaded: LoadedPipeline, home: Path | str, built: BuiltStream) -> BuiltStream:
-    """Rebuild in the original session. Raises as ``build``."""
     return build(built.frame.sparkSession, loaded, built.definition, home)
 
 
@@ -239,7 +237,6 @@ def _in_real_time(writer: Any, batch_duration: str) -> DataStreamWriter:
 
 
 def first_line(error: BaseException) -> str:
-    """The first non-empty line: Spark's messages are pages long."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].startswith(JAVA_HEADING):
         return lines[1].removeprefix(": ")
@@ -300,7 +297,6 @@ def _not_supported(definition: StreamDefinition, item: Unsupported, where: str |
 
 
 def _place(definition: StreamDefinition) -> str | None:
-    """The stream function's ``file:line``."""
     code = getattr(inspect.unwrap(definition.function), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else None
 

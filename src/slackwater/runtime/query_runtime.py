@@ -33,11 +33,9 @@ class SparkRuntime:
         return digest(reference)
 
     def environment_read(self, reference: str) -> tuple[str, ...]:
-        """Sorted."""
         return environment_read(reference)
 
     def environment_changes(self, workspace: Workspace, stream: str, kept: Program, /) -> tuple[str, ...]:
-        """Environment differences of a program's Python functions in a replay, in words."""
         recorded = settings_of_state(workspace.ledger, stream) or {}
         present = present_environment(kept, {**workspace.settings.spark, **self.spark}, os.environ, recorded)
         return tuple(change.text for change in environment_changes(kept, replace(kept, environment=present)))
@@ -56,7 +54,6 @@ class SparkRuntime:
         *,
         brief: bool = True,
     ) -> SparkReplayer:
-        """Starts Spark on first use. Raises PipelineError if the file cannot be loaded."""
         from slackwater.runtime.replay import SparkReplayer  # noqa: PLC0415 - heavy; most plans need no Spark
 
         loaded = load(reference, workspace.ledger, given_to(workspace.settings, self.master, self.spark))

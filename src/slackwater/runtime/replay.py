@@ -77,7 +77,6 @@ class SparkReplayer:
         on_jvm: Callable[[int], None],
         recorded: Mapping[str, str] | None = None,
     ) -> None:
-        """``recorded`` are the newest run's settings, partly used as defaults."""
         self._loaded = loaded
         self._stream = stream
         self._session = replace(session, settings={**session.settings, **QUIET})
@@ -119,7 +118,6 @@ class SparkReplayer:
         return self._definition().sink.identity() if self._loaded.runs_itself else None
 
     def writes_to(self, sink: Mapping[str, str]) -> bool:
-        """Whether the code starts the query itself, into this output."""
         written = self.sink_written
         return written is not None and is_same_sink(sink, written)
 
@@ -128,15 +126,12 @@ class SparkReplayer:
         return self._definition().output_mode
 
     def code(self) -> Code:
-        """The loaded file, and its query's rows digest."""
         return Code(digest(self._loaded.reference), self.profile().rows_digest, self._open().version)
 
     def served_positions(self) -> Mapping[str, Served]:
-        """By source number."""
         return served_positions(self.frame())
 
     def rows_served(self, span: SourceRange, was: Mapping[str, str]) -> int | None:
-        """The rows that a source still has of a range. Raises as ``positions.rows_served``."""
         return rows_served(self.frame(), span, was)
 
     def positions(
@@ -149,13 +144,11 @@ class SparkReplayer:
         only_source: str | None = None,
         offsets: Mapping[str, str] | None = None,
     ) -> Mapping[str, Position]:
-        """Raises as ``positions.resolve``."""
         return resolve(
             self.frame(), target, current, logs=logs, now_ms=now_ms, only_source=only_source, offsets=offsets
         )
 
     def profile(self) -> QueryProfile:
-        """Under the present session's settings."""
         if self._profile is None:
             built = self._build(self._open())
             code = built.reach.code if built.reach is not None else None
@@ -163,7 +156,6 @@ class SparkReplayer:
         return self._profile
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
-        """The program for the ledger, analysed under these settings."""
         return program_json(self._build(self._open(), settings).program)
 
     def frame(self) -> DataFrame:
@@ -228,7 +220,6 @@ class SparkReplayer:
             raise failed from error
 
     def _end_query(self) -> None:
-        """End a waiting query, and unload its state."""
         query, spark = self._query, self._spark
         self._query = None
         if query is None or spark is None:
@@ -301,7 +292,6 @@ class SparkReplayer:
         sink: Sink | None = None,
         log_of: Output | None = None,
     ) -> Failure | None:
-        """Run to the end, into ``sink`` if given; ``log_of``'s log goes to the ledger."""
         spark = self._open()
         built = self._build(spark)
         if sink is not None:
@@ -335,7 +325,6 @@ class SparkReplayer:
             raise
 
     def _build(self, spark: SparkSession, settings: Mapping[str, str] | None = None) -> BuiltStream:
-        """``None``: the present session's settings."""
         wanted = self._present_settings if settings is None else settings
         if self._built is None or self._built_under != wanted:
             if self._environment is not None:

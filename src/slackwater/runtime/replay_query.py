@@ -44,7 +44,6 @@ class ReplayQuery:
     """A query with a no-op sink that runs the planned batch."""
 
     def __init__(self, built: BuiltStream, checkpoint: str, *, more: bool) -> None:
-        """``more``: wait for further batches, if this Spark allows it."""
         self._of = (built, checkpoint)
         kept = more and KNOWN.match(str(built.frame.sparkSession.version)) is not None
         self.query: StreamingQuery = start_without_output(built, checkpoint, interval=NEVER if kept else None)
@@ -118,7 +117,6 @@ class _TriggerClock:
         self._answer = False
 
     def resume(self) -> bool:
-        """Run the planned batch; ``False`` without one: the query still waits."""
         self._answered.clear()
         self._called.set()
         self._answered.wait()
@@ -126,7 +124,6 @@ class _TriggerClock:
         return self._answer
 
     def end(self) -> None:
-        """Return once the query is stopped."""
         self._ending = True
         self._called.set()
 

@@ -53,13 +53,11 @@ log = structlog.get_logger(__name__)
 class RunDisplay(Protocol):
     def say(self, text: str) -> None: ...
 
-    def state(self, stream: str, state: str) -> None:
-        """A stream's state: running, draining, finished, ..."""
+    def state(self, stream: str, state: str) -> None: ...
 
     def batch(self, batch: BatchRecord) -> None: ...
 
-    def restarted(self, stream: str) -> None:
-        """A query failed and will be restarted."""
+    def restarted(self, stream: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +157,6 @@ def _built(
 
 
 def _check_trigger(definition: StreamDefinition) -> None:
-    """Raises PipelineError if the sink or this Spark lacks the trigger."""
     if definition.trigger.kind == "real-time":
         _check_real_time(definition)
     # Spark tries to run such a query in micro-batches and then fails with "Unknown type of trigger".
@@ -223,7 +220,6 @@ class Application:
         leases: LeaseKeeper,
         not_started: NotStarted,
     ) -> dict[str, StreamOutcome]:
-        """Run to the end; outcomes by name, including streams that were not started."""
         streams = {record.name: (record, stream) for record, stream in built}
         in_stages = self._request.until_caught_up
         stages_left = stages([stream for _, stream in built]) if in_stages else [list(streams)]
@@ -375,7 +371,6 @@ class NotStarted:
         self._first: Exception | None = None
 
     def refuse(self, stream: Named, error: Exception) -> None:
-        """Report the stream, release its lease, and keep its outcome."""
         ours = error if isinstance(error, SlackwaterError) else None
         if self._selected == 1 or (ours and ours.code.startswith(OF_THE_HOME)):
             raise error
@@ -390,7 +385,6 @@ class NotStarted:
 
     @contextmanager
     def guard(self, stream: Named) -> Iterator[None]:
-        """Refuse the stream if the block raises."""
         expected: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:
             yield
@@ -400,6 +394,5 @@ class NotStarted:
             self.refuse(stream, error)
 
     def require_one(self) -> None:
-        """Raise the first error if no stream is left."""
         if self._first is not None and len(self.outcomes) == self._selected:
             raise self._first

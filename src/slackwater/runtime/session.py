@@ -109,7 +109,6 @@ def _choose_python(master: str, settings: Mapping[str, str]) -> None:
 
 
 def _existing(settings: Mapping[str, str]) -> SparkSession:
-    """The application's session; unchangeable settings stay."""
     spark = SparkSession.builder.getOrCreate()
     remember_options()
     KNOWN_SECRETS.remember_all(dict(spark.sparkContext.getConf().getAll()))
@@ -126,7 +125,6 @@ _LISTS = frozenset({"spark.sql.extensions"})
 
 
 def _joined(*layers: Mapping[str, str]) -> dict[str, str]:
-    """A later layer overrides, or adds to a list."""
     settings: dict[str, str] = {}
     for layer in layers:
         for key, value in layer.items():
@@ -188,14 +186,12 @@ def jars_with(settings: Mapping[str, str], names: Sequence[str], say: Callable[[
 
 
 def _jars(names: Sequence[str], settings: Mapping[str, str], say: Callable[[str], None]) -> list[str]:
-    """Connector jars missing in the user's ``spark.jars`` or ``spark.jars.packages``."""
     brought = [one for key in (JARS, PACKAGES) for one in (_given(key, settings) or "").split(",")] if names else []
     wanted = [name for name in names if not _brings(brought, name)]
     return [str(path) for path in connectors.resolve(wanted, spark_version(), say)] if wanted else []
 
 
 def _given(key: str, settings: Mapping[str, str]) -> str | None:
-    """The user's value: here, for ``spark-submit``, or in Spark's defaults file."""
     if key in settings:
         return settings[key]
     return _submitted(key) if SUBMITTED in os.environ else default_setting(key)
@@ -254,7 +250,6 @@ def _conf(application: str, master: str, settings: Mapping[str, str]) -> SparkCo
 
 
 def _reason(error: Exception) -> str:
-    """Without the JVM's stack trace."""
     thrown = getattr(error, "java_exception", None)
     return str(thrown.getMessage()) if thrown is not None else str(error)
 
@@ -317,7 +312,6 @@ _LAUNCH_SETTINGS = {
 
 
 def check_master(master: str) -> None:
-    """Raises UsageError for an invalid master."""
     if _MASTER.fullmatch(master) is None:
         raise UsageError(
             "master",
@@ -329,7 +323,6 @@ def check_master(master: str) -> None:
 
 
 def check_launch_settings(settings: Mapping[str, str]) -> None:
-    """Raises UsageError for a setting with which no JVM would start here."""
     for key, (form, expected) in _LAUNCH_SETTINGS.items():
         value = settings.get(key)
         if value is not None and re.fullmatch(form, value.strip(), re.IGNORECASE) is None:

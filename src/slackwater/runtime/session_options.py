@@ -83,12 +83,10 @@ def session_options(
 
 
 def _of_stores(loaded: LoadedPipeline, settings: Settings) -> frozenset[str]:
-    """Connectors for the stores of home, checkpoints and outputs."""
     return connectors_of([str(settings.home), *_given_to_spark(loaded, settings)])
 
 
 def _given_to_spark(loaded: LoadedPipeline, settings: Settings) -> list[str]:
-    """Checkpoints and outputs; the home if a checkpoint is in it."""
     streams = loaded.pipeline.streams.values()
     named = [stream.checkpoint or str(settings.home) for stream in streams]
     named += [path for stream in streams if (path := stream.sink.identity().get("path")) is not None]
@@ -121,7 +119,6 @@ def require_spark() -> None:
 
 
 def spark_version() -> str:
-    """Does not import PySpark."""
     return metadata.version("pyspark")
 
 

@@ -96,7 +96,6 @@ def effective_settings(spark: SparkSession) -> dict[str, str]:
 
 
 def values_of(spark: SparkSession, names: Iterable[str]) -> dict[str, str]:
-    """Includes defaults; omits settings that this Spark does not know."""
     conf = _conf(spark)
     return {name: str(conf.getConfString(name)) for name in names if conf.isModifiable(name)}
 
@@ -126,7 +125,6 @@ class SetExplicitly:
 
 
 def settings_before(spark: SparkSession, settings: Mapping[str, str]) -> SetExplicitly:
-    """For ``restore_settings``."""
     session = scala_map(_conf(spark).getAllConfs())
     return SetExplicitly(session, _of_application(spark, {*session, *settings}), environment_before(spark))
 
@@ -160,7 +158,6 @@ def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str
 
 
 def changed_settings(spark: SparkSession, before: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
-    """Old and present values of settings that a replay under ``before`` would change."""
     present = effective_settings(spark)
     names = [name for name in sorted({*before, *present}) if before.get(name) != present.get(name)]
     replaceable = _replaceable(spark, names, _set_explicitly(spark))
@@ -205,7 +202,6 @@ def _conf(spark: SparkSession) -> Any:
 
 
 def _application_conf(spark: SparkSession) -> Any:
-    """The SparkConf from which new sessions take their settings."""
     return spark.sparkContext._jsc.sc().conf()
 
 
@@ -220,7 +216,6 @@ def _set_explicitly(spark: SparkSession) -> dict[str, str]:
 
 
 def _is_own(spark: SparkSession, key: str) -> bool:
-    """Only the user's code reads it."""
     if key.startswith(HOW_IT_RUNS):
         return False
     jvm: Any = spark.sparkContext._jvm

@@ -90,7 +90,6 @@ class StreamRun:
 
     @property
     def restarts(self) -> int:
-        """Restarts after failures in this run, including a pending one."""
         return self._restarts.total
 
     @property
@@ -99,7 +98,6 @@ class StreamRun:
 
     @property
     def starts_again(self) -> bool:
-        """Whether the query only runs the pending batch before the next start."""
         return self._once_more and self.outcome is None
 
     def start(self) -> None:
@@ -171,7 +169,6 @@ class StreamRun:
         return self._active is not None and self._active.stop_requested()
 
     def _warn(self, warnings: Sequence[str]) -> None:
-        """Show each warning once over all restarts."""
         for warning in warnings:
             if warning not in self._warned:
                 self._services.say(f"{self.stream.full_name}: {warning}")
@@ -191,7 +188,6 @@ class StreamRun:
         )
 
     def _completes(self, batch: int | None) -> bool:
-        """Whether the next query only completes this batch; ``start`` is called again afterwards."""
         # In real-time mode Spark writes ``offsets/N`` when batch N has ended: there is no planned batch to complete.
         if batch is None or not self._trigger.in_micro_batches:
             return False
@@ -290,7 +286,6 @@ class StreamRun:
             self._conclude("stopped")
 
     def _stop_is_pending(self) -> bool:
-        """Whether a requested stop missed its run, which had ended."""
         try:
             last = self._services.ledger.last_run(self.stream.full_name)
         except SlackwaterError:
@@ -299,7 +294,6 @@ class StreamRun:
         return last is not None and last.id > self._run_before and last.stop_requested_ms is not None
 
     def _conclude(self, end: End, failure: Failure | None = None, *, reason: str | None = None) -> None:
-        """End the active run, if any, and set the outcome."""
         run, self._active, self._drain = self._active, None, None
         if run is not None:
             run.end(end, failure, reason)
@@ -346,7 +340,6 @@ class Restarts:
         self._in_a_row = 0
 
     def plan_next(self) -> str:
-        """Count a restart and start its doubling wait; returns both for a message."""
         wait_s = min(FIRST_WAIT_S * 2 ** min(self._in_a_row, _DOUBLINGS), LONGEST_WAIT_S)
         self.total += 1
         self._in_a_row += 1

@@ -134,7 +134,6 @@ def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, f
 
 
 def _listed(ledger: Ledger, stream: str, kind: Source, log: str, generation: int) -> list[SourceFile]:
-    """Includes files from inherited generations."""
     lines = ledger.lines(stream, SOURCES + log, generation=generation).values()
     return [file for line in lines for file in kind.listed(encoded(line))]
 

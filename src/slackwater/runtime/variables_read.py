@@ -24,8 +24,6 @@ def _aliases(tree: ast.AST) -> _Aliases:
 
 
 class _Aliases(ast.NodeVisitor):
-    """Aliases of ``os``, ``environ`` and ``getenv``."""
-
     def __init__(self, tree: ast.AST) -> None:
         self.modules: set[str] = set()
         self.mappings: set[str] = set()

@@ -76,14 +76,12 @@ class StartGate:
             self.recorded[judged.stream] = {"codes": sorted(codes & self.accepted), "by": _user()}
 
     def require_found(self) -> None:
-        """Raises UsageError for an accepted code without such a change."""
         unknown = sorted(self.accepted - self.found)
         if unknown:
             raise _not_found(unknown, sorted(self.found))
 
 
 def ways_of(definition: StreamDefinition, reference: str, words: tuple[str, ...] = ()) -> Ways:
-    """Remedies for a stream's changes."""
     watched = definition.pipeline == WATCHED
     return ways_with(definition.full_name, reference, definition.sink.traits, is_watched=watched, session=words)
 
@@ -143,7 +141,6 @@ def record_program(home: Home, ledger: Ledger, generation: GenerationRecord, bui
 
 
 def program_json(program: Program | None) -> dict[str, Any] | None:
-    """As read back from the ledger: lists in place of tuples."""
     if program is None:
         return None
     plain: dict[str, Any] = json.loads(json.dumps(program.as_json()))

@@ -79,8 +79,7 @@ class Watching(Protocol):
     def errors(self) -> int:
         """Failed recordings; the next start copies what the checkpoint still has."""
 
-    def close(self) -> None:
-        """Write what is left, then detach from the session and close the ledger."""
+    def close(self) -> None: ...
 
 
 class WatchedByRun:
@@ -88,8 +87,7 @@ class WatchedByRun:
 
     errors = 0
 
-    def close(self) -> None:
-        """Nothing is to be closed."""
+    def close(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -209,14 +207,12 @@ class SessionWatch:
         return StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), reference)
 
     def _begin(self, stream: str, number: int) -> Before:
-        """Record that an unknown program continues, and return the state before."""
         generation = self._ledger.generation(stream, number)
         committed = read_logs(open_read_store(generation.location)).committed
         self._ledger.update_generation(stream, number, programs=with_started(generation.programs, None, committed))
         return Before(generation, committed)
 
     def _describe(self, noticed: _Noticed, before: Before, run: RunRecord, *, is_new: bool) -> None:
-        """Record the query's profile and program as of before its first batch."""
         built = BuiltStream(noticed.definition, noticed.start.frame, frozenset(), noticed.start)
         generation, layout = before.generation, None
         programs = with_started(generation.programs, program_json(built.program), before.committed)
@@ -235,7 +231,6 @@ class SessionWatch:
 
 
 def query_name(life: QueryLife) -> str:
-    """For a query that only the listener knows; must be valid as a folder."""
     return life.name if life.name is not None and STREAM_NAME.fullmatch(life.name) else life.id
 
 
@@ -318,7 +313,6 @@ class _StartsUnderWay:
                 self._replaced.enter_context(intercepted(self))
 
     def close(self) -> None:
-        """Restores PySpark's methods after the last watched session."""
         with self._lock:
             self._users -= 1
             if self._users == 0:
@@ -359,7 +353,6 @@ def _notice(start: Start) -> _Noticed | None:
 
 
 def _program_file() -> Path:
-    """As a run would name it."""
     reference = _own_reference()
     if reference is not None:
         return locate(reference)[0]

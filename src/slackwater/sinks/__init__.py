@@ -48,7 +48,6 @@ class _Sinks(ModuleType):
     """This package; ``sinks.files`` stays the function after ``slackwater.sinks.files`` is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Python calls it with each imported submodule."""
         if name == _SHARED or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 

@@ -45,7 +45,6 @@ def open_console_output(_identity: Mapping[str, str]) -> OpaqueOutput:
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """Only without a function or table."""
     return {"kind": "console"} if calls.format == "console" and not calls.function and not calls.table else None
 
 

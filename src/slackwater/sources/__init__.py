@@ -28,7 +28,6 @@ UNKNOWN = Unknown()
 
 
 def kinds() -> tuple[Source, ...]:
-    """All kinds; the unknown kind is last."""
     return (*SOURCES.all(), UNKNOWN)
 
 
@@ -54,5 +53,4 @@ def kinds_of_format(name: str) -> Iterator[Source]:
 
 
 def kind_of_entry(data: bytes) -> Source:
-    """The kind that parses an entry of ``sources/<source>/``, else the unknown kind."""
     return next((kind for kind in kinds() if kind.entry_parser(data) is not None), UNKNOWN)

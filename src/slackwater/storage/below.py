@@ -116,6 +116,5 @@ def _leads_out(path: str) -> bool:
 
 
 def copy_pieces(source: ReadStore, target: WriteStore, folder: str, names: Iterable[str]) -> None:
-    """Copy files between stores through this process."""
     for path in (f"{folder}/{name}".lstrip("/") for name in names):
         target.write_pieces(path, source.read_pieces(path))

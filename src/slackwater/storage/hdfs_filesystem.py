@@ -259,7 +259,6 @@ class _Retry(Retry):
 
 
 def _is_of_a_second(answer: requests.Response) -> bool:
-    """Whether an earlier request got no answer, or only a proxy's."""
     retries = getattr(answer.raw, "retries", None)
     return bool(retries and retries.history)
 

@@ -51,7 +51,6 @@ def spark_uri(location: str) -> str:
 
 
 def connectors_of(locations: Iterable[str]) -> frozenset[str]:
-    """The connector groups that Spark needs for these locations."""
     kinds = (kind_of(one) for one in locations if local_path_of(one) is None)
     return frozenset(kind.connector for kind in kinds if kind.connector is not None)
 
@@ -71,7 +70,6 @@ def resolved(location: str) -> str:
 
 
 def is_same_store(one: str, other: str) -> bool:
-    """Whether both are on this machine, or in one bucket, container or file system."""
     return _authority(one) == _authority(other)
 
 

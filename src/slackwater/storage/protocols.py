@@ -110,8 +110,7 @@ class ReadStore(Protocol):
     def read_pieces(self, path: str) -> Iterator[bytes]:
         """In pieces of bounded size. Raises ``FileNotFoundError`` at the first piece."""
 
-    def exists(self, path: str) -> bool:
-        """Also true for a directory."""
+    def exists(self, path: str) -> bool: ...
 
     def written_ms(self) -> Iterator[tuple[str, int]]:
         """Every file with its write time, in epoch milliseconds of the store."""

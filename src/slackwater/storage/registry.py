@@ -41,11 +41,9 @@ class StoreKind(ABC):
     """The connector group that Spark needs to read and write these stores, if it is not a part of Spark."""
 
     def session_settings(self) -> Mapping[str, str]:
-        """Spark's settings for reaching the same stores as this process."""
         return {}
 
     def spark_uri(self, location: str) -> str:
-        """The URI for Hadoop."""
         return location
 
 

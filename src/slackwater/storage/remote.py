@@ -44,8 +44,7 @@ class Opens(Protocol):
     package: str | None
     traits: StoreTraits
 
-    def connection(self, location: str, /) -> tuple[str, dict[str, object]]:
-        """URL and options for fsspec. Raises UsageError for an incomplete location."""
+    def connection(self, location: str, /) -> tuple[str, dict[str, object]]: ...
 
 
 def open_remote_store(location: str, kind: Opens) -> RemoteStore:
@@ -206,7 +205,6 @@ class RemoteStore:
         return data
 
     def _read_range(self, full: str, end: int) -> bytes:
-        """Read the first bytes in one request."""
         try:
             data: bytes = self._filesystem.cat_file(full, start=0, end=end)
         except FileNotFoundError:
@@ -279,7 +277,6 @@ class RemoteStore:
             self._swap_in(temporary, target)
 
     def _fill(self, file: Any, pieces: Iterable[bytes]) -> None:
-        """Write the pieces and close the file. Errors of the pieces are not the store's."""
         for piece in pieces:
             with self._translated():
                 file.write(piece)
@@ -403,7 +400,6 @@ class RemoteStore:
             raise OSError(errno.EIO, words, self._location) from error
 
     def _settled(self, path: str) -> str:
-        """The full path, after settling an interrupted write."""
         full = self._full(path)
         if not self._traits.atomic_replace:
             with self._translated():
@@ -462,7 +458,6 @@ def _entries(folder: Folder) -> tuple[Entry, ...]:
 
 
 def _tree(root: str, sizes: dict[str, int]) -> list[Folder]:
-    """Folders from a flat listing, parents before children; ``sizes`` by path below ``root``."""
     files: dict[str, dict[str, int]] = {"": {}}
     directories: dict[str, dict[str, None]] = {"": {}}
     for path, size in sizes.items():

@@ -89,7 +89,6 @@ class NewFile:
             raise self._exists() from error
 
     def _is_stream(self) -> bool:
-        """Raises like ``check``."""
         try:
             kind = self.path.lstat().st_mode
         except FileNotFoundError:

@@ -134,7 +134,6 @@ def delete_lease_file(stream_folder: AnyLocation) -> None:
 
 
 def _is_well_typed(record: Any) -> bool:
-    """Whether the fields have their declared types."""
     hints = get_type_hints(type(record))
     return all(_fits(getattr(record, field.name), hints[field.name]) for field in fields(record))
 
@@ -253,7 +252,6 @@ Seen = tuple[LeaseRecord | None, float]
 
 
 def seen(ledger: Ledger, stream: str) -> Seen:
-    """``None`` if it cannot be read."""
     with suppress(SlackwaterError):
         return ledger.lease(stream), time.monotonic()
     return None, time.monotonic()
@@ -309,7 +307,6 @@ def _is_of_other_clock(ledger: Ledger, lease: LeaseRecord, expires_s: float) -> 
 
 
 def _is_silent(ledger: Ledger, lease: LeaseRecord, ends: float) -> bool:
-    """Whether the lease is not renewed until ``ends``."""
     while time.monotonic() < ends:
         time.sleep(_LOOK_AGAIN_S)
         if ledger.lease(lease.stream) != lease:

@@ -26,7 +26,6 @@ class LeaseView:
 
 
 def view_of(record: LeaseRecord | None, now_ms: int) -> LeaseView:
-    """``None``: the lease was never taken."""
     if record is None or record.holder is None:
         return LeaseView("free")
     signs = signs_of(record, now_ms)

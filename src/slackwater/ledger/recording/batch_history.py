@@ -21,7 +21,6 @@ class BatchHistory:
 
     @property
     def batches(self) -> list[int]:
-        """The batches with a recorded range, in order."""
         return sorted(self.history.offsets)
 
     def offset(self, batch: int) -> OffsetEntry:
@@ -41,7 +40,6 @@ class BatchHistory:
         return 0 if text is None else planned_watermark_ms(text)
 
     def watermark_after_ms(self, batch: int) -> int:
-        """The watermark in the commit; 0 as above."""
         text = self.history.commits.get(batch)
         return 0 if text is None else next_watermark_ms(text)
 
@@ -65,7 +63,6 @@ class BatchHistory:
         return self.history.source_logs.get(source, source)
 
     def spans(self, first: int, last: int) -> list[tuple[Source, SourceRange]]:
-        """The reads of the batches by source; empty if there are none."""
         if first > last:
             return []
         starts = offsets_by_source(self.offset(first - 1)) if first > 0 else {}
@@ -79,7 +76,6 @@ class BatchHistory:
         ]
 
     def unrecorded(self, batch: int) -> dict[str, tuple[str, ...]]:
-        """Missing entries of the sources' logs that a checkpoint at batch N needs."""
         found = {span.source: kind.unrecorded(span) for kind, span in self._from_the_beginning(batch)}
         return {source: entries for source, entries in found.items() if entries}
 
@@ -89,7 +85,6 @@ class BatchHistory:
         return offsets_by_source(self.offset(batch)) == offsets_by_source(self.offset(batch - 1))
 
     def is_whole(self, batch: int) -> bool:
-        """Whether everything is recorded for a checkpoint at batch N."""
         return batch in self.history.offsets and not self.unrecorded(batch)
 
     def newest_whole(self, last: int) -> int | None:
@@ -104,7 +99,6 @@ class BatchHistory:
         return [line for kind, span in spans for line in kind.unavailable(span, reach)]
 
     def replaced(self, first: int, last: int, reach: Reach) -> list[Replaced]:
-        """The batches' source files that changed after being read."""
         return [file for kind, span in self.spans(first, last) for file in kind.replaced(span, reach)]
 
     def missing_after(self, batch: int, reach: Reach, *, files: bool = True) -> list[str]:
@@ -143,12 +137,10 @@ class BatchHistory:
         )
 
     def digest(self, batches: range) -> str:
-        """SHA-256 over recorded ranges."""
         lines = [f"{batch}:{self.history.offsets[batch]}" for batch in self.batches if batch in batches]
         return sha256("\n".join(lines).encode()).hexdigest()
 
     def settings(self, batch: int) -> Mapping[str, str] | None:
-        """The SQL settings of the batch's run, if recorded."""
         run = self.history.runs.get(batch)
         return run.settings if run is not None else None
 
@@ -166,5 +158,4 @@ class BatchHistory:
 
 
 def offsets_by_source(entry: OffsetEntry) -> Mapping[str, str | None]:
-    """By the source's number or name."""
     return {offset.source: offset.text for offset in entry.offsets}

@@ -25,7 +25,6 @@ TRIGGER = "triggerExecution"
 
 
 def settings_of_state(ledger: Ledger, stream: str) -> Mapping[str, str] | None:
-    """The settings of the newest committed batch's run, if recorded."""
     batch = ledger.batch(stream, ledger.newest_entry(stream, "commits"))
     run = ledger.run(batch.run) if batch is not None and batch.run is not None else ledger.last_run(stream)
     return None if run is None else run.settings
@@ -69,7 +68,6 @@ def history_of(ledger: Ledger, stream: StreamRecord) -> History:
 
 
 def _newest_of_inputs(ledger: Ledger, name: str) -> dict[int, int]:
-    """The newest event time of any input by batch, if recorded."""
     found: dict[int, int] = {}
     for batch, line in ledger.lines(name, INPUT_WATERMARKS).items():
         recorded = json.loads(line)
@@ -98,7 +96,6 @@ class Read:
 
 
 def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
-    """Other streams that are recorded to have read rows of a cut."""
     others = [other.full_name for other in ledger.streams() if other.full_name != stream.full_name]
     return [other for other in others if read_of(ledger, stream, cut, other) is not None]
 
@@ -109,7 +106,6 @@ def output_of(ledger: Ledger, stream: StreamRecord) -> Output:
 
 
 def read_of(ledger: Ledger, stream: StreamRecord, cut: Cut, other: str) -> Read | None:
-    """What a different stream has read of a cut's rows, if anything."""
     if not cut.batches:
         return None
     each = open_each(stream.sink) if cut.members else (output_of(ledger, stream),)
@@ -170,7 +166,6 @@ def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchSummar
 
 
 def _empty(ledger: Ledger, name: str, batches: Collection[int]) -> set[int]:
-    """Batches whose sources had nothing to read."""
     if not batches:
         return set()
     found = ledger.batches(name, min(batches), max(batches))

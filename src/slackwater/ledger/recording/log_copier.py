@@ -51,7 +51,6 @@ _OWN_MOST = 1000
 
 
 def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: Output | None = None) -> int:
-    """Copies once; returns the number of recorded entries."""
     return LogCopier(ledger, stream, generation, checkpoint, sink).copy()
 
 
@@ -78,8 +77,6 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
-    """A log's existing entries, as entry to file name."""
-
     log: str
     store: ReadStore
     folder: str
@@ -112,7 +109,6 @@ class LogCopier:
         return self._checkpoint.traits.remote or (self._sink is not None and self._sink.store.traits.remote)
 
     def copy(self) -> int:
-        """One pass in one transaction; returns the number of new or changed entries."""
         # All is listed before anything is read, and each log before those that Spark writes earlier in a batch:
         # whatever an offsets entry means was then in sources/ when that was listed.
         fresh = {listed.log: self._fresh(listed) for listed in list(self._listed())}
@@ -213,7 +209,6 @@ class LogCopier:
         return {entry: strip_sink_compact(text, earlier) if own is None else own}
 
     def _recorded(self, log: str, texts: Mapping[int, str]) -> Mapping[int, str]:
-        """Recorded entries whose content is in doubt."""
         doubtful = self._progress[log].doubtful.intersection(texts) if texts else set()
         if not doubtful:
             return {}
@@ -228,7 +223,6 @@ class LogCopier:
         return _may_replace(log, recorded, found, shown=log == "offsets" and self._is_shown(entry, in_sink))
 
     def _is_shown(self, batch: int, in_sink: Mapping[int, str]) -> bool:
-        """Whether the sink shows the recorded batch; ``in_sink`` are its current log entries."""
         mark = self._ledger.last_sink_mark(self._stream)
         was_shown = mark is not None and batch <= mark.written
         if self._sink is None:
@@ -258,8 +252,6 @@ def _read(store: ReadStore, path: str) -> str | None:
 
 @dataclass(slots=True)
 class _Listing:
-    """``listed_s`` is monotonic."""
-
     names: dict[int, str]
     highest: int
     listed_s: float
@@ -292,7 +284,6 @@ class LogFolders:
         return known.names
 
     def folders(self, folder: str) -> tuple[str, ...]:
-        """Without hidden folders."""
         return tuple(
             entry.name for entry in self._store.list(folder) if entry.is_dir and not entry.name.startswith(".")
         )

@@ -56,7 +56,6 @@ def outputs(ledger: Ledger) -> Iterator[Taken]:
 
 
 def checkpoints(ledger: Ledger) -> Iterator[Taken]:
-    """Includes checkpoints outside of homes."""
     for stream in ledger.streams():
         for generation in ledger.generations(stream.full_name):
             place = Place(generation.location).location
@@ -64,19 +63,16 @@ def checkpoints(ledger: Ledger) -> Iterator[Taken]:
 
 
 def inputs(ledger: Ledger) -> Iterator[Taken]:
-    """Folders of read files, without partitions."""
     for stream in ledger.streams():
         for folder in _read_folders(ledger, stream):
             yield Taken(f"files that stream {stream.full_name} reads", folder, stream.full_name)
 
 
 def is_within(place: str, other: str) -> bool:
-    """Also true for equal directories."""
     return f"{place.rstrip('/')}/".startswith(f"{other.rstrip('/')}/")
 
 
 def overlap(place: str, other: str) -> bool:
-    """Whether one directory contains or equals the other."""
     return is_within(place, other) or is_within(other, place)
 
 

@@ -49,7 +49,6 @@ class Expected:
     unsure: bool
 
     def misses(self, mark: int, output: Output) -> bool:
-        """Whether an output with this mark may have unmarked rows."""
         return mark < self.finished or (self.unsure and output.owner() is None)
 
 
@@ -115,7 +114,6 @@ def _mark(output: Output, query_id: str | None) -> int | None:
 
 
 def _unmarked(each: tuple[Output, ...], marks: Sequence[int | None], expected: Expected) -> Unmarked | None:
-    """The first output that may have unmarked rows."""
     for one, mark in zip(each, marks, strict=False):
         if mark is None or not isinstance(one, MarkedBesideRows) or not expected.misses(mark, one):
             continue
@@ -282,7 +280,6 @@ def _damage(
 
 
 def profile_of(generation: GenerationRecord) -> QueryProfile | None:
-    """The recorded profile of the query's plan, if any."""
     layout = generation.layout
     return QueryProfile.from_json(layout) if layout and "operators" in layout else None
 
@@ -373,6 +370,5 @@ def _starts(logs: CheckpointLogs, batch: int) -> dict[str, str | None]:
 
 
 def stream_id(home: Home, stream: StreamRecord) -> str | None:
-    """From ``stream.json``, else from the ledger."""
     known = read_stream_file(home, stream.pipeline, stream.name)
     return known.id if known is not None else stream.id

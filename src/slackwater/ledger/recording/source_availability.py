@@ -19,7 +19,6 @@ class StoreAvailability:
     positions: Mapping[str, Served] = field(default_factory=dict)
 
     def exists(self, path: str) -> bool:
-        """``path`` is as Spark recorded it."""
         store, name = _place_of(path)
         if store.exists(name):
             return True
@@ -28,7 +27,6 @@ class StoreAvailability:
         return False
 
     def modified_ms(self, path: str) -> int | None:
-        """``None`` if unknown or absent."""
         try:
             store, name = _place_of(path)
             return store.modified_ms(name)
@@ -54,7 +52,6 @@ class StoreAvailability:
         return {path: ms for path, ms in found.items() if path in wanted}
 
     def size(self, path: str) -> int | None:
-        """``None`` if unknown or absent."""
         try:
             store, name = _place_of(path)
             return store.size(name)
@@ -62,7 +59,6 @@ class StoreAvailability:
             return None
 
     def earliest(self, source: str) -> str | None:
-        """An offset string; ``None`` if unknown."""
         served = self.positions.get(source)
         return None if served is None else served.earliest
 

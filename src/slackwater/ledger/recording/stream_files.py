@@ -14,7 +14,6 @@ from slackwater.storage.open import open_read_store, open_write_store
 
 
 def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
-    """Update ``stream.json``; it keeps its id."""
     record = ledger.find_stream(stream)
     known = read_stream_file(home, record.pipeline, record.name)
     content = StreamFile(
@@ -31,7 +30,6 @@ def write_stream_file_of(home: Home, ledger: Ledger, stream: str) -> StreamFile:
 
 
 def forget(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
-    """Delete everything about a stream, while its lease is held."""
     folder = home.stream_folder(stream.pipeline, stream.name)
     # First the file by which a home knows its streams: without it the rest of the folder is of no stream.
     open_write_store(folder).delete(STREAM_FILE)

@@ -106,7 +106,6 @@ class Capture:
         return again
 
     def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
-        """The session stays; nothing is awaited."""
         return {
             SESSION: {"stop": _nothing},
             CONTEXT: {"stop": _nothing},
@@ -124,8 +123,6 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class _Newest:
-    """What a query's writer was given in the last run; its functions belong to that session."""
-
     starts: Mapping[str, Start]
     name: str
 
@@ -243,7 +240,6 @@ class _Supervision:
         self._seen: dict[object, tuple[int, float]] = {}
 
     def restart(self) -> None:
-        """The program reached something new."""
         self._seen.clear()
 
     def noticed(self, what: str, name: str = "") -> None:

@@ -58,13 +58,10 @@ def clients_refused() -> Iterator[None]:
 
 
 class _Finder(MetaPathFinder):
-    """Replaces the client's builder on import."""
-
     def __init__(self) -> None:
         self._replaced: list[tuple[Any, Callable[..., Any]]] = []
 
     def find_spec(self, name: str, path: Any, _target: ModuleType | None = None) -> ModuleSpec | None:
-        """Finds only the client."""
         spec = PathFinder.find_spec(name, path) if name == CLIENT else None
         if spec is not None and spec.loader is not None:
             execute = spec.loader.exec_module

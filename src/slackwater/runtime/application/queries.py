@@ -53,7 +53,6 @@ class ApplicationCode:
         return reach_of_file(self.file)
 
     def is_of(self, reference: str) -> bool:
-        """Whether a recorded reference is this file, or cannot be found."""
         try:
             return locate(reference)[0] == self.file
         except SlackwaterError:
@@ -127,7 +126,6 @@ def settle_place(definition: StreamDefinition, ledger: Ledger) -> None:
 
 
 def name_beside(ledger: Ledger, definition: StreamDefinition) -> str:
-    """The name of a query with an unrecorded checkpoint, as in ``apart``."""
     recorded = frozenset(ledger.stream_names())
     return apart(definition, lambda name: f"{WATCHED}/{name}" in recorded and _is_other(ledger, name, definition))
 
@@ -144,7 +142,6 @@ def apart(definition: StreamDefinition, is_others: Callable[[str], bool]) -> str
 
 
 def _is_other(ledger: Ledger, name: str, definition: StreamDefinition) -> bool:
-    """Whether the recorded stream has a different output or, if that is unknown, program."""
     stream, identity = ledger.stream(f"{WATCHED}/{name}"), definition.sink.identity()
     if not is_same_sink(stream.sink, identity):
         return True
@@ -157,7 +154,6 @@ def place_of(identity: Identity) -> str | None:
 
 
 def _names_of(output: str) -> list[str]:
-    """The path's last part or the table's name as a stream name, then with more parts."""
     parts = [re.sub(r"[^A-Za-z0-9._-]", "_", part).lstrip("._-") for part in output.rstrip("/").split("/")]
     longer = ["_".join(filter(None, parts[-count:])) for count in range(2, len(parts) + 1)]
     return [
@@ -167,7 +163,6 @@ def _names_of(output: str) -> list[str]:
 
 
 def _local(checkpoint: str) -> str | None:
-    """The absolute path of a local checkpoint."""
     if checkpoint.startswith("file:"):
         return "/" + checkpoint.removeprefix("file:").lstrip("/")
     return os.path.normpath(Path(checkpoint).absolute()) if "://" not in checkpoint else None

@@ -40,7 +40,6 @@ class QueryRefused(PipelineError, AnalysisException):
 
 
 def refuse_unsupported(definition: StreamDefinition, frame: DataFrame) -> None:
-    """Raises QueryRefused with the application's line."""
     try:
         check_query(definition, frame)
     except PipelineError as error:
@@ -56,7 +55,6 @@ def refuse_unsupported(definition: StreamDefinition, frame: DataFrame) -> None:
 
 
 def calling_line() -> str | None:
-    """The innermost line of this thread's stack outside of libraries and Slackwater."""
     calls = reversed(traceback.extract_stack())
     own = (call for call in calls if not any(part in call.filename for part in NOT_THE_USERS))
     return next((f"{call.filename}:{call.lineno}" for call in own), None)
@@ -107,7 +105,6 @@ def _was_run_by(ledger: Ledger, stream: StreamRecord, made_by: tuple[str, str | 
 
 
 def _is_edited(ledger: Ledger, stream: StreamRecord, built: BuiltStream) -> bool:
-    """Whether the sources and the batch function's values are unchanged."""
     generation = ledger.generation(stream.full_name, stream.current_generation)
     recorded = parsed_program(generation.programs, sys.maxsize)
     if recorded is None or built.program is None or not built.program.values:

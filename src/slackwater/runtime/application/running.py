@@ -82,7 +82,6 @@ def run_application(run: ApplicationRun, home: Home, ledger: Ledger, display: Ru
 
 
 def _code_of(run: ApplicationRun, threads: OwnThreads) -> int:
-    """The exit code that Python would end with."""
     try:
         run_code(run.reference, threads, run.given)
     except SystemExit as end:
@@ -155,7 +154,6 @@ class RunningQueries:
         self._drain_all()
 
     def close(self) -> None:
-        """Restore signals and listeners, and flush."""
         self._ended.set()
         self._thread.join(SETTLE_S)
         for number, handler in self._handlers.items():
@@ -170,7 +168,6 @@ class RunningQueries:
     # What is called in place of PySpark's own methods.
 
     def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
-        """The calls that wait for a query, or end it."""
         return {
             QUERY: {
                 "awaitTermination": self._await_one,
@@ -335,7 +332,6 @@ class RunningQueries:
 
     @contextmanager
     def _ours(self) -> Iterator[None]:
-        """Marks calls by the stream's run, not the application."""
         with self._lock:
             self._depth += 1
             self._inside = threading.get_ident()
@@ -432,11 +428,9 @@ class RunningQueries:
             self._leave()
 
     def _leave(self) -> NoReturn:
-        """End the application's thread; its ``finally`` blocks run."""
         raise SystemExit(0)
 
     def _wake(self) -> None:
-        """Interrupt whatever the main thread waits for."""
         number = next((one for one in STOP_SIGNALS if signal.getsignal(one) == self._on_signal), None)
         if number is not None:
             signal.pthread_kill(threading.main_thread().ident or 0, number)

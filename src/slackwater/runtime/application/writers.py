@@ -90,7 +90,6 @@ class Start:
 
     @property
     def calls(self) -> WriterCalls:
-        """What kinds of sinks recognise their output from."""
         given, conf = self.given, self.frame.sparkSession.conf
         kind = (given.format or str(conf.get(DEFAULT_FORMAT, "parquet"))).lower()
         there = in_catalog(self.frame.sparkSession, self.table) if self.table is not None else None
@@ -120,7 +119,6 @@ def _set_options(writer: DataStreamWriter, options: Mapping[str, Any]) -> None:
 
 
 def _called(writer: DataStreamWriter, name: str, arguments: Mapping[str, Any]) -> None:
-    """Positional, with PySpark's ``*cols`` unpacked."""
     method = getattr(writer, name)
     bound = inspect.signature(method).bind_partial()
     bound.arguments.update(arguments)
@@ -158,11 +156,9 @@ _DETAILS = "# Detailed Table Information"
 class Handler(Protocol):
     """Replaces PySpark's own calls."""
 
-    def start(self, start: Start) -> Any:
-        """Start the query, or only keep it."""
+    def start(self, start: Start) -> Any: ...
 
-    def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
-        """More replaced methods by class and name; each gets the original first."""
+    def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]: ...
 
 
 @contextmanager
@@ -203,7 +199,6 @@ _HANDLERS: list[Handler] = []
 
 
 def is_intercepted(*, other_than: Handler) -> bool:
-    """Whether a different handler, a run or a reading, gets this process's starts."""
     return any(handler is not other_than for handler in _HANDLERS)
 
 

@@ -18,7 +18,6 @@ def identity_of(members: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def member_identities(identity: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
-    """In order. Raises SinkUnreadable if they are not recorded."""
     members: dict[int, dict[str, str]] = {}
     for name, value in identity.items():
         number, dot, key = name.partition(".")

@@ -25,7 +25,6 @@ UNREADABLE = "output-unreadable"
 
 
 def combined_traits(members: Sequence[Traits]) -> Traits:
-    """The common traits, with the weakest guarantee."""
     least = weakest(traits.delivery for traits in members)
     reason = (
         EXACT if least.guarantee == "exactly-once" else f"one of the outputs does not guarantee more: {least.reason}"
@@ -61,7 +60,6 @@ ENTRIES = (
 
 
 def open_all_of_output(identity: Mapping[str, str]) -> AllOfOutput:
-    """Raises SinkUnreadable for an incomplete identity."""
     return AllOfOutput(open_each(identity))
 
 
@@ -80,7 +78,6 @@ class AllOfOutput:
         return written_by_all([member.last_written() for member in self._members])
 
     def owner(self) -> Owner | None:
-        """The first recorded owner."""
         return next((owner for member in self._members if (owner := member.owner()) is not None), None)
 
     def claim(self, owner: Owner) -> None:
@@ -162,7 +159,6 @@ class AllOfOutput:
             member.discard_replaced(operation)
 
     def reader_path(self) -> str:
-        """The first output that a stream can read."""
         for member in self._members:
             try:
                 return member.reader_path()
@@ -172,20 +168,17 @@ class AllOfOutput:
         raise PipelineError(UNREADABLE, "A stream can read none of the outputs of this stream", where=self.location)
 
     def _parts(self, cut: Cut, backup: WriteStore) -> Iterator[tuple[Output, Cut, WriteStore]]:
-        """Each output with its cut and backup folder."""
         if cut.batches:
             for number, (member, part) in enumerate(zip(self._members, cut.members, strict=True), 1):
                 yield member, part, Below(backup, str(number))
 
     def _swappable(self) -> tuple[Swappable, ...]:
-        """Raises Refused if one cannot be swapped."""
         found = tuple(member for member in self._members if isinstance(member, Swappable))
         if len(found) < len(self._members):
             raise unsupported(self.location or "", "outputs that can all be swapped", "one that cannot")
         return found
 
     def _swaps(self, swap: Swap, backup: WriteStore) -> Iterator[tuple[Swappable, Swap, WriteStore]]:
-        """Each output with its swap and backup folder."""
         for number, (member, part) in enumerate(zip(self._swappable(), swap.members, strict=True), 1):
             yield member, part, Below(backup, str(number))
 

@@ -49,7 +49,6 @@ class AllOfSink:
         return identity_of([member.identity() for member in self.members])
 
     def staged(self, operation: str, /) -> AllOfSink:
-        """Raises Refused if a member cannot be staged."""
         staged = [member.staged(operation) for member in self.members if isinstance(member, Staged)]
         members = tuple(one for one in staged if isinstance(one, WritesBatches))
         if len(members) < len(self.members):
@@ -133,7 +132,6 @@ def _check_apart(sinks: tuple[WritesBatches, ...]) -> None:
 
 
 def _first_repeated(places: Iterable[frozenset[str | None]]) -> str | None:
-    """A place shared by two outputs."""
     seen: set[str | None] = set()
     for one in places:
         if shared := seen & one:

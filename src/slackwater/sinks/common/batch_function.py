@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def backquoted(name: str) -> str:
-    """For a Spark expression; any characters."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -43,7 +42,6 @@ class IntoTable:
     table: str
 
     def start(self) -> StreamingQuery:
-        """Creates a missing table."""
         return self.writer.toTable(self.table)
 
 

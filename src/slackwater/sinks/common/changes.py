@@ -44,12 +44,10 @@ class RecordFile(Generic[R]):
     alone: bool = False
 
     def write(self, backup: WriteStore, record: R) -> None:
-        """Durable."""
         document = {"schema": self.schema, **asdict(record)}
         backup.write(self.name, json.dumps(document, indent=1, ensure_ascii=False).encode())
 
     def read(self, backup: ReadStore) -> R | None:
-        """``None``: no cut was started. Raises Refused (``backup-damaged``)."""
         try:
             data = backup.read(self.name)
         except FileNotFoundError:
@@ -72,7 +70,6 @@ class RecordFile(Generic[R]):
 
 
 def damaged(where: str, expected: str, found: str) -> Refused:
-    """``where`` is the changed file or table of the backup."""
     return Refused(
         "backup-damaged",
         "A part of the operation's backup is missing or damaged; nothing was changed",
@@ -138,7 +135,6 @@ def read_only(where: str, found: str) -> Refused:
 
 
 def foreign(location: str, expected: str, found: str) -> Refused:
-    """The backup is from a different operation or output."""
     return Refused(
         "backup-foreign",
         "The backup was made by another operation or from another output",
@@ -150,7 +146,6 @@ def foreign(location: str, expected: str, found: str) -> Refused:
 
 
 def foreign_cut(location: str, after: int, found: str) -> Refused:
-    """The backup is from a different cut."""
     return foreign(location, f"a cut of {location} {after_batch(after)}", found)
 
 
@@ -173,8 +168,7 @@ class CutRecord(ABC):
 
     @property
     @abstractmethod
-    def planned_version(self) -> str:
-        """As in ``Cut.version``."""
+    def planned_version(self) -> str: ...
 
 
 AnyCut = TypeVar("AnyCut", bound=CutRecord)
@@ -258,7 +252,6 @@ class CutTable(ABC, Generic[AnyCut, V]):
         return self._recorded_cut(cut, backup)
 
     def _recorded_cut(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V, TableState] | None:
-        """Record, newest version and its state. ``None``: nothing was recorded or removed."""
         record = self.cut_records.read(backup)
         if record is None:
             return None
@@ -267,7 +260,6 @@ class CutTable(ABC, Generic[AnyCut, V]):
         return record, version, self._state(record, version)
 
     def _cut_to_restore(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V] | None:
-        """``None``: the cut was not made, or was restored."""
         found = self._recorded_cut(cut, backup)
         if found is None or found[2] in {"whole", "uncut"}:
             return None
@@ -277,7 +269,6 @@ class CutTable(ABC, Generic[AnyCut, V]):
         return record, version
 
     def _check_own(self, record: AnyCut, cut: Cut) -> None:
-        """Raises Refused (``backup-foreign``) for a different cut or output."""
         last = cut.batches[-1] if cut.batches else None
         same = (record.after, record.last, record.planned_version) == (cut.after, last, cut.version)
         if not same or not is_at(record.output, self.location):
@@ -383,7 +374,6 @@ def owners_of_program(swap: Swap, real: Owner | None) -> tuple[Owner, Owner]:
 
 
 def check_unmoved(location: str, swap: Swap, version: str) -> None:
-    """Raises Refused (``swap-moved``) if others changed the output to ``version``."""
     if swap.version not in {None, version}:
         raise Refused(
             "swap-moved",
@@ -396,7 +386,6 @@ def check_unmoved(location: str, swap: Swap, version: str) -> None:
 
 
 def check_whole(location: str, damage: Sequence[Damage]) -> None:
-    """Raises Refused (``staged-damaged``)."""
     if damage:
         raise Refused(
             "staged-damaged",
@@ -409,7 +398,6 @@ def check_whole(location: str, damage: Sequence[Damage]) -> None:
 
 
 def absent(location: str, operation: str, found: str) -> Refused:
-    """The staged output is missing or not ready."""
     return Refused(
         "staged-absent",
         "The operation has no staged output that is ready",
@@ -421,7 +409,6 @@ def absent(location: str, operation: str, found: str) -> Refused:
 
 
 def occupied(location: str, operation: str, found: str) -> Refused:
-    """Something else has the staged output's name."""
     return Refused(
         "staged-foreign",
         "Something that is not marked as the operation's own is in the place of its staged output",
@@ -433,7 +420,6 @@ def occupied(location: str, operation: str, found: str) -> Refused:
 
 
 def incomplete(location: str, expected: str, found: str) -> Refused:
-    """The real output lacks what should be staged."""
     return Refused(
         "stage-incomplete",
         "The output does not have all that its staged output must start with",
@@ -445,7 +431,6 @@ def incomplete(location: str, expected: str, found: str) -> Refused:
 
 
 def unsupported(location: str, expected: str, found: str) -> Refused:
-    """The output cannot be swapped as it is."""
     return Refused(
         "swap-unsupported",
         "This output cannot be replaced by a staged one",

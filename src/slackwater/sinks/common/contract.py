@@ -34,15 +34,12 @@ class Sink(Protocol):
         """The name under which its outputs are registered: ``files``, ..."""
 
     @property
-    def traits(self) -> Traits:
-        """Equal to its output's."""
+    def traits(self) -> Traits: ...
 
     @property
-    def output_modes(self) -> tuple[str, ...]:
-        """As allowed by Spark."""
+    def output_modes(self) -> tuple[str, ...]: ...
 
-    def identity(self) -> Mapping[str, str]:
-        """For ``stream.json``, the ledger and ``open_output``."""
+    def identity(self) -> Mapping[str, str]: ...
 
     @property
     def connectors(self) -> tuple[str, ...]:
@@ -132,8 +129,7 @@ class Output(Protocol):
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         """``thorough`` checks every batch, not only the newest."""
 
-    def log(self) -> SinkLog | None:
-        """The sink's own log for the ledger, if any."""
+    def log(self) -> SinkLog | None: ...
 
     def relative_path(self, uri: str) -> str | None:
         """The path below the output of a file in a reader's ``uri``; ``None`` if elsewhere."""
@@ -213,8 +209,7 @@ class ReadByListing(Protocol):
         ``cut`` ``None``: files are unknown.
         """
 
-    def seen_while_swapped(self) -> str | None:
-        """What such readers see during a swap; ``None`` if it is atomic."""
+    def seen_while_swapped(self) -> str | None: ...
 
 
 @runtime_checkable
@@ -276,11 +271,9 @@ class MarkedBesideRows(Protocol):
         """Whether rows of later batches may exist. Raises SinkUnreadable."""
 
     @property
-    def shows_rows(self) -> bool:
-        """Whether ``may_have_rows`` detects an emptied output."""
+    def shows_rows(self) -> bool: ...
 
-    def how_to_empty(self, marked: int) -> str:
-        """How to remove rows and marker, in the imperative."""
+    def how_to_empty(self, marked: int) -> str: ...
 
 
 @runtime_checkable
@@ -312,8 +305,7 @@ class Swappable(Protocol):
     output during ``swap`` and ``swap_back``.
     """
 
-    def staged(self, operation: str) -> Output:
-        """The output of the sink's ``staged``."""
+    def staged(self, operation: str) -> Output: ...
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         """Prepare the staged output with batches up to ``after`` (-1: none) and others' rows.
@@ -334,8 +326,7 @@ class Swappable(Protocol):
         ``recorded`` as for ``cut_after``. Raises Refused if unknown.
         """
 
-    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
-        """Raises Refused if ``swap`` would, but not after a swap."""
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None: ...
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         """Replace the real output, which is kept until ``discard_replaced``.

@@ -73,7 +73,6 @@ def directory(path: object, example: str) -> str:
 
 
 def absolute(path: str) -> str:
-    """An absolute path, or the URI."""
     if is_uri(path):
         return path
     # abspath and not resolve: symlinks stay as the user wrote them, because Spark is given this path.
@@ -119,7 +118,6 @@ class DirectoryOutput:
 
 
 def path_of(kind: str, identity: Mapping[str, str]) -> str:
-    """Raises SinkUnreadable without a path."""
     path = identity.get("path")
     if not path:
         raise SinkUnreadable(
@@ -132,7 +130,6 @@ def path_of(kind: str, identity: Mapping[str, str]) -> str:
 
 
 def size_damage(size: Callable[[str], int], path: str, recorded: int) -> Iterator[Damage]:
-    """``size`` asks the store."""
     try:
         found = size(path)
     except OSError as error:

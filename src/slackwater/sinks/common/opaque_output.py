@@ -25,7 +25,6 @@ def opaque_traits(
     continuous: bool = False,
     real_time: bool = False,
 ) -> Traits:
-    """``skips``: it skips batches that it has."""
     return Traits(
         delivery,
         reports_last_batch=False,
@@ -115,11 +114,9 @@ class MarkerTarget(Protocol):
     def last_written(self) -> int:
         """-1 for none. Raises SinkUnreadable."""
 
-    def owner(self) -> Owner | None:
-        """Raises SinkUnreadable."""
+    def owner(self) -> Owner | None: ...
 
-    def claim(self, owner: Owner) -> None:
-        """Raises Refused (``sink-owned``)."""
+    def claim(self, owner: Owner) -> None: ...
 
 
 Target = TypeVar("Target", bound=MarkerTarget)

@@ -49,7 +49,6 @@ def key_columns(keys: object) -> tuple[str, ...]:
 
 
 def is_text(value: object) -> bool:
-    """Whether a user's value is a non-empty string."""
     return isinstance(value, str) and bool(value.strip())
 
 

@@ -24,7 +24,6 @@ def read_owner(store: WriteStore) -> Owner | None:
 
 
 def parse_owner(data: bytes | str, where: str, name: str) -> Owner:
-    """Raises SinkUnreadable."""
     try:
         fields = json.loads(data)
         return Owner(**{name: _string(fields[name]) for name in ("stream_id", "stream", "home")})
@@ -58,7 +57,6 @@ def release(store: WriteStore, stream_id: str) -> None:
 
 
 def check_claim(known: Owner, owner: Owner, where: str) -> None:
-    """Raises Refused (``sink-owned``) if the owners differ."""
     if known.stream_id != owner.stream_id:
         raise Refused(
             "sink-owned",

@@ -40,7 +40,6 @@ def password_reference(password: object, hint: str) -> str | None:
 
 
 def read_password(reference: str, where: str) -> str:
-    """Raises StreamFailed (``sink-password-missing``)."""
     found = read_secret(reference)
     if found is not None:
         return found

@@ -24,7 +24,6 @@ class Problem:
         return SinkUnreadable(read_code(self.code), self.message, where=where, found=self.found, hint=self.hint)
 
     def failed(self, where: str) -> StreamFailed:
-        """For a query that cannot start or has ended."""
         return StreamFailed(self.code, self.message, where=where, found=self.found, hint=self.hint)
 
 

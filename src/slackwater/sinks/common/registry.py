@@ -86,7 +86,6 @@ def open_output(identity: Identity) -> Output:
 
 
 def open_each(identity: Identity) -> tuple[Output, ...]:
-    """In order; mostly one."""
     return tuple(open_output(one) for one in member_identities(identity))
 
 
@@ -96,7 +95,6 @@ def member_identities(identity: Identity) -> tuple[Identity, ...]:
 
 
 def identity_at(location: str) -> Identity | None:
-    """``None`` if none is recognised. Raises OSError."""
     folders = {entry.name for entry in open_read_store(location).list() if entry.is_dir}
     kinds = {name: kind.log_folder for name in SINKS.names() if (kind := SINKS.get(name)) is not None}
     found = next((name for name, folder in kinds.items() if folder in folders), None)
@@ -123,7 +121,6 @@ def is_same_sink(known: Identity, now: Identity) -> bool:
 
 
 def catalogue() -> tuple[CatalogueEntry, ...]:
-    """For ``slackwater sinks``, docs/sinks.md and messages."""
     return tuple(sorted((entry for kind in SINKS.all() for entry in _entries(kind)), key=_rank))
 
 
@@ -154,12 +151,10 @@ def public_names() -> list[str]:
 
 
 def connectors() -> dict[str, str]:
-    """Jar names by connector, which is named as its format."""
     return {name: jar for kind in SINKS.all() for name, jar in kind.connectors.items()}
 
 
 def transient_codes() -> frozenset[str]:
-    """Error codes that a restart of the unchanged query may fix."""
     return frozenset[str]().union(*(kind.transient for kind in SINKS.all()))
 
 

@@ -62,7 +62,6 @@ class StagingDirectory:
 
     @property
     def state(self) -> State | None:
-        """Raises Refused (``staged-foreign``)."""
         state = self.mark_in(self.folder)
         if state is None and (self.folder.is_symlink() or (self.folder.exists() and not _is_empty(self.folder))):
             raise occupied(str(self.folder), self.operation, "a folder or file without the operation's mark")
@@ -75,7 +74,6 @@ class StagingDirectory:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether ``finish_exchange`` is needed."""
         return self.exchange_path.exists()
 
     def mark_in(self, folder: Path) -> State | None:
@@ -116,7 +114,6 @@ class StagingDirectory:
         self.set_mark(self.folder, "building")
 
     def check_exchangeable(self) -> None:
-        """Raises Refused if the output directory cannot be moved."""
         if self.real.is_mount():
             raise unsupported(str(self.real), "a directory below a mounted file system", "a mount point")
 
@@ -189,7 +186,6 @@ class RemoteStagingDirectory:
 
     @property
     def state(self) -> State | None:
-        """As in ``StagingDirectory``."""
         try:
             state = _state_of(self._store.read(MARK), self.operation)
         except FileNotFoundError:
@@ -231,7 +227,6 @@ class RemoteStagingDirectory:
 
 
 def staging_of(path: str, operation: str) -> StagingDirectory | RemoteStagingDirectory:
-    """For a table on any store."""
     return (
         StagingDirectory(path, operation)
         if local_path_of(path) is not None
@@ -259,7 +254,6 @@ def _mark_of(operation: str, state: State) -> bytes:
 
 
 def _state_of(mark: bytes, operation: str) -> State | None:
-    """``None`` for a foreign mark."""
     try:
         fields = json.loads(mark)
     except (ValueError, RecursionError):
@@ -270,7 +264,6 @@ def _state_of(mark: bytes, operation: str) -> State | None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove half-written files."""
     for path in list(folder.glob(f".*{LEFTOVER}")):
         path.unlink()
 

@@ -24,8 +24,7 @@ class Written(Protocol):
     @property
     def function(self) -> object | None: ...
 
-    def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
-        """Apply the calls to a different writer; ``path`` replaces the path or table."""
+    def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,6 @@ def record_of(location: str, app: str, cut: Cut, span: Span) -> Record:
 
 
 def delete_batches(log: DeltaLog, record: Record, newest: int) -> None:
-    """Commits after ``newest``. Raises Refused."""
     table, note = DeltaVersion(record.output, newest), {"cut": record.version, "after": record.after}
     try:
         if record.target >= 0:
@@ -112,7 +111,6 @@ def changed(record: Record, code: str, log: DeltaLog) -> Refused:
 
 
 def check_writable(location: str, span: Span) -> None:
-    """Raises Refused (``sink-uncuttable``, ``delta-path``) if deltalake cannot commit the cut."""
     table = DeltaVersion(location, span.newest)
     if table.is_append_only or table.unwritable:
         raise Refused(

@@ -59,14 +59,12 @@ class Commit:
 
     @property
     def rows(self) -> int | None:
-        """Written rows, ``None`` if not shown."""
         counts = [file.rows for file in self.adds]
         known = [count for count in counts if count is not None]
         return max(sum(known) - self.copied, 0) if len(known) == len(counts) else None
 
     @property
     def restores(self) -> int | None:
-        """The version whose rows Slackwater's commit restored, if any."""
         version = self.note.get("restores")
         return version if isinstance(version, int) else None
 
@@ -80,7 +78,6 @@ class Versions:
 
     @property
     def newest(self) -> int:
-        """-1 without a table."""
         return max(self.checkpoint, self.commits[-1] if self.commits else -1)
 
     def missing(self) -> tuple[int, ...]:
@@ -100,13 +97,11 @@ class DeltaLog:
         return Versions(tuple(commits), max(checkpoints, default=-1))
 
     def batches(self, version: int) -> Mapping[str, int]:
-        """Parses only transactions. Raises FormatError, FileNotFoundError."""
         # Each line is one action and starts with its name, so that the lines of thousands of files need not be parsed.
         lines = [line for line in self._lines(version) if line.startswith(_TXN)]
         return _batches(version, (_action(version, line) for line in lines))
 
     def commit(self, version: int) -> Commit:
-        """Raises FormatError, FileNotFoundError."""
         actions = [_action(version, line) for line in self._lines(version)]
         if not actions:
             raise _malformed(version, "an empty file")
@@ -126,7 +121,6 @@ def kept_below(operation: object) -> str:
 
 
 def entry_path(version: int) -> str:
-    """Relative to the table."""
     return f"{FOLDER}/{version:020}.json"
 
 

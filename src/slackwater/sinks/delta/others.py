@@ -79,6 +79,5 @@ def _mixed(location: str, log: DeltaLog, app: str, newest: int) -> Base:
 
 
 def _known_files(log: DeltaLog, app: str, newest: int) -> set[str]:
-    """Files added by the stream's logged commits."""
     commits: Iterable[Commit] = (one for one in backwards(log, newest) if app in one.batches)
     return {file.path for commit in commits for file in commit.adds}

@@ -67,7 +67,6 @@ def app_of(stream_id: str) -> str:
 
 
 def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
-    """Raises SinkUnreadable for an incomplete identity."""
     return DeltaOutput(path_of("delta", identity))
 
 

@@ -80,7 +80,6 @@ def table_in_sql(location: str) -> str:
 
 
 def _check_place(location: str) -> None:
-    """Raises PipelineError if the directory is not a Delta table."""
     store = open_read_store(location)
     local = store.local_path("")
     if local is not None and Path(local).exists() and not Path(local).is_dir():

@@ -50,7 +50,6 @@ class DeltaSink(BatchFunctionSink):
 
     @property
     def location(self) -> str:
-        """An absolute path, or the URI."""
         return absolute(self.path)
 
     def identity(self) -> Mapping[str, str]:
@@ -58,7 +57,6 @@ class DeltaSink(BatchFunctionSink):
         return {"kind": self.kind, "path": self.location}
 
     def staged(self, operation: str, /) -> DeltaSink:
-        """A hidden folder next to the real table."""
         return replace(self, path=str(staging_of(self.location, operation).folder))
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:

@@ -33,11 +33,9 @@ class Span:
 
     @property
     def by_restore(self) -> bool:
-        """Whether the cut must leave the table exactly as at ``target``."""
         return not self.others and self.target >= 0 and not self.divided
 
     def files(self) -> tuple[DataFile, ...]:
-        """The batches' existing files, in writing order."""
         live: dict[str, DataFile] = {}
         for commit in reversed(self.all if self.by_restore else self.own):
             for path in commit.removes:
@@ -55,7 +53,6 @@ class Span:
         return sum(known) if len(known) == len(counts) else None
 
     def blocking_commit(self) -> Commit | None:
-        """The commit that prevents removing single files, if any."""
         written = {file.path for commit in self.own for file in commit.adds}
         replaces = (commit for commit in self.own if commit.removes)
         took = (commit for commit in self.all if commit not in self.own and written & set(commit.removes))
@@ -101,12 +98,10 @@ class _Walk:
         return bool(self.own) and self.own[-1].batches[self.app] == self.batch + 1
 
     def is_before(self, commit: Commit) -> bool:
-        """Whether the table at this commit has none of the batches."""
         written = commit.batches.get(self.app)
         return self.is_complete or (written is not None and written <= self.batch)
 
     def take(self, commit: Commit) -> None:
-        """The commit must not be before the batches."""
         written = commit.batches.get(self.app)
         # ``backwards`` continues at the version that was restored, whose commits count.
         if commit.restores is not None:

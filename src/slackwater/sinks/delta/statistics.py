@@ -40,7 +40,6 @@ def partition_strings(values: Any, location: str) -> Mapping[str, str | None]:
 
 
 def _plain(scalar: Any) -> Any:
-    """``None`` if absent or inexact."""
     if hasattr(scalar.type, "num_fields") and scalar.type.num_fields and scalar.is_valid:
         fields = {name: _plain(scalar[name]) for name in (scalar.type[i].name for i in range(scalar.type.num_fields))}
         return {name: value for name, value in fields.items() if value is not None} or None

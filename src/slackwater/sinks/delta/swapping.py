@@ -25,7 +25,6 @@ from slackwater.storage.open import open_read_store
 
 
 def fill(place: StagingDirectory | RemoteStagingDirectory, app: str, after: int, base: Base) -> None:
-    """Create the staged table. Raises Refused."""
     real, folder = str(place.real), str(place.folder)
     check_swappable(real, base.table)
     elsewhere = [path for path in base.files if "://" in path or path.startswith("/")]
@@ -161,7 +160,6 @@ def _overtaken(location: str, version: int) -> Refused:
 
 
 def _start_of(log: DeltaLog) -> Commit | None:
-    """``None``: the staged table starts empty."""
     commits = (log.commit(version) for version in log.versions().commits)
     return next((commit for commit in commits if "staged" in commit.note), None)
 
@@ -190,7 +188,6 @@ def _batches(log: DeltaLog, app: str) -> dict[str, object]:
 
 
 def _bare(schema: Any) -> Any:
-    """Without column metadata, such as comments."""
     if isinstance(schema, Mapping):
         return {key: _bare(value) for key, value in schema.items() if key != "metadata"}
     return [_bare(each) for each in schema] if isinstance(schema, list) else schema

@@ -107,13 +107,11 @@ class DeltaVersion:
 
     @property
     def constraints(self) -> Mapping[str, str]:
-        """By name."""
         found = sorted(self.properties.items())
         return {name.removeprefix(CONSTRAINT): value for name, value in found if name.startswith(CONSTRAINT)}
 
     @cached_property
     def schema_json(self) -> str:
-        """As in the log."""
         return str(self.handle.schema().to_json())
 
     @property
@@ -124,7 +122,6 @@ class DeltaVersion:
 
     @property
     def unwritable(self) -> str:
-        """Protocol parts that the library cannot write."""
         protocol = self.handle.protocol()
         others = sorted(self.features - WRITABLE_FEATURES)
         if protocol.min_writer_version not in {*range(PLAIN_WRITER + 1), FEATURE_WRITER}:
@@ -155,16 +152,13 @@ class DeltaVersion:
 
     @property
     def lacks_feature_for(self) -> frozenset[str]:
-        """Column types that the protocol does not allow."""
         return frozenset(name for name, feature in _OF_TYPES.items() if feature not in self.features)
 
     def newest_batch(self, app: str) -> int:
-        """-1 for none."""
         version = self.handle.transaction_version(app)
         return -1 if version is None else int(version)
 
     def sizes(self) -> Mapping[str, int]:
-        """Bytes by decoded path."""
         actions: Any = self.handle.get_add_actions()
         columns = zip(actions.column("path"), actions.column("size_bytes"), strict=True)
         return {unquote(path.as_py()): size.as_py() for path, size in columns}
@@ -277,7 +271,6 @@ class DeltaVersion:
         )
 
     def _overtaken(self) -> FileExistsError | None:
-        """``None`` if no other commit followed."""
         newest = _open(self.location, None).version()
         return FileExistsError(f"version {newest} of {self.location}") if newest != self.number else None
 
@@ -319,7 +312,6 @@ def _create_like(location: str, table: DeltaVersion) -> None:
 
 
 def require_library() -> None:
-    """Raises EnvironmentMissing without ``deltalake``."""
     if find_spec("deltalake") is None:
         raise EnvironmentMissing(
             "extra-missing",

@@ -33,14 +33,12 @@ def backfill_output(sink: Mapping[str, str], path: str) -> BackfillDirectory:
 
 
 def directory_sink(sink: Sink, output: BackfillDirectory) -> FilesSink:
-    """The sink that fills it; with the stream's options if formats are equal."""
     if isinstance(sink, FilesSink) and sink.format == output.format:
         return replace(sink, path=output.path)
     return files(output.format, output.path)
 
 
 def identity(output: BackfillDirectory) -> Mapping[str, str]:
-    """As for a stream's sink."""
     return files(output.format, output.path).identity()
 
 
@@ -99,7 +97,6 @@ def _names(folders: list[Folder]) -> list[str]:
 
 
 def _is_linked(store: WriteStore, path: str) -> bool:
-    """Whether a folder is reached by a link."""
     root, full = store.local_path(""), store.local_path(path)
     if root is None or full is None:
         return False
@@ -107,7 +104,6 @@ def _is_linked(store: WriteStore, path: str) -> bool:
 
 
 def _remove_empty(path: str) -> None:
-    """Removes local partition and manifest folders."""
     local = local_path_of(path)
     if local is not None:
         for folder, _, _ in os.walk(local, topdown=False):

@@ -47,7 +47,6 @@ class Record:
 
     @property
     def taken(self) -> tuple[Taken, ...]:
-        """In removal order."""
         return self.stale + self.entries + self.files
 
 
@@ -177,7 +176,6 @@ def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
 
 
 def _remove_leftovers(store: WriteStore, record: Record) -> None:
-    """Remove half-written files."""
     for folder in sorted(
         {path.rpartition("/")[0] for path in (SINK_LOG + "/", *(taken.path for taken in record.taken))}
     ):

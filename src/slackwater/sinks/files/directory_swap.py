@@ -50,7 +50,6 @@ class DirectorySwap:
         return self._place.is_swapped
 
     def stage(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
-        """``find`` returns a URI's path below the output."""
         place = self._place
         place.check_exchangeable()
         if place.start():
@@ -83,11 +82,9 @@ class DirectorySwap:
         _carry(place, place.folder, place.real)
 
     def check_back(self) -> None:
-        """Raises Refused if the replaced output is damaged."""
         _check_back(self._place)
 
     def swap_back(self, left: Left) -> None:
-        """``left`` is from the swap's record."""
         place = self._place
         place.finish_exchange()
         if not place.is_swapped and place.state != "staged":
@@ -131,7 +128,6 @@ def _fill(
 
 
 def _check(staging: StagingDirectory, swap: Swap) -> None:
-    """Raises Refused unless the staged output is ready and whole."""
     if staging.state != "staged":
         raise absent(str(staging.folder), swap.operation, staging.state or "no folder")
     check_whole(str(staging.folder), list(_damage(staging)))
@@ -168,7 +164,6 @@ def name_files_in(staging: StagingDirectory, place: Path) -> None:
 
 
 def _exchange(staging: StagingDirectory) -> None:
-    """Swap in, and remove the mark."""
     if staging.mark_in(staging.folder) == "staged":
         staging.exchange()
     # In this order one of the two marks shows at any time that the folders were exchanged (``is_swapped``).
@@ -226,7 +221,6 @@ def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
 
 
 def _damage(staging: StagingDirectory) -> Iterator[Damage]:
-    """Whichever place the entries name."""
     relative_path = _names_of(staging)
     for file in Manifest(LocalStore(staging.folder)).files():
         if isinstance(file, Damage):
@@ -240,12 +234,10 @@ def _damage(staging: StagingDirectory) -> Iterator[Damage]:
 
 
 def _only_in(place: StagingDirectory, folder: Path, other: Path) -> tuple[str, ...]:
-    """Relative to the directory."""
     return tuple(name for name in _others(place, folder) if not os.path.lexists(other / name))
 
 
 def _check_free(place: StagingDirectory, source: Path, target: Path) -> None:
-    """Raises Refused if ``target`` has a batch's file under such a name."""
     named = _named(place, target)
     for name in _others(place, source):
         if name in named and not _is_same(source / name, target / name):
@@ -292,7 +284,6 @@ def _named(place: StagingDirectory, folder: Path) -> set[str]:
 
 
 def _data_name(name: str) -> str:
-    """A side file's data file; other names unchanged."""
     is_side_file = name.startswith(".") and name.endswith(".crc")
     return name.removeprefix(".").removesuffix(".crc") if is_side_file else name
 

@@ -45,7 +45,6 @@ class Manifest:
         return found
 
     def newest(self) -> int:
-        """-1 without entries. Raises SinkUnreadable."""
         batch, name = max(self.names().items(), default=(-1, None))
         if name is not None:
             self.read(name)
@@ -133,7 +132,6 @@ class Manifest:
         return sorted(doomed, key=lambda name: (name == compacted, -batch_of(name), name))
 
     def lines(self, name: str) -> list[str]:
-        """Raises SinkUnreadable."""
         return entry_lines(self.read(name).decode())
 
     def files(self) -> Iterator[SinkFile | Damage]:
@@ -147,7 +145,6 @@ class Manifest:
                 yield Damage(f"{SINK_LOG}/{name}", "unreadable", "a file sink manifest", str(error))
 
     def read(self, name: str) -> bytes:
-        """Raises SinkUnreadable if malformed."""
         place = f"{self._store.location}/{SINK_LOG}/{name}"
         try:
             data, _ = self.parse(name)
@@ -175,7 +172,6 @@ class Manifest:
         return " && ".join(put_aside(f"{self._store.location}/{path}") for path in paths)
 
     def check_version(self, name: str) -> None:
-        """Checks the start. Raises FormatError or OSError."""
         start = next(iter(self._store.read_pieces(f"{SINK_LOG}/{name}")), b"")
         split_log(start.partition(b"\n")[0], newest=NEWEST_VERSION)
 
@@ -190,7 +186,6 @@ class Manifest:
         return False
 
     def parse(self, name: str) -> tuple[bytes, tuple[SinkFile, ...]]:
-        """Bytes and listed files. Raises FormatError or OSError."""
         data = self._store.read(f"{SINK_LOG}/{name}")
         if not data or data != self._parsed[0]:
             self._parsed = data, parse_file_sink_log(data)
@@ -198,12 +193,10 @@ class Manifest:
 
 
 def entry_lines(content: str) -> list[str]:
-    """Without the version line."""
     return [line for line in content.split("\n")[1:] if line.strip()]
 
 
 def uris(entries: Iterable[str]) -> list[str]:
-    """Each once."""
     return list(dict.fromkeys(str(json.loads(line)["path"]) for content in entries for line in entry_lines(content)))
 
 
@@ -229,13 +222,11 @@ def _newest_compacted(names: Mapping[int, str]) -> int:
 
 
 def batch_of(name: str) -> int:
-    """-1 for other names."""
     parsed = parse_entry_name(name)
     return parsed[0] if parsed else -1
 
 
 def foreign(location: str, found: str) -> Refused:
-    """The manifest lists a file outside of the output."""
     return Refused(
         "manifest-foreign",
         "The manifest of the output lists a file that is not below it: "

@@ -48,7 +48,6 @@ class ManifestSwap:
 
     @property
     def is_started(self) -> bool:
-        """Whether the swap has, or may have, changed the output."""
         return self._place.state in _STARTED
 
     @cached_property
@@ -68,7 +67,6 @@ class ManifestSwap:
         return open_write_store(self._place.folder)
 
     def stage(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
-        """``find`` returns a URI's path below the output."""
         if not has_parent(self._place.real):
             raise unsupported(self._place.real, "a directory below the bucket or store", "all of it")
         if self._place.start():
@@ -95,7 +93,6 @@ class ManifestSwap:
             self._staging_store.write(f"{SINK_LOG}/{name}", content.encode())
 
     def check(self, swap: Swap) -> None:
-        """Raises Refused unless the staged output is ready and its place is free."""
         state = self._place.state
         if state != "staged":
             raise absent(self.folder, swap.operation, state or "no folder")
@@ -110,7 +107,6 @@ class ManifestSwap:
         """Each state can be looked at."""
 
     def swap(self, record: Callable[[Left], object]) -> None:
-        """``record`` makes the start durable."""
         state = self._place.state
         if state == "replaced":
             return
@@ -130,7 +126,6 @@ class ManifestSwap:
         self._place.mark("replaced")
 
     def check_back(self) -> None:
-        """Raises Refused if the replaced output is damaged."""
         state = self._place.state
         if state == "staged":
             return
@@ -179,7 +174,6 @@ class ManifestSwap:
         _write_entries(self._replaced_log, entries_of(Manifest(self._real_store)))
 
     def _keep_staged(self, replaced: set[str]) -> None:
-        """Give the staged output entries written since the swap."""
         present = entries_of(Manifest(self._real_store))
         kept = {name: renamed(text, lambda uri: self._in_staging(uri, replaced)) for name, text in present.items()}
         _write_entries(self._staging_store, kept)
@@ -211,7 +205,6 @@ class ManifestSwap:
         return name
 
     def _damage(self, manifest: Manifest, real: Mapping[str, int], staging: Mapping[str, int]) -> Iterator[Damage]:
-        """Accepts files in either directory."""
         for file in manifest.files():
             if isinstance(file, Damage):
                 yield file
@@ -252,7 +245,6 @@ def _sizes(store: ReadStore) -> dict[str, int]:
 
 
 def _write_entries(store: WriteStore, entries: Mapping[str, str]) -> None:
-    """For a log without readers."""
     known = Manifest(store).all_names()
     for name, content in entries.items():
         store.write(f"{SINK_LOG}/{name}", content.encode())
@@ -290,7 +282,6 @@ def switch(store: WriteStore, target: Mapping[str, str]) -> None:
 
 
 def entries_of(manifest: Manifest) -> dict[str, str]:
-    """By name. Raises SinkUnreadable."""
     return {name: manifest.read(name).decode() for name in manifest.all_names()}
 
 
@@ -355,7 +346,6 @@ def _move_whole(store: WriteStore, whole: int, batch: int, lines: Sequence[str])
 
 
 def _lines_read(entries: Mapping[str, str]) -> list[str]:
-    """As Spark reads them, in order."""
     return [line for name in names_read(entries) for line in entry_lines(entries[name])]
 
 

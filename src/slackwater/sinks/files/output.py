@@ -54,7 +54,6 @@ def files_traits(path: str) -> Traits:
 
 
 def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
-    """Raises SinkUnreadable for an incomplete identity."""
     path = path_of("files", identity)
     return FilesOutput(path) if "table" not in identity else TableOutput(path, identity["table"])
 
@@ -254,7 +253,6 @@ class FilesOutput(DirectoryOutput):
             keep_log(self._store)
 
     def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
-        """Raises Refused unless the manifest matches ``cut``."""
         expected = self.cut_after(cut.after, recorded)
         foreign = sorted(set(cut.files) - set(expected.files)) or sorted(set(expected.files) - set(cut.files))
         if foreign or cut.batches != expected.batches:

@@ -51,11 +51,9 @@ class FilesSink:
 
     @property
     def location(self) -> str:
-        """An absolute path, or the URI."""
         return absolute(self.path)
 
     def staged(self, operation: str, /) -> FilesSink:
-        """A hidden folder next to the real output."""
         return replace(self, path=str(staging_of(self.location, operation).folder))
 
     def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:
@@ -83,7 +81,6 @@ def files(format: str, path: str | os.PathLike[str], **options: object) -> Files
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """``None`` for a different sink."""
     if calls.function or calls.table or calls.format not in FORMATS or "path" not in calls.options:
         return None
     return FilesSink(calls.format, calls.options["path"]).identity()

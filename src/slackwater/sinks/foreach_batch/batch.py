@@ -140,7 +140,6 @@ class Batch(int):
         return found
 
     def _place(self, engine: Engine) -> str:
-        """Without user, password and driver."""
         if engine is self._engine and self._declared is not None:
             return self._declared.location
         return Address(engine.url.set(password=None).render_as_string()).location

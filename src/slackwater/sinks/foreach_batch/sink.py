@@ -80,12 +80,10 @@ class ForeachBatchSink(BatchFunctionSink):
         return UNMARKED if self.writes_to is None else MARKED
 
     def identity(self) -> Mapping[str, str]:
-        """Function name, and database without password."""
         declared = {} if self.writes_to is None else self.writes_to.identity(URL)
         return {"kind": self.kind, "name": self.name, **declared}
 
     def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
-        """Check the database connection, and refuse earlier runs."""
         refuse_partitions(self.kind, context)
         if self.writes_to is not None:
             MarkedOutput(self.writes_to, self.name).target.begin_epoch(context)

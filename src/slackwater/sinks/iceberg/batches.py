@@ -35,7 +35,6 @@ class BatchWriter:
     context: WriteContext
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Skips a batch that the table has."""
         session = frame.sparkSession
         self.table.register(session)
         publisher = Publisher(session, self.table.sql, self.context, self.table.branch)

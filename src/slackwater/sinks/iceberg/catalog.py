@@ -124,7 +124,6 @@ class CatalogTable:
         return Manifests(self._io(newest), newest)
 
     def _io(self, newest: Metadata) -> FileIO:
-        """The files of version ``newest``."""
         if self._files is None:
             raise ValueError(newest.file)
         return self._files
@@ -174,7 +173,6 @@ def _reason(error: Exception) -> str:
 
 
 def _address(values: Mapping[str, str]) -> str:
-    """For SQLAlchemy."""
     match = JDBC_URL.fullmatch(values["uri"])
     if match is None:
         raise ValueError(values["uri"])

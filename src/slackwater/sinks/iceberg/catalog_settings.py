@@ -34,7 +34,6 @@ class CatalogSettings:
     properties: Mapping[str, str]
 
     def folder_of(self, identifier: tuple[str, ...]) -> str:
-        """In a Hadoop catalog."""
         return "/".join((self.properties["warehouse"].rstrip("/"), *identifier))
 
     @property
@@ -45,7 +44,6 @@ class CatalogSettings:
 
 
 def parts_of(table: str) -> tuple[str, ...]:
-    """The catalog first."""
     return tuple(quoted.replace("``", "`") or plain for quoted, plain in _PART.findall(table))
 
 

@@ -94,7 +94,6 @@ def known_by_library(base: Metadata) -> TableMetadata:
 
 
 def following(base: Metadata, change: Change, store: WriteStore) -> dict[str, Any]:
-    """The next version's fields. Raises Refused."""
     known = known_by_library(base)
     updates = updates_of(base, change, StoreIO(store, base.location))
     after = update_table_metadata(known, updates, metadata_location=f"{base.location.rstrip('/')}/{base.file}")
@@ -126,13 +125,11 @@ def _move_clock(base: Metadata, fields: dict[str, Any]) -> None:
 
 
 def _at(base: Metadata, branch: str, snapshot: int) -> SetSnapshotRefUpdate:
-    """Moves or makes a branch; keeps its retention."""
     known = (base.fields.get("refs") or {}).get(branch, {})
     return SetSnapshotRefUpdate(**{**known, "ref-name": branch, "type": "branch", "snapshot-id": snapshot})
 
 
 def _empty(base: Metadata, identifier: int, io: FileIO) -> Snapshot:
-    """Without files and parent."""
     version = int(base.fields["format-version"])
     number = int(base.fields.get("last-sequence-number", 0)) + 1 if version > 1 else None
     path = f"{base.location.rstrip('/')}/metadata/snap-{identifier}-1-slackwater.avro"

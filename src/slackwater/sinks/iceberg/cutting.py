@@ -32,18 +32,15 @@ RECORD = RecordFile("iceberg.json", "slackwater.iceberg-backup/1", Record, alone
 
 
 def delete_batches(table: Table, metadata: Metadata, record: Record) -> None:
-    """Raises Refused if a different writer was faster."""
     _move(table, metadata, Mark(record.stream, _next_epoch(metadata), record.after, record.target), record)
 
 
 def restore(table: Table, metadata: Metadata, record: Record) -> None:
-    """Raises Refused if the snapshot has expired."""
     check_kept(record.output, metadata, record.head)
     _move(table, metadata, Mark(record.stream, _next_epoch(metadata), record.last, record.head), record)
 
 
 def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
-    """Raises Refused without the snapshot."""
     if snapshot is not None and snapshot not in metadata.snapshots:
         raise Refused(
             "iceberg-restore",

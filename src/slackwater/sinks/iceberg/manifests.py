@@ -142,8 +142,6 @@ class _Output(OutputFile):
 
 
 class _Upload(io.BytesIO):
-    """Becomes a file when closed."""
-
     def __init__(self, store: WriteStore, path: str) -> None:
         super().__init__()
         self._store, self._path = store, path

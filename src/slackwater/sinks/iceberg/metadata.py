@@ -89,7 +89,6 @@ class Metadata:
 
     @property
     def mark(self) -> Mark | None:
-        """The branch's newest recorded batch."""
         return self.marks.get(property_of(self.branch))
 
     def on(self, branch: str) -> Metadata:
@@ -123,7 +122,6 @@ def property_of(branch: str) -> str:
 
 
 def marker(stream: str, epoch: int, batch: int, attempt: str) -> str:
-    """For a snapshot's summary; ``attempt`` makes it unique."""
     return f"{_PREFIX}:{stream}:{epoch}:{batch}:{attempt}"
 
 

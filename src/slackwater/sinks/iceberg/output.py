@@ -81,7 +81,6 @@ _VERSION_MAX = 2
 
 
 def open_iceberg_output(identity: Mapping[str, str]) -> Output:
-    """Raises SinkUnreadable for an incomplete identity."""
     if identity.get("path"):
         return IcebergOutput(identity["path"], identity.get("branch", MAIN))
     if identity.get("table"):
@@ -242,11 +241,9 @@ class QueryTable(IcebergOutput):
         return QueryTable(self.staged_path(operation), self._query)
 
     def staged_path(self, operation: str, /) -> str:
-        """Below the table."""
         return f"{self._path.rstrip('/')}/{_second_folder(operation)}"
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        """The staged table starts empty."""
         del recorded  # As above.
         metadata = self._for_swap()
         self._check_start(after)
@@ -330,7 +327,6 @@ def _second_folder(operation: str) -> str:
 
 
 def _check_format(metadata: Metadata) -> None:
-    """Raises Refused if snapshots cannot be taken over."""
     version = int(metadata.fields["format-version"])
     if version > _VERSION_MAX:
         raise unsupported(metadata.location, f"a table of format version {_VERSION_MAX} or lower", f"{version}")
@@ -369,7 +365,6 @@ def _give_back(branches: Branches, replaced: Mark) -> Change:
 
 
 def _check_alike(metadata: Metadata, beside: Metadata) -> None:
-    """Raises Refused if the snapshots cannot be taken over."""
     for name in _OF_FILES:
         if _without_empty(metadata.fields.get(name)) != _without_empty(beside.fields.get(name)):
             raise unsupported(beside.location, f"{name} of the table", f"other {name}")
@@ -388,7 +383,6 @@ def _without_empty(value: Any) -> Any:
 
 
 def _snapshots_unknown_to(metadata: Metadata, beside: Metadata) -> tuple[Mapping[str, Any], ...]:
-    """The second line's snapshots that are not in the table."""
     found = beside.fields.get("snapshots") or ()
     return tuple(one for one in found if int(one["snapshot-id"]) not in metadata.snapshots)
 

@@ -29,7 +29,6 @@ def reading(where: str) -> Iterator[None]:
 
 @contextmanager
 def creating(where: str) -> Iterator[None]:
-    """Raises PipelineError (``iceberg-create``)."""
     try:
         yield
     except (PySparkException, Py4JJavaError) as error:
@@ -42,7 +41,6 @@ def creating(where: str) -> Iterator[None]:
 
 
 def reason_of(error: Any) -> str:
-    """The first line, without stack trace; secrets are masked."""
     thrown = getattr(error, "java_exception", None)
     message = str(thrown.getMessage()) if thrown is not None else str(error)
     return mask((message.splitlines() or [type(error).__name__])[0])

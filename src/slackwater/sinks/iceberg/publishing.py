@@ -56,7 +56,6 @@ class Publisher:
         return metadata
 
     def written(self, metadata: Metadata) -> int:
-        """Raises SinkUnreadable if unknown."""
         return written(metadata, self._older(), self._context.stream_id)
 
     def begin_epoch(self) -> None:
@@ -95,7 +94,6 @@ class Publisher:
         return parse(str(self._parser.toJson(metadata))).on(self._branch)
 
     def _older(self) -> Iterator[Metadata]:
-        """Newest first, as far as kept."""
         for entry in reversed(list(self._base.previousFiles())):
             try:
                 found = self._parser.read(self._operations.io(), entry.file())
@@ -104,7 +102,6 @@ class Publisher:
             yield self._parsed(found)
 
     def _commit(self, current: int | None, batch: int, metadata: Metadata) -> bool:
-        """``False`` if a different writer was faster."""
         mark = Mark(self._context.stream_id, self._context.epoch, batch, current)
         builder = self._packages.org.apache.iceberg.TableMetadata.buildFrom(self._base)
         if current is not None and current != metadata.current:

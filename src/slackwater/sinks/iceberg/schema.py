@@ -75,7 +75,6 @@ class SparkTable:
     def _check_schema(
         self, frame: DataFrame, metadata: Metadata, partition_by: tuple[str, ...], keys: tuple[str, ...]
     ) -> None:
-        """Raises PipelineError unless columns, types and partitions match."""
         partitions = _partitions(metadata.fields)
         if partition_by and partition_by != partitions:
             raise _rejected(metadata, "partitions", ", ".join(partitions) or "none", ", ".join(partition_by))
@@ -94,7 +93,6 @@ class SparkTable:
 
 
 def _check_store(location: str) -> None:
-    """Raises PipelineError if the store cannot hold tables."""
     if not open_read_store(location).traits.atomic_rename:
         raise PipelineError(
             "iceberg-store",
@@ -107,7 +105,6 @@ def _check_store(location: str) -> None:
 
 
 def _check_place(location: str) -> None:
-    """Raises PipelineError if the directory is not a table."""
     store = open_read_store(location)
     local = store.local_path("")
     if local is not None and Path(local).exists() and not Path(local).is_dir():
@@ -120,7 +117,6 @@ def _check_place(location: str) -> None:
 
 
 def _check_catalog(session: SparkSession, table: str) -> None:
-    """Raises PipelineError for a catalog that is not in Spark's settings."""
     catalog = table.split(".", 1)[0].strip("`")
     key = f"spark.sql.catalog.{catalog}"
     if session.conf.get(key, None) is None:
@@ -136,13 +132,11 @@ def _check_catalog(session: SparkSession, table: str) -> None:
 
 
 def _types(schema: StructType) -> dict[str, str]:
-    """As Iceberg stores them."""
     found = {field.name.lower(): field.dataType.simpleString().lower() for field in schema}
     return {name: _AS_STRING.sub("string", _AS_INT.sub("int", kind)) for name, kind in found.items()}
 
 
 def _partitions(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Columns, or transforms' names in the partition spec."""
     specs = fields.get("partition-specs") or ()
     used = next((spec["fields"] for spec in specs if spec["spec-id"] == fields.get("default-spec-id")), ())
     return tuple(str(field["name"]) for field in used if field["transform"] != "void")

@@ -60,7 +60,6 @@ class IcebergSink(BatchFunctionSink):
 
     @property
     def location(self) -> str:
-        """An absolute path, the URI, or the table's name."""
         return absolute(self.path) if self.path else self.table
 
     @property

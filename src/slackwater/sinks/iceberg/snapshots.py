@@ -23,7 +23,6 @@ class Span:
     own: frozenset[int]
 
     def others(self) -> tuple[Snapshot, ...]:
-        """Others' snapshots with changed rows, newest first."""
         return tuple(one for one in self.snapshots if one.id not in self.own and one.changes_rows)
 
 
@@ -43,7 +42,6 @@ def span_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: 
 
 
 def snapshots_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> frozenset[int]:
-    """Known snapshot ids of batches above ``batch``."""
     return frozenset(snapshot.id for snapshot in _known_after(newest, older, stream, batch)[0].snapshots)
 
 
@@ -63,7 +61,6 @@ def check_alone(location: str, span: Span) -> None:
 
 
 def _known_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> tuple[Span, bool]:
-    """The known span, and whether it is complete."""
     seen, own, span = list[Snapshot](), set[int](), 0
     target, complete = newest.current, False
     for identifier, snapshot in lineage(newest, older):

@@ -39,11 +39,9 @@ class Branches:
         return f"slackwater-replaced-{self.operation}"
 
     def replaced_mark(self, metadata: Metadata) -> Mark:
-        """The state before the swap."""
         return metadata.marks[property_of(self.replaced)]
 
     def state(self, metadata: Metadata) -> State | None:
-        """Raises Refused (``staged-foreign``)."""
         for branch in (self.staged, self.replaced):
             if branch in metadata.branches and property_of(branch) not in metadata.marks:
                 raise occupied(
@@ -56,7 +54,6 @@ class Branches:
 
 
 def start(metadata: Metadata, branch: str, mark: Mark) -> Change:
-    """A new branch at ``mark``; empty without a snapshot."""
     snapshot = mark.snapshot
     if snapshot is not None:
         return Change({branch: snapshot}, {branch: mark})
@@ -121,7 +118,6 @@ def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swappe
 
 
 def conflict(location: str, expected: str, found: str) -> Refused:
-    """Other changes followed the swap."""
     return Refused(
         "restore-conflict",
         "Another writer has changed the Iceberg table since the swap; going back would undo that",
@@ -134,7 +130,6 @@ def conflict(location: str, expected: str, found: str) -> Refused:
 
 
 def moved(location: str) -> Refused:
-    """A different writer was faster."""
     return Refused(
         "swap-moved",
         "Another writer has committed to the Iceberg table meanwhile",

@@ -29,7 +29,6 @@ class TableName:
 
     @property
     def target(self) -> str:
-        """The SQL name with the branch."""
         return self.sql if self.branch == MAIN else f"{self.sql}.{backquoted(f'branch_{self.branch}')}"
 
     def register(self, session: SparkSession) -> None:

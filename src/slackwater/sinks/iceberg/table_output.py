@@ -64,8 +64,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
 
     @property
     @abstractmethod
-    def _where(self) -> str:
-        """``location`` of the main branch."""
+    def _where(self) -> str: ...
 
     @property
     @abstractmethod
@@ -180,7 +179,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
             self._commit(metadata, swapping.swap_back(metadata, older, branches, swap.stream_id))
 
     def discard_staged(self, operation: str) -> None:
-        """``expire_snapshots`` deletes the files."""
         self._discard(operation, "staged", Branches(operation).staged)
 
     def discard_replaced(self, operation: str) -> None:
@@ -201,7 +199,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return self._reader_path
 
     def _newest(self) -> Metadata | None:
-        """``None`` without a table or branch."""
         try:
             found = self._table.newest()
             metadata = None if found is None else found.on(self._branch)
@@ -227,7 +224,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return metadata
 
     def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
-        """For the version that the swap follows."""
         known = started(backup, self.location, swap)
         state = Branches(swap.operation).state(metadata)
         if known is not None and state == "replaced":
@@ -240,7 +236,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
 
     def _check_swap_back(self, swap: Swap, swapped: int, metadata: Metadata) -> bool:
-        """``swapped`` is the swapped-in snapshot."""
         branches = Branches(swap.operation)
         state = branches.state(metadata)
         if state == "replaced":
@@ -251,7 +246,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return state == "replaced"
 
     def _commit(self, base: Metadata, change: Change) -> None:
-        """Raises Refused (``swap-moved``) if a different writer was faster."""
         try:
             self._table.commit(base, change)
         except FileExistsError as error:
@@ -316,7 +310,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return cutting.changed(record, code)
 
     def _difference(self, metadata: Metadata, one: int | None, other: int | None) -> Difference:
-        """``None`` is before the first snapshot."""
         known = metadata.snapshots
         head, target = (None if number is None else known[number] for number in (one, other))
         return self._table.manifests(metadata).difference(head, target)
@@ -366,7 +359,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
 
 
 def _snapshot_of(offset: str) -> int | None:
-    """``None`` for a different source."""
     try:
         return int(json.loads(offset)["snapshot_id"])
     except (ValueError, KeyError, TypeError):

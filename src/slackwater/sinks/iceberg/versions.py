@@ -37,7 +37,6 @@ class Version:
 
     @property
     def path(self) -> str:
-        """Relative to the table."""
         return f"{FOLDER}/v{self.number}{self.ending}"
 
 
@@ -53,17 +52,14 @@ class Versions:
         self._store = store
 
     def newest(self) -> Version | None:
-        """``None`` without a table."""
         names = (_VERSION.fullmatch(entry.name) for entry in self._store.list(FOLDER))
         found = [Version(int(match[1]), match[2]) for match in names if match]
         return max(found, key=lambda version: version.number, default=None)
 
     def read(self, version: Version) -> Metadata:
-        """Raises FormatError, FileNotFoundError."""
         return self._read(version.path)
 
     def older(self, newest: Metadata) -> Iterator[Metadata]:
-        """Newest first, as far as kept. Raises FormatError."""
         for file in newest.log:
             try:
                 yield self._read(f"{FOLDER}/{file.rpartition('/')[2]}")
@@ -71,7 +67,6 @@ class Versions:
                 continue  # write.metadata.delete-after-commit.enabled deletes them.
 
     def commit(self, base: Version, fields: dict[str, Any]) -> None:
-        """Raises FileExistsError if a different writer was faster."""
         following = Version(base.number + 1, base.ending)
         data = json.dumps(fields).encode()
         temporary = f"{FOLDER}/.{uuid.uuid4()}{LEFTOVER}"
@@ -170,7 +165,6 @@ def _commits() -> Any:
 
 
 def require_library() -> None:
-    """Raises EnvironmentMissing without ``pyiceberg``."""
     if find_spec("pyiceberg") is None:
         raise EnvironmentMissing(
             "extra-missing",

@@ -16,7 +16,6 @@ from slackwater.sinks.jdbc.traits import JDBC_TRAITS
 
 
 def open_jdbc_output(identity: Mapping[str, str]) -> JdbcOutput:
-    """Raises SinkUnreadable for an incomplete identity."""
     require_table("jdbc", identity)
     return JdbcOutput(address_in(identity), identity["table"])
 

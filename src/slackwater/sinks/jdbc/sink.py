@@ -45,15 +45,12 @@ class JdbcSink(BatchFunctionSink):
 
     @property
     def connectors(self) -> tuple[str, ...]:
-        """The locked driver, if any."""
         return ("postgresql",) if (self.jdbc_url or "").startswith("jdbc:postgresql:") else ()
 
     def identity(self) -> Mapping[str, str]:
-        """Address without password, and table."""
         return {"kind": self.kind, **self.address.identity(), "table": self.table}
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check the columns, and refuse earlier runs."""
         refuse_partitions(self.kind, context)
         target = JdbcOutput(self.address, self.table).target
         target.begin_epoch(context)

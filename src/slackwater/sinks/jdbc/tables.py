@@ -14,7 +14,6 @@ from slackwater.sinks.common.database.problems import writing
 
 
 def reflected(connection: Connection, name: str) -> Table:
-    """Raises StreamFailed if missing."""
     schema, _, table = name.rpartition(".")
     try:
         return Table(table, MetaData(), schema=schema or None, autoload_with=connection)
@@ -23,7 +22,6 @@ def reflected(connection: Connection, name: str) -> Table:
 
 
 def column_names(target: MarkedTarget, table: str) -> set[str] | None:
-    """``None`` without a table. Raises StreamFailed."""
     schema, _, name = table.rpartition(".")
     with writing(target.location):
         found = inspect(target.engine)

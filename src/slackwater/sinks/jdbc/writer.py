@@ -124,7 +124,6 @@ class JdbcWriter:
             connection.execute(insert(table), rows)
 
     def _insert(self, connection: Connection, table: Table, staged: Staged, columns: Sequence[str]) -> None:
-        """Raises StreamFailed if staged rows are lost."""
         if not inspect(connection).has_table(staged.table):
             raise lost(self.target.location, staged.rows, None)
         chosen = _one_attempt(connection, staged.table, columns)
@@ -135,7 +134,6 @@ class JdbcWriter:
                 raise lost(self.target.location, staged.rows, found)
 
     def _table(self, connection: Connection, columns: Sequence[str]) -> Table:
-        """Raises StreamFailed unless it has these columns."""
         table = reflected(connection, self.table)
         missing = [name for name in columns if name not in table.c]
         if missing:

@@ -67,7 +67,6 @@ class Cluster:
 
 
 def cluster_of(servers: str, options: Mapping[str, str], password: object) -> Cluster:
-    """Raises PipelineError (``kafka-option``, ``sink-password``)."""
     foreign = sorted(name for name in options if not name.startswith(PREFIX))
     if foreign:
         raise PipelineError(
@@ -98,7 +97,6 @@ def cluster_in(identity: Mapping[str, str]) -> Cluster:
 
 
 def _login_of(jaas: str) -> dict[str, str]:
-    """From Java's login modules for PLAIN and SCRAM."""
     found = {name: re.sub(r"\\(.)", r"\1", value) for name, value in JAAS_LOGIN.findall(jaas)}
     if "username" not in found or "password" not in found:
         raise PipelineError(

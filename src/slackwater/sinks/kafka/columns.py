@@ -43,7 +43,6 @@ def check_columns(frame: DataFrame, stream: str) -> None:
 
 
 def written_columns(frame: DataFrame) -> DataFrame:
-    """Value and key as bytes."""
     present = {column.lower() for column in frame.columns}
     kinds = {"value": "binary", "key": "binary", **CASTS}
     return frame.selectExpr(*(f"CAST({name} AS {kinds[name]}) AS {name}" for name in COLUMNS if name in present))

@@ -70,7 +70,6 @@ class MarkedTopic(TopicAddress):
             topics.check_target(self.cluster, self.topic, self.marker)
 
     def exists(self) -> bool:
-        """Raises SinkUnreadable."""
         with reading(self.location):
             return topics.exists(self.cluster, self.topic)
 
@@ -80,23 +79,18 @@ class MarkedTopic(TopicAddress):
             return topics.is_new(self.cluster, self.topic)
 
     def mark(self, wait_s_max: float = WAIT_S_MAX) -> Mark | None:
-        """Raises SinkUnreadable."""
         with reading(self.location):
             return self._read(wait_s_max)
 
     def last_written(self) -> int:
-        """-1 for none. Raises SinkUnreadable."""
         mark = self.mark()
         return NONE_YET if mark is None else mark.batch_id
 
     def owner(self) -> Owner | None:
-        """Raises SinkUnreadable."""
         mark = self.mark()
         return None if mark is None else mark.owner
 
     def claim(self, owner: Owner) -> None:
-        """Raises Refused (``sink-owned``) or StreamFailed."""
-
         def claimed(known: Mark | None) -> Mark:
             if known is not None and known.stream_id != owner.stream_id:
                 raise self._owned(known, owner.stream, owner.home)

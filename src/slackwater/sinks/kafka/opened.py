@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def open_topic(address: TopicAddress) -> MarkedTopic:
-    """Raises EnvironmentMissing (``extra-missing``)."""
     if not has_client():
         raise EnvironmentMissing(
             "extra-missing", "An exactly-once Kafka sink needs confluent-kafka", where=address.location,

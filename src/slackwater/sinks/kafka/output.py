@@ -35,7 +35,6 @@ ENTRIES = (
 
 
 def open_kafka_output(identity: Mapping[str, str]) -> Output:
-    """Raises SinkUnreadable for an incomplete identity."""
     topic = identity.get("topic", "")
     if MARKER not in identity:
         return TopicOutput(topic)
@@ -67,7 +66,6 @@ class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
         self.address = address
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        """A missing topic after written batches is damage."""
         written = self.last_written()
         if written < 0 or not thorough or open_topic(self.address).exists():
             return ()
@@ -75,7 +73,6 @@ class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
 
     @property
     def marker_locations(self) -> frozenset[str]:
-        """The marker topic on each server."""
         servers = (server.strip() for server in self.address.cluster.servers.split(","))
         return frozenset(f"{server} {self.address.marker}" for server in servers)
 

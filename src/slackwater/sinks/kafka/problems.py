@@ -78,7 +78,6 @@ def problem_of(error: BaseException) -> Problem | None:
 
 @contextmanager
 def reading(where: str) -> Iterator[None]:
-    """Translates errors to SinkUnreadable."""
     try:
         yield
     except KafkaException as error:
@@ -89,7 +88,6 @@ def reading(where: str) -> Iterator[None]:
 
 @contextmanager
 def writing(where: str) -> Iterator[None]:
-    """Translates errors: PipelineError for a setting, else StreamFailed."""
     try:
         yield
     except KafkaException as error:

@@ -80,13 +80,11 @@ class ExactlyOnceKafkaSink(BatchFunctionSink):
     connectors = ()
 
     def identity(self) -> Mapping[str, str]:
-        """Topic, marker topic, and connection without password."""
         names = {"kind": self.kind, "topic": self.address.topic, MARKER: self.address.marker}
         return {**names, **self.address.cluster.identity()}
 
     @property
     def target(self) -> MarkedTopic:
-        """Raises EnvironmentMissing (``extra-missing``)."""
         return open_topic(self.address)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:

@@ -142,5 +142,4 @@ def is_new(cluster: Cluster, topic: str) -> bool:
 
 
 def exists(cluster: Cluster, topic: str) -> bool:
-    """Raises KafkaException."""
     return topic in _admin_of(cluster).list_topics(timeout=WAIT_S_MAX).topics

@@ -159,7 +159,6 @@ def abort(producer: Any) -> Any:
 
 
 def produce(producer: Any, topic: str, rows: Any) -> None:
-    """In order."""
     columns = {name: rows.column(name).to_pylist() for name in rows.schema.names}
     nothing: list[None] = [None] * rows.num_rows
     used = [columns["value"], columns.get("key", nothing)]
@@ -276,7 +275,6 @@ def _last_value(consumer: Any, start: Any, deadline: float, waited_for: dict[str
 
 
 def parsed_mark(value: bytes) -> dict[str, Any]:
-    """Raises ValueError."""
     mark = json.loads(value)
     if not isinstance(mark, dict) or any(not isinstance(mark.get(name), kind) for name, kind in MARK_FIELDS.items()):
         raise ValueError(f"no mark: {value[:80]!r}")

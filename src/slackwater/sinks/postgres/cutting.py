@@ -53,7 +53,6 @@ def state_of_rows(connection: Connection, table: TableName, until: int | None = 
 
 
 def unmarked_rows(connection: Connection, table: TableName, *, keep_batch_id: bool) -> Others:
-    """All possible rows of the stream, without a marker."""
     condition = f" WHERE {BATCH_COLUMN} IS NOT NULL" if keep_batch_id else ""
     return Others(int(run(connection, f"SELECT count(*) FROM {table.quoted}{condition}")[0][0]), sure=False)
 
@@ -138,7 +137,6 @@ def restore(connection: Connection, table: TableName, marker: Marker, record: Re
 
 
 def check_restore(connection: Connection, table: TableName, marker: Marker, record: Record) -> bool:
-    """Whether there is anything to restore. Raises Refused if ``restore`` would."""
     written = _written(connection, marker)
     backup = table.next_to(record.backup_table)
     if not _exists(connection, table):
@@ -163,7 +161,6 @@ def check_restore(connection: Connection, table: TableName, marker: Marker, reco
 
 
 def check_record(record: Record, cut: Cut, location: str) -> None:
-    """Raises Refused (``backup-foreign``) for a different cut or output."""
     if (record.output, record.after, record.batches) != (location, cut.after, cut.batches):
         raise foreign_cut(location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
 

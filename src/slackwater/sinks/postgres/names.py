@@ -35,7 +35,6 @@ class TableName:
         return TableName(self.schema, table)
 
     def staging(self, operation: str) -> TableName:
-        """The table that an operation stages or replaced."""
         known = sha256(f"{self}".encode()).hexdigest()[:8]
         return self.next_to(f"slackwater_swap_{re.sub('[^a-z0-9]+', '_', operation.lower())}_{known}")
 
@@ -72,12 +71,10 @@ def literal(text: str) -> str:
 
 
 def run(connection: Connection, statement: str) -> Sequence[Sequence[Any]]:
-    """Rows, empty if none are returned."""
     # Without this option psycopg takes a % in a name for a parameter.
     result = connection.execution_options(no_parameters=True).exec_driver_sql(statement)
     return [tuple(row) for row in result] if result.returns_rows else []
 
 
 def count(connection: Connection, statement: str) -> int:
-    """Returns the number of changed rows."""
     return connection.execution_options(no_parameters=True).exec_driver_sql(statement).rowcount

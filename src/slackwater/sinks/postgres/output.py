@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 
 def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:
-    """Raises SinkUnreadable for an incomplete identity."""
     require_table("postgres", identity)
     kept = identity.get("keep_batch_id") == "true"
     return PostgresOutput(address_in(identity), table_name(identity["table"]), keep_batch_id=kept)

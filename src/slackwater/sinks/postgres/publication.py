@@ -67,7 +67,6 @@ def drop_staged(connection: Connection, table: TableName, staged: Sequence[str])
 
 
 def drop_orphans(connection: Connection, table: TableName, stream_id: str) -> None:
-    """Drop interrupted batches' tables."""
     rows = run(
         connection,
         f"SELECT tablename FROM pg_tables WHERE schemaname = {literal(table.schema)} "

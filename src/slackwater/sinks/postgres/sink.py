@@ -65,7 +65,6 @@ class PostgresSink(BatchFunctionSink):
         return MODES["upsert"] if self.keys else (*MODES["insert"], *MODES["replace"])
 
     def identity(self) -> Mapping[str, str]:
-        """Address without password, table, and use of batch ids."""
         kept = {"keep_batch_id": "true"} if self.keep_batch_id else {}
         return {"kind": self.kind, **self.address.identity(), "table": str(self.table), **kept}
 
@@ -118,7 +117,6 @@ class PostgresSink(BatchFunctionSink):
         return write
 
     def _publication(self, connection: Connection, frame: DataFrame, context: WriteContext) -> Publication:
-        """Raises PipelineError if the table does not fit the query."""
         found = read_columns(connection, self.table)
         if not found:
             raise PipelineError(

@@ -75,7 +75,6 @@ class CheckedRows:
 
 
 def _load(staging: Staging, table: str, reader: Any, rows: CheckedRows) -> None:
-    """Create and fill the table in one transaction."""
     schema = '"' + staging.schema.replace('"', '""') + '"'
     try:
         with adbc.connect(staging.conninfo) as connection, connection.cursor() as cursor:

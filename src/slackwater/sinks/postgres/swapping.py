@@ -66,7 +66,6 @@ _IDENTITIES = "SELECT attname FROM pg_attribute WHERE attrelid = {table} AND att
 
 
 def state_of(connection: Connection, table: TableName, operation: str) -> State | None:
-    """Raises Refused (``staged-foreign``)."""
     staging = table.staging(operation)
     if not read_columns(connection, staging):
         return None
@@ -132,7 +131,6 @@ def exchange(connection: Connection, table: TableName, operation: str, became: S
 
 
 def conflict(location: str, expected: str, found: str, others: Others) -> Refused:
-    """Foreign changes followed the swap."""
     return Refused(
         "restore-conflict",
         "Others have changed the table since the swap; going back would undo that",
@@ -149,7 +147,6 @@ def drop(connection: Connection, staging: TableName) -> None:
 
 
 def _take_over(connection: Connection, table: TableName, staging: TableName) -> None:
-    """Pass on owner, privileges, sequences and storage parameters."""
     facts = "SELECT pg_get_userbyid(relowner), array_to_string(reloptions, ', ') FROM pg_class WHERE oid = {}"
     owner, options = run(connection, facts.format(_oid(table)))[0]
     # Before the privileges are compared, because ALTER TABLE OWNER TO changes them.

@@ -60,7 +60,6 @@ def read_columns(connection: Connection, table: TableName) -> tuple[TableColumn,
 def create_statements(
     table: TableName, columns: Sequence[StagedColumn], keys: Sequence[str], *, batch: bool, version: int
 ) -> list[str]:
-    """``version`` is the server's."""
     lines = [f"{quoted(column.name)} {column.kind.created}" for column in columns]
     if batch:
         lines.append(f"{BATCH_COLUMN} bigint NOT NULL")

@@ -60,7 +60,6 @@ def staged_columns(schema: StructType) -> tuple[StagedColumn, ...]:
 
 
 def kind_of(spark: DataType) -> Kind | None:
-    """``None`` if unsupported."""
     name = type(spark).__name__
     if name in _SIMPLE:
         return _SIMPLE[name]

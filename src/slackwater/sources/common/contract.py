@@ -65,9 +65,7 @@ class Served(NamedTuple):
 class Reach(Protocol):
     """What sources can still serve. Callers that may do IO pass one in."""
 
-    def exists(self, path: str) -> bool:
-        """``path`` is the URI or path as recorded."""
-        ...
+    def exists(self, path: str) -> bool: ...
 
     def modified_ms(self, path: str) -> int | None:
         """``None`` if unknown."""
@@ -153,11 +151,9 @@ class SourceSeen:
 
     @property
     def read(self) -> SourceRange:
-        """From the beginning to the recorded position."""
         return SourceRange(self.name, None, self.current, self.log)
 
     def at(self, base: EmptyBase, change: str) -> Position:
-        """``change`` is its meaning for the source, for people."""
         return Position(self.current, base, f"{self.where}: {change}")
 
 
@@ -223,7 +219,6 @@ class EarlyEnd:
     limits: frozenset[str]
 
     def limit_of(self, version: str, options: Mapping[str, str]) -> str | None:
-        """The option with which a run ends early; ``None``: it reads everything, or the version is unknown."""
         numbers = re.match(r"(\d+)\.(\d+)", version)
         if numbers is None or (int(numbers[1]), int(numbers[2])) >= self.fixed_in:
             return None

@@ -13,7 +13,6 @@ UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 
 
 def sizes_as_read(files: Iterable[SourceFile], reach: Reach) -> dict[str, int]:
-    """Bytes by path, without files written after they were read."""
     sizes = {}
     for file in files:
         found_ms, size = reach.modified_ms(file.path), reach.size(file.path)

@@ -107,7 +107,6 @@ class Source:
 
     @property
     def words(self) -> str:
-        """The kind in a sentence: "was files, is kafka"."""
         return self.label
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
@@ -194,7 +193,6 @@ class Source:
         return ()
 
     def replaced(self, span: SourceRange, reach: Reach) -> tuple[Replaced, ...]:
-        """The files of the range that were changed after being read."""
         return ()
 
     def claimed(self, span: SourceRange, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...] | None:
@@ -217,7 +215,6 @@ class Source:
         return None
 
     def describe(self, offset: str | None) -> str:
-        """The position for people, on one line."""
         return NO_OFFSET if offset is None else offset
 
     def cut_entry(self, end: str | None) -> int | None:
@@ -260,17 +257,14 @@ class Source:
         return ""
 
     def continues(self, was: str, now: str) -> bool:
-        """Whether a source keeps its positions at a new location."""
         return False
 
     def is_client_option(self, key: str, before: str | None, after: str | None) -> bool:
-        """Whether a changed option only affects the client, not the rows."""
         return False
 
     def restart_fields(
         self, offset: str | None, files_read: int | None, files_to_come: Sequence[SourceFile]
     ) -> Mapping[str, object]:
-        """The JSON of ``slackwater offsets``."""
         return {"offset": offset}
 
 

@@ -27,7 +27,6 @@ def unsupported(
 
 
 def out_of_range(where: str, what: str, *, expected: str | None = None, found: str, hint: str = ENDS) -> Refused:
-    """``expected`` is what the source has."""
     return Refused(
         "target-out-of-range",
         f"The target is outside of what the source has: {what}",
@@ -39,7 +38,6 @@ def out_of_range(where: str, what: str, *, expected: str | None = None, found: s
 
 
 def unrecorded(source: SourceSeen, entries: Sequence[str]) -> Refused:
-    """The position needs unrecorded entries of the source's own log."""
     return unsupported(
         source.where,
         "the files that it has read are not all recorded",
@@ -49,7 +47,6 @@ def unrecorded(source: SourceSeen, entries: Sequence[str]) -> Refused:
 
 
 def refuse_backward(source: str, found: Sequence[str]) -> None:
-    """Raises Refused for parts whose range ends before it starts."""
     if found:
         raise out_of_range(
             f"source {source}",

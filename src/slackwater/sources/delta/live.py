@@ -88,7 +88,6 @@ class DeltaLive(LiveSource):
 
 
 def _newest(source: SparkSource) -> tuple[str, int]:
-    """The table's id and newest version."""
     path = next((value for key, value in source.options.items() if key.lower() == "path"), None)
     if path is None:
         raise unsupported(source.where, "the table is one of a catalog, whose path is not known", hint=BY_BATCH)

@@ -133,7 +133,6 @@ class Files(Source):
         return tuple(file.path for file in self.files(span) if file.path not in free)
 
     def free(self, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...]:
-        """Files that count as read but were in no batch."""
         seen = {file.path for one in read for file in self.files(one)}
         return tuple(file.path for file in self.files(live) if file.path not in seen)
 
@@ -227,7 +226,6 @@ def _offset(entry: int) -> str:
 
 
 def _entry(offset: str | None) -> int:
-    """The newest entry of an offset; -1 for none."""
     value = decoded(offset)
     if isinstance(value, dict):
         value = value.get("logOffset")

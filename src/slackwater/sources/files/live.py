@@ -85,7 +85,6 @@ class FilesLive(LiveSource):
     def left_out(
         self, source: SparkSource, read: Sequence[SourceFile], again: Sequence[SourceFile], reach: Reach
     ) -> LeftOut | None:
-        """Files that are older than the newest read file by more than ``maxFileAge``."""
         age_ms, counted = _max_age_ms(source), {file.path: file.timestamp_ms for file in read}
         if age_ms is None or not counted:
             return None
@@ -130,7 +129,6 @@ def _max_age_ms(source: SparkSource) -> int | None:
 
 
 def _unread(store: LocalStore, read: Sequence[SourceFile], files_max: int) -> list[int]:
-    """Bytes of each unread file."""
     known = {local_file_of(file.path) for file in read}
     written = _of_manifest(store, files_max)
     if written is not None:
@@ -147,7 +145,6 @@ def _without_partitions(path: str) -> str:
 
 
 def _present(source: SourceSeen) -> tuple[SourceFile, ...]:
-    """The files that the source would read from the beginning, in order."""
     unlimited = source.spark.jvm.org.apache.spark.sql.connector.read.streaming.ReadLimit.allAvailable()
     with tempfile.TemporaryDirectory() as folder:
         # A source of its own, with an empty log in which it records all that it finds as read.

@@ -236,7 +236,6 @@ class Kafka(Source):
     def _next_free(
         self, claims: Claims, before: Mapping[Partition, int], after: Mapping[Partition, int]
     ) -> tuple[dict[Partition, int], dict[Partition, int]]:
-        """The first unread stretch of each partition; empty, at its start, without one."""
         free = self.free_ranges(claims.live, claims.read) or {}
         starts, ends = dict(before), dict(before)
         for partition, at in before.items():
@@ -279,7 +278,6 @@ class Kafka(Source):
         return {"starting_offsets": decoded(offset)}
 
     def _ranges(self, span: SourceRange) -> dict[Partition, tuple[int, int]] | None:
-        """Start and end by partition; ``None`` if unknown."""
         starts = positions_of(self.initial(span.log) if span.start is None else span.start)
         ends = positions_of(span.end)
         if not starts or not ends:
@@ -288,7 +286,6 @@ class Kafka(Source):
 
 
 def _between(taken: Sequence[tuple[int, int]], end: int) -> list[tuple[int, int]]:
-    """The rest of 0 to ``end``."""
     found: list[tuple[int, int]] = []
     low = 0
     for first, after in [*sorted(taken), (end, end)]:
@@ -308,7 +305,6 @@ def partition_name(partition: Partition) -> str:
 
 
 def positions_of(offset: str | None) -> dict[Partition, int]:
-    """The next offsets; empty if the string is no Kafka offset."""
     return _positions(decoded(offset))
 
 

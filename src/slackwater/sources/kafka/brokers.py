@@ -40,11 +40,9 @@ class Brokers:
         return Topics({one: (oldest[one], ends[one]) for one in oldest}, _ids(found))
 
     def ids(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Existing topics only."""
         return _ids(self._described(names))
 
     def first_since(self, partitions: Iterable[Partition], time_ms: int) -> Mapping[Partition, int]:
-        """The offset of each partition's first record at or after the time, else -1."""
         return _offsets(self._ask({TopicPartition(*one): OffsetSpec.for_timestamp(time_ms) for one in partitions}))
 
     def _described(self, names: Iterable[str]) -> Mapping[str, Any]:

@@ -61,7 +61,6 @@ def known_ids(ids: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def offsets_at(source: SparkSource, time_ms: int) -> Offsets:
-    """The offset of each partition's first record at ``time_ms`` or later, else its end."""
     specs = _specs(source)
     since, latest = _listed(source, specs.forTimestamp(time_ms), specs.latest())
     # -1: the partition has no record of that time or later.
@@ -317,7 +316,6 @@ def _since(seen: _Seen, brokers: Brokers | SessionBrokers, start_ms: int | None)
 
 
 def _subscribed(shape: SourceShape) -> frozenset[str]:
-    """Topics subscribed by name; none for a pattern or partitions."""
     names = shape.location.removeprefix(TOPICS)
     return frozenset(names.split(",")) if names != shape.location else frozenset()
 
@@ -334,11 +332,9 @@ class _Seen(NamedTuple):
 
     @property
     def partitions(self) -> list[Partition]:
-        """Partitions with a position, and existing ones; none without any position."""
         return sorted(self.before.keys() | self.held.keys()) if self.before else []
 
     def is_known(self, partition: Partition) -> bool:
-        """Whether the topic's ids then and now are known."""
         return partition[0] in self.ids_then and partition[0] in self.ids_now
 
     def has_passed(self, partition: Partition) -> bool:
@@ -347,7 +343,6 @@ class _Seen(NamedTuple):
         return oldest < min(newest, self.before[partition])
 
     def problem(self, partition: Partition, start_ms: int | None, since: int | None) -> Unserved | None:
-        """The partition's problem. ``since`` as in ``_since``."""
         name, at, held = partition_name(partition), self.before.get(partition), self.held.get(partition)
         if at is None:
             added = held is not None and partition[0] in self.subscribed and held[0] > 0

@@ -75,14 +75,12 @@ def umask(settings: Mapping[str, str]) -> int:
 
 
 def default_authority(settings: Mapping[str, str]) -> str:
-    """Host and port, or name service, of the default file system."""
     return settings.get("fs.defaultFS", "").partition("://")[2].partition("/")[0]
 
 
 def http_addresses(
     scheme: str, authority: str, settings: Mapping[str, str], *, https: bool
 ) -> tuple[tuple[str, int], ...]:
-    """Host and port of each NameNode: all of a name service, else the URI's."""
     kind = "https" if https else "http"
     key, port = f"dfs.namenode.{kind}-address", _PORTS[kind]
     if scheme != "hdfs" and ":" in authority:

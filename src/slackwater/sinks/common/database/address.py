@@ -35,12 +35,10 @@ class Address:
 
     @property
     def is_postgresql(self) -> bool:
-        """Whether libpq connects to it."""
         return self.url.partition(":")[0] in _POSTGRESQL
 
     @property
     def location(self) -> str:
-        """Identifies the database, without user."""
         parts = _parts(self.url)
         hosts = parts["authority"].rpartition("@")[2].lower()
         if not self.is_postgresql:
@@ -62,7 +60,6 @@ class Address:
         return not path.startswith("/") or Path(path).exists()
 
     def identity(self, url: str = "url") -> dict[str, str]:
-        """The recorded form, with the address under the key ``url``."""
         return {url: self.url} | ({"password": self.password} if self.password else {})
 
     def secret(self) -> str | None:
@@ -72,7 +69,6 @@ class Address:
         return read_password(self.password, self.location)
 
     def conninfo(self) -> str:
-        """For libpq, with the password if known."""
         psycopg = _psycopg()
         secret = self.secret()
         try:
@@ -130,7 +126,6 @@ def address_of(url: object, password: object = None) -> Address:
 
 
 def require_table(kind: str, identity: Mapping[str, str]) -> None:
-    """Raises SinkUnreadable without an address or table."""
     if not identity.get("url") or not identity.get("table"):
         raise SinkUnreadable(
             "sink-identity",
@@ -198,7 +193,6 @@ def _without_form_parameter(query: str) -> tuple[str, str | None]:
 
 
 def _parameters(query: str) -> Iterator[tuple[str, str]]:
-    """Not decoded."""
     for one in filter(None, query.split("&")):
         name, _, value = one.partition("=")
         yield name, value

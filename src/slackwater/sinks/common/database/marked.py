@@ -29,24 +29,20 @@ class MarkedTarget:
         return self.address.engine()
 
     def last_written(self) -> int:
-        """-1 for none. Raises SinkUnreadable."""
         mark = self._mark()
         return NONE_YET if mark is None else mark.batch_id
 
     def owner(self) -> Owner | None:
-        """Raises SinkUnreadable."""
         mark = self._mark()
         return None if mark is None else mark.owner
 
     def claim(self, owner: Owner) -> None:
-        """Raises Refused (``sink-owned``) or StreamFailed."""
         with writing(self.location):
             self.marker.create_table(self.engine)
             with self.engine.begin() as connection:
                 self.marker.claim(connection, owner)
 
     def how_to_empty(self, table: str, marked: int) -> str:
-        """How to reset table and marker."""
         row = f" and delete the row of {self.marker.target} in {TABLE}" if marked >= 0 else ""
         return f"empty the table {table}{row}"
 

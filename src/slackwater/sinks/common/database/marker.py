@@ -76,7 +76,6 @@ class Marker:
         return Mark(*row) if row is not None else None
 
     def claim(self, connection: Connection, owner: Owner) -> None:
-        """Raises Refused (``sink-owned``)."""
         limit_wait(connection)
         known = self._insert(connection, owner, 0) or self.read(connection, lock=True)
         if known is None or known.stream_id != owner.stream_id:

@@ -146,7 +146,6 @@ def problem_of(error: BaseException) -> Problem:
 
 @contextmanager
 def reading(where: str) -> Iterator[None]:
-    """Translates errors to SinkUnreadable."""
     try:
         yield
     except (DBAPIError, UnicodeError) as error:
@@ -157,7 +156,6 @@ def reading(where: str) -> Iterator[None]:
 
 @contextmanager
 def writing(where: str) -> Iterator[None]:
-    """Translates errors to StreamFailed."""
     try:
         yield
     except (DBAPIError, UnicodeError) as error:
@@ -169,14 +167,12 @@ def _with_text(problem: Problem, text: str) -> Problem:
 
 
 def _line(text: str) -> str:
-    """A driver's error lines without the statement."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept = [line for line in lines if not line.startswith(_NOT_NAMING)]
     return " ".join(kept)[:500]
 
 
 def no_streaming_source(of: str, location: str | None) -> PipelineError:
-    """``of`` names the database, if known, as `` of PostgreSQL``."""
     return PipelineError(
         "output-unreadable",
         f"A stream cannot read a table{of}: Spark has no streaming source for it",
