@@ -104,6 +104,7 @@ MODES = [
     ("update", ("id",), [(1, "a"), (2, "c"), (3, "d"), (None, "n")]),
     pytest.param("complete", (), [(2, "c"), (3, "d"), (None, "n")], marks=pytest.mark.thorough),
 ]
+IN_CATALOGS = [pytest.param(*MODES[0], marks=pytest.mark.thorough), *MODES[1:]]
 FIRST: Rows = [(1, "a"), (2, "b")]
 SECOND: Rows = [(2, "c"), (3, "d"), (None, "n")]
 
@@ -311,7 +312,7 @@ def test_maintenance_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
     assert target.output.damage(thorough=True) == ()
 
 
-@pytest.mark.parametrize("keys", ["", "id"], ids=["append", "merge"])
+@pytest.mark.parametrize("keys", [pytest.param("", marks=pytest.mark.thorough), "id"], ids=["append", "merge"])
 def test_a_staged_snapshot_that_expires_before_it_is_published(spark: SparkSession, tmp_path: Path, keys: str) -> None:
     target = _target(spark, tmp_path / "t", *(("update", keys) if keys else ()))
     target.write(0, [])
@@ -411,12 +412,12 @@ def test_the_session_reads_the_secret_of_a_catalog(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.catalog.lake.jdbc.password") == "hidden"
 
 
-@pytest.mark.parametrize(("mode", "keys", "final"), MODES)
+@pytest.mark.parametrize(("mode", "keys", "final"), IN_CATALOGS)
 def test_a_table_of_a_hadoop_catalog(mode: str, keys: tuple[str, ...], final: Rows, spark: SparkSession) -> None:
     _check_catalog(spark, "lake", mode, keys, final)
 
 
-@pytest.mark.parametrize(("mode", "keys", "final"), MODES[:2])
+@pytest.mark.parametrize(("mode", "keys", "final"), IN_CATALOGS[:2])
 def test_a_table_of_a_jdbc_catalog(
     mode: str, keys: tuple[str, ...], final: Rows, spark: SparkSession, jdbc: SqlCatalog
 ) -> None:

@@ -226,7 +226,7 @@ def test_a_connection_lost_at_commit(lost: What, topic: str, servers: str, proxy
     assert marked.last_written() == 0
 
 
-@pytest.mark.parametrize("lost", ["request", "reply"])
+@pytest.mark.parametrize("lost", [pytest.param("request", marks=pytest.mark.thorough), "reply"])
 def test_a_broker_lost_at_commit(lost: What, topic: str, servers: str, proxy: KafkaProxy) -> None:
     """The outcome stays unknown to the run that commits; the next one finds it by the mark.
 

@@ -6,7 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.doctor.live.frame import FILES, OWN, READ, SETTINGS, Failure, Scene, Silent, Stream, make_stream, prove
+from tests.doctor.live.frame import (
+    FILES,
+    OWN,
+    READ,
+    SETTINGS,
+    Failure,
+    Scene,
+    Silent,
+    Stream,
+    in_gate,
+    make_stream,
+    prove,
+)
 from tests.restart.scenario import SCHEMA
 
 pytestmark = pytest.mark.spark
@@ -92,7 +104,7 @@ SWAPPED = Failure(
 )
 
 
-@pytest.mark.parametrize("failure", SHARED, ids=str)
+@pytest.mark.parametrize("failure", in_gate(SHARED, "SHARE-04"))
 def test_shared_folders(copied: Stream, failure: Failure) -> None:
     prove(copied, failure)
 
