@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from py4j.java_gateway import get_field
+
 from slackwater.core.masking import KNOWN_SECRETS
 from slackwater.sources.common.scala import scala_map
 
@@ -67,8 +69,9 @@ def source_logs(plan: Any) -> list[str]:
 
 def delay_ms(watermark: Any) -> int:
     """A month counts as 31 days, as in ``EventTimeWatermark.getDelayMs``."""
-    period, duration = watermark.delay().extractAsPeriod(), watermark.delay().extractAsDuration()
-    return int((period.toTotalMonths() * 31 + period.getDays()) * 86_400_000 + duration.toMillis())
+    delay = watermark.delay()
+    months, days, microseconds = (int(get_field(delay, name)) for name in ("months", "days", "microseconds"))
+    return (months * 31 + days) * 86_400_000 + microseconds // 1000
 
 
 def source_options(relation: Any) -> dict[str, str]:
