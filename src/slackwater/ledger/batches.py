@@ -30,7 +30,7 @@ class BatchesPart(LedgerPart):
     def batches(
         self, stream: str, first: int | None = None, last: int | None = None, *, generation: int | None = None
     ) -> list[BatchRecord]:
-        """The batches in order, both ends included, each from the youngest generation in which it counts.
+        """In order, both ends included, each from the youngest generation in which it counts.
 
         ``generation``: its past, not the current one's.
         """
@@ -66,7 +66,7 @@ class BatchesPart(LedgerPart):
         return next(iter(self.batches(stream, batch_id, batch_id)), None)
 
     def record_lines(self, lines: Iterable[LogLine], replaced: Iterable[LogLine] = ()) -> None:
-        """Record log lines atomically; existing entries are replaced.
+        """Atomic; existing entries are replaced.
 
         ``replaced`` are the old lines, which are kept separately.
         """
@@ -133,7 +133,7 @@ class BatchesPart(LedgerPart):
         *,
         generation: int | None = None,
     ) -> dict[int, str]:
-        """A log's entries in order, both ends included, each from the youngest generation in which it counts.
+        """In order, both ends included.
 
         A generation's own lines win. Older entries come from its ancestors, up to the batch (for ``sources/<source>``:
         the entry) at which each younger generation was based. ``generation``: its past, not the current one's.
@@ -162,7 +162,7 @@ class SinkMarksPart(LedgerPart):
     """What each sink contained, at each change."""
 
     def record_sink_mark(self, stream: str, written: int, committed: int | None = None) -> None:
-        """Record the sink's content and the committed batch, if either has changed.
+        """Record a change.
 
         A read-only ledger records nothing: the next writer makes the same observation.
         """

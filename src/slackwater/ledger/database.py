@@ -1,8 +1,7 @@
-"""The database behind the ledger: SQLite by default, PostgreSQL for teams, each by its own driver.
+"""The database behind the ledger: SQLite by default, PostgreSQL for teams.
 
 Must not happen: a driver's exception or type reaching a caller; a password in a message; a write transaction that
-starts as a read and then finds the database locked; a value inside a statement. Statements are shared by both
-databases; ``:name`` stands for a value.
+starts as a read and then finds the database locked; a value inside a statement. ``:name`` stands for a value.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The home: checkpoints, operations and ``stream.json`` of each stream; locally the ledger, too.
 
-``stream.json`` and the operations' folders replace a lost ledger. ``home.json`` records where the home was created: the
-ledger and plans hold absolute paths and output ids, so a copied home would change the original's outputs.
+``stream.json`` and the operations' folders replace a lost ledger. ``home.json`` records where the home was created: a
+copied home would change the original's outputs, as ledger and plans hold absolute paths and output ids.
 
-Files created here are private (modes 0600 and 0700) if the store has modes; Spark sets the modes of checkpoints.
+Files created here are private (modes 0600 and 0700); Spark sets the modes of checkpoints.
 """
 
 from __future__ import annotations
@@ -117,9 +117,9 @@ STREAM_FILE = "stream.json"
 
 @dataclass(frozen=True, slots=True)
 class StreamFile:
-    """``id`` never changes; ``generation`` is the number of the checkpoint in use.
+    """``id`` never changes; ``generation`` is in use.
 
-    ``sink``, ``output_mode`` and ``pipeline_file`` are as in ``StreamRecord``; ``generations`` are all that were made.
+    ``sink``, ``output_mode`` and ``pipeline_file`` are as in ``StreamRecord``.
     """
 
     id: str
@@ -209,7 +209,7 @@ LATEST_MS = 2**53
 
 
 def read_operation(stream: str, folder: AnyLocation) -> OperationRecord | None:
-    """The operation in a folder; ``None`` if its plan is unreadable.
+    """``None`` if its plan is unreadable.
 
     Without an end in its journal, its status is ``applying`` or ``undoing``.
     """
@@ -288,7 +288,7 @@ class Place:
 
 
 def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Place:
-    """Compares a home's place with where it was made. ``streams`` are the home's, if known.
+    """Compares a home's place with where it was made.
 
     Also uses the streams' recorded places, as ``home.json`` may be deleted, edited or not copied; a home without any
     record counts as original. Raises FormatError (``home-file-damaged``).
@@ -325,7 +325,7 @@ def _stream_or_none(home: Home, pipeline: str, name: str) -> StreamFile | None:
 
 
 def shared_path(home: Path, original: Path) -> Path | None:
-    """A file or folder of a copied home that is a link to the original's; ``None`` without one.
+    """A link of a copied home to the original's files, if any.
 
     Hard links to atomically replaced files are harmless; ledger and journals are written in place.
     """

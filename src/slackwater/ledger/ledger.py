@@ -17,7 +17,7 @@ from slackwater.ledger.streams import StreamsPart
 
 
 class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPart, LeasesPart):
-    """A home's durable record, on SQLite or PostgreSQL; usable from several threads and processes.
+    """A home's durable record; usable from several threads and processes.
 
     Every method is one transaction, and may raise ``EnvironmentMissing`` (``ledger-unreachable``, ``ledger-locked``;
     ``ledger-read-only`` for writes) or ``DataError`` (``ledger-unreadable``).
@@ -32,10 +32,10 @@ class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPa
         now_ms: Callable[[], int] | None = None,
         say: Say = lambda _: None,
     ) -> Self:
-        """Open a ledger: a path is SQLite, ``postgresql://...`` a server.
+        """A path is SQLite, ``postgresql://...`` a server.
 
-        Read-only without write permission. ``now_ms`` replaces the database's clock (epoch milliseconds); ``say`` gets
-        a message about a held lock. Raises ``NotFound`` (``ledger-missing``) without ``create``, ``DataError``
+        Read-only without write permission. ``now_ms`` replaces the database's clock (epoch milliseconds); ``say``
+        reports a held lock. Raises ``NotFound`` (``ledger-missing``) without ``create``, ``DataError``
         (``ledger-version``), and with ``create`` ``EnvironmentMissing`` (``ledger-read-only``).
         """
         database = Database(parse_url(fspath(url_or_path)), say)

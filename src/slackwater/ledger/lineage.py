@@ -1,7 +1,7 @@
 """Which lines and batches count: the generation in use, then its inheritance.
 
-An operation that builds a generation at batch w discards later batches of the old one. Their lines stay in the ledger
-but never count again: Spark reuses their ids for other data.
+An operation that builds a generation at batch w discards later batches of the old one. Their lines never count again:
+Spark reuses their ids for other data.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Contribution:
     source_cut: Mapping[str, int] = field(default_factory=dict)
 
     def last_entry(self, log: str) -> int | None:
-        """The last entry that counts; ``None``: all do.
+        """``None``: all count.
 
         ``sources/<source>`` is numbered by its own offsets, other logs by batch; ``metadata`` has one entry.
         """

@@ -63,9 +63,9 @@ def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
 
 
 def stream_moved_to(ledger: Ledger, location: str) -> StreamRecord | None:
-    """The watched stream that moved here: its query's id is here, and the recorded place is gone.
+    """Its query's id is here, and the recorded place is gone.
 
-    ``None`` for a copy, and while an operation moves checkpoints. ``record_move`` updates the ledger.
+    ``None`` for a copy, and while an operation moves checkpoints.
     """
     query_id = _query_id(open_read_store(location))
     if query_id is None:
@@ -110,10 +110,10 @@ def _query_id(store: ReadStore) -> str | None:
 
 
 def generation_in_use(settings: Settings, name: str) -> GenerationRecord | None:
-    """The checkpoint in use; ``None`` without such a stream.
+    """``None`` without such a stream.
 
     Raises UsageError (``stream-ambiguous``), and for an unreadable ledger NotFound (``ledger-lost``), DataError or
-    EnvironmentMissing. A home without streams has no ledger.
+    EnvironmentMissing.
     """
     try:
         with open_workspace(settings) as workspace:

@@ -34,11 +34,9 @@ class RunsPart(LedgerPart):
         end: str | None = None,
         trigger_ms: int | None = None,
     ) -> RunRecord:
-        """Record the start of a run.
-
-        The caller holds the lease, so an earlier run without an end has exited and is ended as ``killed``. A run
-        without a lease gets its ``end`` at once, as nothing else shows whether it runs. A run never starts before its
-        lease was taken, even if the clock was set back: ``is_running`` relies on it.
+        """The caller holds the lease, so an earlier run without an end is ended as ``killed``. A run without a lease
+        gets its ``end`` at once, as nothing else shows whether it runs. A run never starts before its lease was taken,
+        even if the clock was set back: ``is_running`` relies on it.
         """
         now = self._now_ms()
         started = {
@@ -68,7 +66,7 @@ class RunsPart(LedgerPart):
         failure: str | None = None,
         failure_code: str | None = None,
     ) -> RunRecord:
-        """Record how a run ended, in one word, and why. Raises ``NotFound`` (``run-unknown``).
+        """Raises ``NotFound`` (``run-unknown``).
 
         ``failure`` is ``transient`` or ``permanent``; ``failure_code`` is from ``runtime.failures``. Secrets in the
         reason are masked.
@@ -96,9 +94,9 @@ class RunsPart(LedgerPart):
         program: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """Record ``QueryProfile.rows_digest``, known after the start.
+        """Known after the start.
 
-        Also ``program`` and ``settings``, if unknown at the start.
+        Also ``program`` and ``settings``, if unknown before.
         """
         late: dict[str, Any] = {"program": program, "settings": None if settings is None else dict(settings)}
         known = {"rows_digest": rows_digest} | {name: value for name, value in late.items() if value is not None}

@@ -46,9 +46,8 @@ class StreamsPart(LedgerPart):
     def register_stream(self, record: StreamRecord, first: GenerationRecord | None = None) -> None:
         """Add a stream with its first generation, or update it with a run's report.
 
-        A known stream keeps its generation in use: only ``set_current_generation`` changes it. A stream without its
-        generation in use counts as absent. Raises Refused (``query-checkpoint``) if a watched stream's first checkpoint
-        is taken.
+        Only ``set_current_generation`` changes a known stream's generation. A stream without its generation in use
+        counts as absent. Raises Refused (``query-checkpoint``) if a watched stream's first checkpoint is taken.
         """
         row = as_row(record) | {"full_name": record.full_name, "sink": dict(record.sink)}
         with self._database.write() as connection:
@@ -140,7 +139,7 @@ class StreamsPart(LedgerPart):
         programs: Sequence[Mapping[str, object]] | None = None,
         location: str | None = None,
     ) -> None:
-        """Fill in what the started query shows; ``None`` keeps a value.
+        """``None`` keeps a value.
 
         ``location``: where the checkpoint was moved.
         """
@@ -154,7 +153,7 @@ class StreamsPart(LedgerPart):
                 connection.update(generations, changed, this_one, {"stream": stream, "number": number})
 
     def remove_generation(self, stream: str, number: int) -> None:
-        """Remove a generation that an operation built and removed, with its runs and batches.
+        """Also removes its runs and batches.
 
         The caller holds the lease and has taken it out of use.
         """
@@ -176,7 +175,6 @@ class StreamsPart(LedgerPart):
             connection.delete(streams, _THIS, values)
 
     def relocate(self, old: str, new: str) -> None:
-        """Replace the folder ``old`` by ``new`` in all recorded paths of checkpoints and operations."""
         # With the slash: /data/home is no parent of /data/home2.
         below = old.rstrip("/") + "/"
         with self._database.write() as connection:

@@ -33,10 +33,8 @@ _NAMES_MORE = (
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """``say`` shows the user a message.
-
-    ``in_home`` are pipeline and name of streams with a ``stream.json`` at opening: on a remote store each look-up is a
-    request per stream.
+    """``in_home`` are pipeline and name of streams with a ``stream.json`` at opening: on a remote store each look-up is
+    a request.
     """
 
     settings: Settings
@@ -64,9 +62,8 @@ def open_workspace(
 ) -> Iterator[Workspace]:
     """Raises NotFound without a ledger unless ``create`` is given.
 
-    With ``create`` or ``restore`` the command changes the home or runs its code: raises SettingsError (``home-owner``)
-    for a different owner. ``restore`` creates a lost ledger; ``check_home`` fills it. ``say`` shows messages; the
-    default writes to stderr.
+    ``create`` and ``restore`` change the home or run its code: raises SettingsError (``home-owner``) for a different
+    owner. ``restore`` creates a lost ledger; ``check_home`` fills it. The default ``say`` writes to stderr.
     """
     say = say or to_stderr
     home = Home(settings.home)

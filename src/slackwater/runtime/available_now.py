@@ -1,9 +1,9 @@
-"""The end of a run that ends by itself: positions that its sources fixed at the start.
+"""Positions that a self-ending run's sources fixed at its start.
 
-The run reads up to these positions, then executes the no-data batch, whatever has arrived since. After a kill the
-recorded positions show whether the newest batch was the last with data. Spark keeps them in fields of its sources.
+The run reads up to them, then executes the no-data batch. After a kill they show whether the newest batch was the last
+with data. Spark keeps them in fields of its sources.
 
-Refuses sources that would end such a run too early.
+Refuses sources that end such a run too early.
 """
 
 from __future__ import annotations

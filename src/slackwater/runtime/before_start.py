@@ -44,10 +44,7 @@ from slackwater.storage.open import is_uri, open_read_store
 
 @dataclass(frozen=True, slots=True)
 class ReadyToStart:
-    """The log copier, and the newest committed and planned batches (-1: none).
-
-    ``completed_batch`` is the snapshot's. ``warnings`` are for the user, before the query starts.
-    """
+    """``completed_batch`` is the snapshot's. ``warnings`` are for the user, before the query starts."""
 
     copier: LogCopier
     committed: int
@@ -59,10 +56,10 @@ class ReadyToStart:
 def register(
     definition: StreamDefinition, reference: str, home: Home, ledger: Ledger, session: tuple[str, ...] = ()
 ) -> StreamRecord:
-    """Record a new stream and its first generation; returns the stream as it would run. The caller holds its lease.
+    """Record a new stream and its first generation; the caller holds its lease.
 
-    A known stream only changes in ``record_start``, so a refused start leaves no change. Raises Refused if the stream
-    has a different sink.
+    A known stream only changes in ``record_start``, so a refused start changes nothing. Raises Refused for a different
+    sink.
     """
     record = StreamRecord(
         definition.pipeline,
@@ -120,9 +117,7 @@ def check(
 ) -> ReadyToStart:
     """Refuse a start that would lose or duplicate rows; then copy missing logs.
 
-    Needs Spark only for ``query``, the starting query's sources.
-
-    Raises Refused, DataError, or StreamFailed for an unreadable store.
+    Needs Spark only for ``query``, the query's sources. Raises Refused, DataError, or StreamFailed.
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     try:
@@ -158,8 +153,7 @@ def check(
 def check_output_apart(home: Home, ledger: Ledger, stream: StreamRecord, read: Iterable[str] = ()) -> None:
     """Raises Refused if an output overlaps a directory with a different use.
 
-    ``read`` are the query's input paths. Outputs of other streams are checked by owner files, and streams may read each
-    other's output.
+    ``read`` are the query's inputs. Streams may read each other's output.
     """
     others = [one for one in outputs(ledger) if one.stream != stream.full_name]
     used = [home_place(home), *checkpoints(ledger)]

@@ -50,9 +50,7 @@ def has_place(value: object, tokens: Sequence[Token], scope: Scope) -> bool:
 
 
 def differs(scope: Scope, name: str, names: frozenset[str]) -> bool:
-    """Whether a variable's value depends on one of these names: by its expression, variables used there, or a
-    parameter's default and arguments in the module.
-    """
+    """Whether a variable's value depends on one of these names, also through variables and parameters."""
     return _differs(scope, name, names, set())
 
 

@@ -1,4 +1,4 @@
-"""Finds what a name in the project's code means: a project's function, class, variable or module, or a library's.
+"""Finds the meaning of a name in the project's code.
 
 Resolves imports, aliases and module attributes from parsed files, without importing anything new.
 """
@@ -58,9 +58,9 @@ Meaning = Piece | Library
 
 
 class Meanings:
-    """Resolves names. ``cells`` are closure values by binding scope.
+    """``cells`` are closure values by binding scope.
 
-    ``registered`` are functions registered for SQL (``spark.udf.register``), by name.
+    ``registered`` are SQL functions (``spark.udf.register``).
     """
 
     def __init__(self, modules: Modules) -> None:
@@ -106,7 +106,6 @@ class Meanings:
         return self._from_stars(module, name) or self._of_value(module, name)
 
     def path(self, node: ast.expr, scope: Scope) -> Meaning | None:
-        """The meaning of, for example, ``helpers.text.clean``; None if it is not a name of a module or class."""
         return self._path(node, scope, 0)
 
     def _path(self, node: ast.expr, scope: Scope, depth: int) -> Meaning | None:

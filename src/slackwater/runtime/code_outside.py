@@ -39,9 +39,9 @@ def kinds_of(tokens: Iterable[Token]) -> set[str]:
 def files_read(
     scope: Scope, meanings: Meanings, given: Mapping[str, object], folder: Path
 ) -> Iterator[frozenset[Path]]:
-    """For each file-reading call, the project's files that a literal path may name.
+    """The project's files that literal paths in reading calls may name.
 
-    ``given`` are values of variables without a statement, such as outer arguments.
+    ``given`` are values of variables without a statement.
     """
     roots = [one for one in (folder, Path.cwd()) if one.name]
     for call in ast.walk(scope.node):

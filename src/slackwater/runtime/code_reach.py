@@ -1,9 +1,9 @@
 """Digests of all code that a stream's function reaches, stable under harmless edits.
 
-Followed: functions, lambdas and classes of the project, closures, defaults, decorators, module variables,
-``functools.partial``, imports (also inside functions and ``from x import *``), and ``getattr`` with a constant name; a
-module used in any other way counts as a whole. Plain values of module variables are compared as values, so environment
-and data files count. Not visible: data from services, computed names, and library code.
+Followed: the project's functions, lambdas and classes, closures, defaults, decorators, module variables,
+``functools.partial``, imports anywhere, and ``getattr`` with a constant name; otherwise a module counts as a whole.
+Plain module variables are compared by value, so environment and data files count. Not visible: data from services,
+computed names, libraries.
 """
 
 from __future__ import annotations
@@ -38,11 +38,10 @@ class Uses:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """``code`` is a digest of everything reached; ``functions`` has one for each reached name.
+    """``code`` is a SHA-256 of everything reached; ``functions`` has one per reached name.
 
-    The name is ``__name__`` or the registered one, as in Spark's plan; functions with equal names, such as lambdas,
-    share a digest. Each is a hexadecimal SHA-256 of the function and all it reaches; for classes and methods, also of
-    the code that makes instances.
+    Names are ``__name__`` or registered names, as in Spark's plan; equal names, such as lambdas', share a digest. A
+    class's digest includes the code that makes instances.
     """
 
     code: str
@@ -138,7 +137,7 @@ class _Graph:
                     self._users.setdefault(token.scope, []).append(piece)
 
     def digest(self, root: Iterable[Token]) -> str:
-        """SHA-256 of the root and all it reaches. Pieces are numbered by appearance, so that cycles end."""
+        """Pieces are numbered by appearance, so that cycles end."""
         numbers: dict[Piece, int] = {}
         texts = [self._numbered(root, numbers)]
         while len(texts) <= len(numbers):
@@ -157,7 +156,7 @@ class _Graph:
         return {name: sha256(json.dumps(sorted(found[name])).encode()).hexdigest() for name in sorted(found)}
 
     def uses(self, root: Iterable[Token], names: Iterable[str] | None) -> Uses:
-        """The uses of functions with these names; of all, if the code does not show a name, such as a partial's.
+        """All uses, if the code does not show a name, such as a partial's.
 
         Excludes the root, which runs before the query, unless ``None`` is given.
         """

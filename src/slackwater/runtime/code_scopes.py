@@ -39,7 +39,7 @@ class Imported:
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """The names that a module, class, function or comprehension binds, with the statements.
+    """Bound names with their statements.
 
     ``changed`` are in-place changes; parameters have no statement.
     """
@@ -55,7 +55,6 @@ class Scope:
     globals: set[str] = field(default_factory=set)
 
     def owner(self, name: str) -> Scope | None:
-        """The scope in which a name is looked up, or None; classes around a function are skipped."""
         if name in self.globals:
             return self.module.scope if name in self.module.scope.bound else None
         if name in self.bound:
@@ -161,9 +160,9 @@ class Modules:
 
 
 def imported_files(file: Path) -> tuple[Path, ...]:
-    """The project's files that a file imports, directly or indirectly, wherever in the code.
+    """Direct and indirect imports, wherever in the code.
 
-    An archive is a folder in the path. Modules are found as if the file ran, without running it.
+    An archive is a folder in the path. Runs nothing.
     """
     modules = Modules(file)
     first = modules.parsed(file)

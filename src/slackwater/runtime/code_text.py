@@ -1,7 +1,7 @@
-"""Writes Python code as text that is stable under harmless edits, with references to the code it uses.
+"""Writes Python code as text that is stable under harmless edits.
 
 Dropped: local names, comments, docstrings, annotations, formatting and log output. Outside names become references to
-their meaning, so definition place and name do not matter.
+their meaning.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class _Writer:
         self.statements(sorted(statements.values(), key=lambda one: one.lineno), scope)
 
     def _value(self, scope: Scope, name: str) -> list[Token] | None:
-        """Plain values that are equal in each start. Values changed by functions are excluded: see value_text."""
+        """Excludes values that differ between starts, or that functions change (see value_text)."""
         cell = self._meanings.cells.get(scope, {}).get(name)
         if cell is not None:
             return self._live(cell.cell_contents, only_functions=False)
@@ -352,7 +352,6 @@ class _Writer:
         self.tokens.append(";")
 
     def _subclasses(self, node: ast.ClassDef, inner: Scope) -> None:
-        """Classes derived from one with ``__init_subclass__``, which may have stored them anywhere."""
         module = inner.module
         live = module.namespace.get(node.name) if inner.parent is module.scope else None
         if not isinstance(live, type) or all(getattr(one, "name", None) != "__init_subclass__" for one in node.body):
@@ -426,7 +425,7 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 
 
 def _is_pure(node: ast.AST) -> bool:
-    """Whether an expression can be dropped: it calls nothing that may change a value."""
+    """Whether an expression calls nothing that may change a value."""
     for part in ast.walk(node):
         if isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
             return False

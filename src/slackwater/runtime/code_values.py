@@ -32,8 +32,7 @@ OfFunction = Callable[[str, str, int], list[Token] | None]
 def value_text(value: object, of_function: OfFunction, *, only_functions: bool) -> list[Token] | None:
     """None if a part is not plain.
 
-    ``of_function`` gives a function's tokens from file, name and line. ``only_functions`` keeps only functions and
-    keys: for caches, and registries that imports fill.
+    ``only_functions`` keeps only functions and keys: for caches, and registries that imports fill.
     """
     writer = ValueWriter(of_function, only_functions)
     try:

@@ -100,7 +100,7 @@ class Drain:
             self._query.stop()
 
     def finished(self) -> bool:
-        """Whether the query's thread has ended. A query waiting for its trigger is woken and stopped."""
+        """Whether the query's thread has ended. Stops a query that waits for its trigger."""
         if self._loop is None or not self._loop.alive:
             self._query.stop()
             return True

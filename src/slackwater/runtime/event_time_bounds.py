@@ -136,7 +136,7 @@ def _state_watermark_ms(join: Any, columns: Any, other: Any, watermark_ms: int) 
 
 
 def _kept_behind_ms(join: Any, column: Any, side: Any, other: Any) -> int | None:
-    """How far behind the watermark a side keeps rows, by Spark's computation: linear, from the watermarked column."""
+    """By Spark's computation: linear, from the watermarked column."""
     found = set()
     for watermark_ms in PROBES_MS:
         for columns in (side.outputSet(), column.references()):
@@ -231,7 +231,6 @@ def _expressions(root: Any) -> Iterator[Any]:
 
 
 def _windows_ms(node: Any) -> set[int]:
-    """The window lengths that a node makes: the literal its end adds to its start."""
     return {length for tree in _window_trees(node) for length in _lengths_ms(tree)}
 
 

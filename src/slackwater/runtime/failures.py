@@ -242,7 +242,6 @@ def _reported_code(messages: str) -> FailureCode | None:
 
 
 def _place(messages: str) -> str | None:
-    """The innermost line of user code in the last Python traceback, or of the failing expression."""
     # The frames are those of a sink's batch function, and not of the user's code.
     if OURS_IN_BATCH.search(messages):
         return None

@@ -1,7 +1,7 @@
-"""Finds the values that a Python function takes with it: in closures, defaults, modules, objects and classes.
+"""Finds a Python function's values: in closures, defaults, modules, objects and classes.
 
-Read from Spark's pickle, as a worker gets it. Values that differ in each start are excluded, as are secrets: a new
-password changes no rows.
+Read from Spark's pickle, as a worker gets it. Excludes values that differ in each start, and secrets: a new password
+changes no rows.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _PLACE = "<folder of the project>"
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A function's values: digests by variable, and by project file read.
+    """Digests of values by variable, and by project file read.
 
-    ``outside`` are dependencies that cannot be compared. ``code`` is a class's own digest.
+    ``outside`` cannot be compared. ``code`` is a class's own digest.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def _content(file: Path) -> str:
 
 @dataclass(slots=True)
 class _Walk:
-    """Walks a function's values; at most ``left`` more are written.
+    """``left``: how many more values may be written.
 
     ``called`` are named functions and classes, each once.
     """

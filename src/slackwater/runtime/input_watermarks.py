@@ -103,7 +103,7 @@ class InputWatermarkKeeper:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """Start the query in this block: its first batch is planned after the restore."""
+        """The query's first batch is planned after the restore."""
         if len(self._delays) <= 1:
             yield
             return
@@ -200,7 +200,7 @@ class _Tracked:
         self._execution = execution
 
     def values(self) -> tuple[int, tuple[int | None, ...]]:
-        """Combined watermark, and inputs in plan order; Spark 3.5 has 0 for no row yet."""
+        """In plan order; Spark 3.5 has 0 for no row yet."""
         found = self._map()
         return int(self._execution.watermarkTracker().currentWatermark()), tuple(
             _value(found.get(key)) or None for key in self._keys(found)

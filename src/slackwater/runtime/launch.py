@@ -184,7 +184,6 @@ def _split(arguments: list[str], replaced: Container[str]) -> tuple[list[str], P
 
 
 def _defaults(users_file: Path | None) -> bytes:
-    """The lines that Spark would read without our file: the user's or ``spark-defaults.conf``."""
     file = users_file or _spark_defaults()
     if users_file is None and not file.is_file():
         return b""
@@ -219,7 +218,7 @@ _PIECE = _LONGEST_LINE = 1 << 16
 
 @contextmanager
 def relayed_stderr() -> Iterator[int]:
-    """A stderr descriptor for the JVM; closed here at the end, as the JVM has a copy."""
+    """Closed here at the end, as the JVM has a copy."""
     read_end, write_end = os.pipe()
     relay = threading.Thread(target=_relay, args=(read_end, STDERR), name="jvm-stderr", daemon=True)
     relay.start()

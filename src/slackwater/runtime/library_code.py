@@ -15,9 +15,9 @@ _NOT_READ = sys.stdlib_module_names | {"pyspark", "py4j", "slackwater"}
 
 
 def library_trees(trees: Iterable[ast.Module]) -> Iterator[ast.Module]:
-    """The trees of imported modules, and of their own packages' imports.
+    """Trees of imports, and of their own packages' imports.
 
-    Missing and malformed modules are skipped: their import will fail.
+    Missing and malformed modules are skipped.
     """
     queue = [name for tree in trees for name in _imported(tree, "", is_package=False)]
     roots = {name.split(".")[0] for name in queue} - _NOT_READ

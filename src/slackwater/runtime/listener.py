@@ -106,10 +106,7 @@ def make_listener(
     started: Callable[[QueryLife], None] | None = None,
     terminated: Callable[[str, str | None], None] | None = None,
 ) -> StreamingQueryListener:
-    """A listener that passes on progress as JSON, and starts as QueryLife.
-
-    An end is passed on as run id and error.
-    """
+    """Passes on progress as JSON, starts as QueryLife, and ends as run id and error."""
 
     class LedgerListener(StreamingQueryListener):
         """PySpark's type; not called, as ``_jlistener`` receives the JVM's events."""

@@ -66,9 +66,9 @@ class LoadedPipeline:
 
 
 def is_application(reference: str) -> bool:
-    """Whether the code, or its imports, writes streams and has no Pipeline.
+    """Whether code or imports write streams and have no Pipeline.
 
-    Reads code only; installed modules only if the project and its archives show neither. False for malformed files.
+    Installed modules count only if project and archives show neither. False for malformed files.
     """
     file, _ = locate(reference)
     try:
@@ -97,10 +97,10 @@ def _names(tree: ast.Module) -> set[str]:
 
 
 def load(reference: str, ledger: Ledger | None = None, given: GivenSession | None = None) -> LoadedPipeline:
-    """Load the one pipeline in a file or module. An application's queries get the ledger's names.
+    """Load the one pipeline in a file or module.
 
-    ``given`` is for an application's own session. Raises PipelineError if the file is missing, cannot be imported, or
-    does not define exactly one pipeline; Refused if a query's checkpoint is not its stream's in the ledger.
+    ``given`` is for an application's own session. Raises PipelineError without exactly one importable pipeline; Refused
+    if a query's checkpoint is not its stream's.
     """
     refuse_other_program(locate(reference)[0])
     if is_application(reference):
@@ -131,9 +131,9 @@ def digest(reference: str) -> str:
 
 
 def environment_read(reference: str) -> tuple[str, ...]:
-    """Environment variables read by ``os.environ`` or ``os.getenv``, sorted.
+    """Read by ``os.environ`` or ``os.getenv``, sorted.
 
-    Only constant names in the file itself; empty for a malformed file.
+    Constant names in the file only; empty for a malformed file.
     """
     file, _ = locate(reference)
     try:
@@ -221,7 +221,7 @@ _NEEDS_SESSION = "make columns, such as F.expr(...), inside the stream's functio
 
 
 def _is_without_session(error: BaseException) -> bool:
-    """PySpark asserts that there is a session, without a message, or names its condition."""
+    """PySpark asserts a session, without a message, or names its condition."""
     condition = getattr(error, "getCondition", getattr(error, "getErrorClass", lambda: None))
     if "SESSION" in str(condition() or "") or "SPARK_CONTEXT" in str(condition() or ""):
         return True

@@ -34,7 +34,7 @@ def analysed_plan(frame: DataFrame) -> Any:
 
 
 def nodes_of(plan: Any) -> Iterator[Any]:
-    """In preorder; leaves are in the order in which Spark numbers the sources."""
+    """In preorder; leaves are in the order of Spark's source numbers."""
     yield plan
     for child in elements(plan.children()):
         yield from nodes_of(child)

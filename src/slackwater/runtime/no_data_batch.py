@@ -68,8 +68,7 @@ class NoDataBatch:
     def plan(self) -> tuple[bool, str]:
         """Write the entry into ``offsets/`` if a running query would run it next; returns that, and a message.
 
-        Recorded facts decide, else the sources. Unread data that may have arrived before the stop is read first: a
-        batch without data could drop it as late.
+        Unread data that may have arrived before the stop is read first: a batch without data could drop it as late.
         """
         pending = self._pending(read_logs(self._store))
         if pending is None:
@@ -97,10 +96,7 @@ class NoDataBatch:
         )
 
     def record_caught_up(self, trigger: Trigger) -> None:
-        """Record that the sources had nothing more at the stop.
-
-        A query waiting between batches may have found data at the end of its wait. Never raises.
-        """
+        """A query waiting between batches may have found data at the end of its wait. Never raises."""
         if trigger.waits or not trigger.in_micro_batches:
             return
         unrecorded: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
@@ -122,10 +118,6 @@ class NoDataBatch:
 
 
 def was_caught_up(ledger: Ledger, generation: GenerationRecord, batch: int, entry: str) -> bool:
-    """Whether the sources had nothing more at the stop after this batch.
-
-    A generation built by an operation inherits the batch's records.
-    """
     lines = ledger.lines(generation.stream, CAUGHT_UP, batch, batch, generation=generation.number)
     return lines.get(batch) == entry
 
@@ -136,10 +128,7 @@ SUPPORTS_LIMITS = "org.apache.spark.sql.connector.read.streaming.SupportsAdmissi
 
 
 def backlog_of(frame: DataFrame, checkpoint: ReadStore, entry: OffsetEntry) -> Backlog:
-    """Whether sources have data after ``entry``, the newest batch of ``checkpoint``.
-
-    ``unknown``: a source cannot be asked, and no other has data.
-    """
+    """``unknown``: a source cannot be asked, and no other has data."""
     found: Backlog = "none"
     plan = analysed_plan(frame)
     for relation, log_number, offset in zip(streaming_sources(plan), source_logs(plan), entry.offsets, strict=False):
@@ -168,7 +157,7 @@ def _has_unread(frame: DataFrame, relation: Any, checkpoint: ReadStore, source: 
 
 
 def _copy(store: ReadStore, path: str, into: Path) -> None:
-    """The source records its findings in its log, and reads it to know what it has read."""
+    """The source reads and writes its log."""
     for folder in store.folders(path):
         below = into / folder.path.removeprefix(path).lstrip("/")
         below.mkdir(parents=True, exist_ok=True)

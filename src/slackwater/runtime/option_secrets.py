@@ -1,7 +1,7 @@
 """Secrets in options of PySpark readers and writers, and in settings set by user code.
 
-Options of streaming sources and sinks are read with the query. Options of a batch reader in a function, such as
-``spark.read.option("password", ...)``, are only seen here, and Spark's messages can repeat them.
+Options of a batch reader in a function, such as ``spark.read.option("password", ...)``, are only seen here, and Spark's
+messages can repeat them.
 """
 
 from __future__ import annotations

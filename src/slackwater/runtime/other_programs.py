@@ -1,7 +1,4 @@
-"""Explains programs that neither define a pipeline nor can start queries under Python.
-
-Only reads code: such a program fails at its first line, or defines nothing.
-"""
+"""Explains programs that can neither be run nor read: they fail at their first line, or define nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reads Spark's pickle of a Python function, as a worker gets it, without running its classes' code.
+"""Reads Spark's pickle of a Python function without running its classes' code.
 
-Functions are rebuilt. Everything else that is not plain becomes an object that says how it would be made.
+Functions are rebuilt; other objects say how they would be made.
 """
 
 from __future__ import annotations

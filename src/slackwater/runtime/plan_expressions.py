@@ -1,8 +1,7 @@
-"""Writes expressions of an analysed plan in a canonical form: equal if they mean the same.
+"""Writes expressions of an analysed plan in a canonical form.
 
-Columns are replaced by their computation, casts of literals are applied, commutative operands are sorted, and windows
-are written as by the user. Anything decided by session or Spark version (expression ids, seeds, evaluation modes) is
-dropped.
+Columns become their computation, literal casts are applied, commutative operands sorted, and windows written as by the
+user. Expression ids, seeds, evaluation modes and the like are dropped.
 """
 
 from __future__ import annotations
@@ -134,7 +133,6 @@ def conjuncts(expression: TreeNode, columns: Columns) -> list[Value]:
 
 
 def _replaced(expression: TreeNode, columns: Columns) -> tuple[TreeNode, Columns]:
-    """The expression that Spark will compute, and the columns with parts computed once."""
     while True:
         if "replacement" in expression.fields and expression.children:
             expression = expression.children[-1]
@@ -401,7 +399,7 @@ def _lambda(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _parameters(expression: TreeNode) -> list[str]:
-    """An expression's parts besides its children. Integers that may index a child are dropped."""
+    """Integers that may index a child are dropped."""
     found: list[str] = []
     for key, value in sorted(expression.fields.items()):
         if key in NOISE or value is None or value is False or value in ([], {}):

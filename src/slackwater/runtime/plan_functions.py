@@ -27,9 +27,9 @@ Nodes = Sequence[tuple[TreeNode, Any]]
 def expressions_of(
     nodes: Nodes, is_wanted: Callable[[TreeNode], bool], *, of_subqueries: bool = False
 ) -> Iterator[tuple[TreeNode, Any]]:
-    """Wanted expressions in JSON and JVM form, with as few calls as possible.
+    """With few calls.
 
-    Raises ValueError if the two differ.
+    Raises ValueError if JSON and JVM differ.
     """
     reading = _Expressions(is_wanted, of_subqueries)
     for tree, node in nodes:
@@ -79,9 +79,9 @@ class _Expressions:
 
 
 def taken_by_functions(nodes: Nodes, jvm: Any, taken: Callable[[object], Taken]) -> dict[str, Taken]:
-    """Each function's values by name; empty if unreadable.
+    """Empty if unreadable.
 
-    Functions with equal names, such as lambdas, share digests of arguments and of values.
+    Functions with equal names, such as lambdas, share digests.
     """
     found: dict[str, list[tuple[str, Taken]]] = {}
     unread = set()

@@ -104,7 +104,6 @@ class Reading:
             self.keep(branch.filters, conjunct)
 
     def filter_join(self, operator: Operator, branch: Branch, conjunct: Value, roles: set[str]) -> None:
-        """Goes to the side that it reads, or into an inner join's condition."""
         if len(roles) == 1 and (side := next(iter(roles))) in PUSHED_SIDES.get(operator.join_type, ()):
             for name, below in operator.inputs:
                 if name == side:
@@ -254,7 +253,7 @@ def _function_state(reading: Reading, node: TreeNode, operator: Operator, column
 
 
 def join_of_streams(reading: Reading, node: TreeNode, order: int, left: list[Branch], right: list[Branch]) -> Branch:
-    """Splits the condition as Spark does: conjuncts on one side are that side's filters."""
+    """Conjuncts on one side become that side's filters, as in Spark."""
     operator = reading.add(order, "join", [("left", one) for one in left])
     operator.inputs += [("right", one) for one in right]
     word = operator.join_type = join_word(node)

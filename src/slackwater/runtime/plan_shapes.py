@@ -1,6 +1,6 @@
-"""Turns an analysed plan into a program's shapes: the input of each stateful operator, and the output.
+"""Turns an analysed plan into a program's shapes.
 
-Rows are followed as branches from one source or operator, with filters and steps.
+Rows are followed as branches from one source or operator.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Shapes:
         return self.branches(query)
 
     def reference(self, node: TreeNode) -> list[Branch]:
-        """A ``WITH`` table, read again as Spark does, with this reference's column ids.
+        """A ``WITH`` table, read again as Spark does.
 
         Raises ValueError if columns cannot be assigned.
         """

@@ -40,7 +40,7 @@ COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 def served_positions(frame: DataFrame) -> Mapping[str, Served]:
     """By source number.
 
-    Omits sources without such positions. Raises EnvironmentMissing if a source does not answer.
+    Raises EnvironmentMissing if a source does not answer.
     """
     found = {}
     for source in spark_sources(frame):
@@ -55,9 +55,9 @@ def served_positions(frame: DataFrame) -> Mapping[str, Served]:
 
 
 def rows_served(frame: DataFrame, span: SourceRange, was: Mapping[str, str]) -> int | None:
-    """The rows of a range that a source still has, by its own batch read; ``None`` if there is none.
+    """A range's remaining rows, by a batch read; ``None`` if there is none.
 
-    ``was`` are the original read's options. Raises EnvironmentMissing if the source does not answer.
+    ``was`` are the original read's options. Raises EnvironmentMissing.
     """
     for source in spark_sources(frame):
         kind = kind_described(source.description)
@@ -85,19 +85,16 @@ def resolve(
     only_source: str | None = None,
     offsets: Mapping[str, str] | None = None,
 ) -> Mapping[str, Position]:
-    """The position of each source at a target, by its number in the offset log.
+    """By number in the offset log.
 
-    ``current`` are offsets of the newest committed batch, empty without one; sources may differ if all begin again.
-    ``logs`` are recorded entries of ``sources/<source>/``. ``offsets`` is a ``FromFile``'s content from
-    ``parse_offsets``. With ``only_source`` other sources stay but are in the result, as a checkpoint has a line for
-    each.
+    ``current`` are offsets of the newest committed batch, if any; sources may differ if all begin again. ``logs`` are
+    recorded entries of ``sources/<source>/``. ``offsets`` is a ``FromFile``'s content. With ``only_source`` other
+    sources stay but are included, as a checkpoint has a line for each.
 
-    A base's ``log`` is all of ``sources/<source>/``: earlier entries are not part of it, and entry numbers may mean
-    other files.
+    A base's ``log`` is all of ``sources/<source>/``; its entry numbers may mean other files than before.
 
     Raises UsageError (``target``) for an unknown source or another kind's offsets; Refused ``target-out-of-range`` or
-    ``target-unsupported`` (unknown position), with what is possible; EnvironmentMissing if a broker or store does not
-    answer.
+    ``target-unsupported`` (unknown position); EnvironmentMissing.
     """
     wanted = _at_source(target, now_ms)
     if only_source is None and isinstance(wanted, Earliest):

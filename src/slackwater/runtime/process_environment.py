@@ -74,9 +74,9 @@ def environment_of(read: Iterable[str], given: Mapping[str, str], process: Mappi
 def present_environment(
     kept: Program, settings: Mapping[str, str], process: Mapping[str, str], recorded: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """A recorded program's environment in a replay; empty if none was recorded.
+    """Empty if none was recorded.
 
-    ``recorded`` are the run's settings, with the variables that a replay sets.
+    ``recorded`` settings include the variables that a replay sets.
     """
     if not kept.environment:
         return {}
@@ -87,9 +87,9 @@ def present_environment(
 
 
 def environment_settings(program: Program | None, spark: SparkSession) -> dict[str, str]:
-    """The variables of functions in the kept state, as settings for a replay; empty: not set.
+    """Settings for a replay.
 
-    Without secrets, and without variables that are, and must stay, empty.
+    Without secrets, and without variables that must stay empty.
     """
     if program is None or not program.environment:
         return {}
@@ -120,7 +120,7 @@ def changed_environment(spark: SparkSession, before: Mapping[str, str]) -> dict[
 
 
 def replace_environment(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """Set a run's variables for this process and executors; without any, all stay.
+    """Without any, all stay.
 
     Raises Refused (``variable-set``) for a variable that the run lacked: workers inherit it.
     """

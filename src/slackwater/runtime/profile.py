@@ -154,12 +154,11 @@ KNOWN_LEAVES = frozenset({"Range", "OneRowRelation"})
 
 
 def rows_digest(frame: DataFrame, code: str | None) -> str | None:
-    """SHA-256 of the optimised plan at and below each watermark: sources with options, filters, projections.
+    """SHA-256 of the optimised plan at and below each watermark.
 
-    Spark applies later filters before a watermark, even through an aggregation, so its optimiser decides the digest's
-    extent. Stable for unchanged code over processes and sessions. ``code`` is the digest of all that the stream's
-    function reaches (``None``: unknown), for Python functions. ``None`` if the plan is incomplete: no watermark, or
-    below it a Java function, a random expression, the current time, or a batch table.
+    Spark applies later filters before a watermark, even through an aggregation, so its optimiser decides the extent.
+    Stable over processes and sessions. ``code`` is for Python functions (``None``: unknown). ``None`` if the plan is
+    incomplete: no watermark, or below it a Java function, a random expression, the current time, or a batch table.
     """
     spark = frame.sparkSession
     analysed = analysed_plan(frame)

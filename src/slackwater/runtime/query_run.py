@@ -43,11 +43,7 @@ End = Literal["finished", "stopped", "interrupted", "failed", "not-started"]
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """Shared by an application's streams.
-
-    ``restarts_most`` limits restarts without a committed batch; ``code`` is the pipeline file's SHA-256; ``accepted``
-    are user-accepted changes by stream.
-    """
+    """``restarts_most`` limits restarts without a committed batch; ``code`` is the pipeline file's SHA-256."""
 
     home: Home
     ledger: Ledger
@@ -70,7 +66,7 @@ class QueryRun:
         how: QueryStart,
         copier: LogCopier,
     ) -> None:
-        """Record the run, then start the query. A failed start ends the run as failed and is raised."""
+        """A failed start ends the run as failed and is raised."""
         self._ledger = services.ledger
         self._home = services.home
         self._generation = generation
@@ -154,7 +150,7 @@ class QueryRun:
         return requested
 
     def end(self, end: End, failure: Failure | None = None, reason: str | None = None) -> None:
-        """Copy the last log entries and record the run's end. Does not stop the query."""
+        """Copies the last log entries. Does not stop the query."""
         self._watcher.stop()
         try:
             self._ledger.end_run(

@@ -29,7 +29,6 @@ class SparkRuntime:
     master: str | None = None
 
     def digest(self, reference: str) -> str:
-        """SHA-256 of the file and the project's modules that it imports. Runs nothing."""
         return digest(reference)
 
     def environment_read(self, reference: str) -> tuple[str, ...]:

@@ -64,8 +64,6 @@ LOADED_BYTES_MAX = 1 << 30
 
 
 class SparkReplayer:
-    """Starts Spark when needed; a context manager that stops it."""
-
     def __init__(
         self,
         loaded: LoadedPipeline,
@@ -173,10 +171,10 @@ class SparkReplayer:
         more: bool = False,
         again: bool = False,
     ) -> Replayed:
-        """Run the one planned batch. Raises StreamFailed.
+        """Raises StreamFailed.
 
-        ``more``: the query is kept for the next batch, with the same settings. ``again``: a query that has run the
-        batch is not reused, as its state is later.
+        ``more``: keep the query for the next batch. ``again``: do not reuse a query that has run the batch, as its
+        state is later.
         """
         if again:
             self._end_query()
@@ -244,7 +242,7 @@ class SparkReplayer:
             self.close()
 
     def run_staged(self, run: OperationRun) -> None:
-        """Run into the staged output until caught up.
+        """Run until caught up.
 
         Raises StreamFailed, or Refused if nothing can be staged.
         """

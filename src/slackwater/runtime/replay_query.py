@@ -1,10 +1,9 @@
 """One query that replays planned batches one after another.
 
 A query per batch costs a start, an end, and loading all state. So the query gets an endless interval, and its thread
-waits in ``waitTillTime`` of the trigger's clock, which is replaced by ours. There Spark's own ``populateStartOffsets``
-reads the next batch from the checkpoint as at a start: id, range, watermark and settings. Sources are not asked for new
-data. The clock is a private field, and Spark's steps between batches are known for versions in ``KNOWN``. Other Sparks,
-or a failure here, use a query per batch.
+waits in ``waitTillTime`` of the trigger's clock, which is ours. There Spark's ``populateStartOffsets`` reads the next
+batch from the checkpoint as at a start. Sources are not asked for new data. The clock is a private field, and Spark's
+steps between batches are known for versions in ``KNOWN``; otherwise each batch gets a query.
 """
 
 from __future__ import annotations
@@ -56,7 +55,6 @@ class ReplayQuery:
         return self._clock is not None and self._clock.waiting.is_set()
 
     def run_next(self, built: BuiltStream, checkpoint: str) -> bool:
-        """``False`` if the query does not wait for a batch of this checkpoint."""
         if self._clock is None or not self.waits or self._of[0] is not built or self._of[1] != checkpoint:
             return False
         self._first = False
@@ -80,7 +78,7 @@ class ReplayQuery:
                     return
 
     def end(self) -> None:
-        """End it where it waits, and have the JVM release it. A running batch ends with the session."""
+        """A running batch ends with the session."""
         try:
             if self.waits:
                 self._stop()

@@ -1,4 +1,4 @@
-"""Runs a pipeline's streams in one Spark application until they end, are stopped, or time is up.
+"""Runs a pipeline's streams in one Spark application.
 
 ``--until-caught-up`` runs each stage after its upstreams; otherwise all run concurrently. A failed or refused stream
 does not stop the others.
@@ -77,9 +77,8 @@ class RunRequest:
 
 
 def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) -> tuple[StreamOutcome, ...]:
-    """Raises PipelineError, Refused or EnvironmentMissing before any stream has started.
-
-    Raises LeaseHeld after a lost lease; the streams are stopped then.
+    """Raises PipelineError, Refused or EnvironmentMissing before any start, and LeaseHeld after a lost lease, with
+    streams stopped.
     """
     definitions = request.loaded.selected(request.streams)
     not_started = NotStarted(len(definitions), display.say, ledger)

@@ -67,10 +67,8 @@ _ARCHIVE = "slackwater-project.zip"
 
 
 def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkSession:
-    """A new session.
-
-    Raises EnvironmentMissing without PySpark, Java or a connector jar, UsageError for a master or setting that Spark
-    rejects, and StreamFailed if Spark does not start.
+    """Raises EnvironmentMissing without PySpark, Java or a connector jar, UsageError for a rejected master or setting,
+    and StreamFailed if Spark does not start.
     """
     require_spark()
     if options.existing:
@@ -264,7 +262,7 @@ def _launched(conf: SparkConf) -> Any:
 
 
 def _hush_py4j() -> None:
-    """Drop py4j's logged tracebacks after its JVM exits: the run reports it in one sentence.
+    """Drop py4j's tracebacks after its JVM exits: the run reports that.
 
     Most are from py4j's loggers, some from the root logger (``JavaGateway``'s client, after a failed call).
     """
@@ -371,10 +369,9 @@ def _refused(key: str, value: str, reason: str, expected: str | None = None) -> 
 
 
 def send_modules(spark: SparkSession, files: Iterable[Path]) -> None:
-    """Have all Python workers import these modules from an archive that the driver serves.
+    """Sends an archive: a cluster's workers do not share the driver's disk.
 
-    A cluster's workers do not share the driver's disk. Archived modules are skipped: ``--py-files`` has sent the
-    archive, and part of a package would hide the rest.
+    Archived modules are skipped: ``--py-files`` has sent them, and part of a package would hide the rest.
     """
     named = {module_path(file): file for file in files if not in_archive(file)}
     if not named:

@@ -26,11 +26,10 @@ WORKER_PATH = "spark.executorEnv.PYTHONPATH"
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
-    """``settings`` are Spark's own and override defaults here.
+    """``settings`` are Spark's own and override defaults.
 
-    ``existing``: use the application's session, with ``settings`` added. ``file`` is the pipeline file; cluster workers
-    get the modules that it imports. ``brief``: the session only analyses queries, or runs a few batches. ``words`` are
-    the command line options for this session.
+    ``existing``: use the application's session. ``file`` is the pipeline file; cluster workers get its modules.
+    ``brief``: a short session. ``words`` are the command line options for it.
     """
 
     application: str
@@ -45,7 +44,7 @@ class SessionOptions:
 
 @dataclass(frozen=True, slots=True)
 class GivenSession:
-    """Given to an application's own session by settings and command line.
+    """For an application's own session.
 
     ``settings`` apply unless the application sets them; jars of ``connectors`` are added. ``words`` as in
     ``SessionOptions``.

@@ -1,10 +1,9 @@
 """Settings that decide what a query computes: recorded from the session, and set for a replay.
 
-Time zone and ANSI mode, for example, become part of the plan when the user's function builds its DataFrame; the
-function may also read its own settings (``spark.app.least``).
+Time zone and ANSI mode, for example, become part of the plan. User functions may read their own settings
+(``spark.app.least``).
 
-If a query differs from the state's only by such settings, a rebuild does not help: it replays each batch under its
-run's settings.
+If a query differs only by such settings, a rebuild does not help: it replays each batch under its run's settings.
 """
 
 from __future__ import annotations
@@ -77,9 +76,9 @@ HOW_IT_RUNS = (
 
 
 def effective_settings(spark: SparkSession) -> dict[str, str]:
-    """The ``spark.sql.*`` settings that differ from defaults, and settings unknown to Spark.
+    """``spark.sql.*`` settings that differ from defaults, and settings unknown to Spark, without secrets.
 
-    Without secrets, sorted by name. Always includes time zone and ANSI mode.
+    Always includes time zone and ANSI mode.
     """
     conf = _conf(spark)
     found = {key: str(conf.getConfString(key)) for key in ALWAYS}
@@ -101,7 +100,7 @@ def values_of(spark: SparkSession, names: Iterable[str]) -> dict[str, str]:
 
 
 def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """Set exactly these changeable settings; others return to Spark's defaults.
+    """Other changeable settings return to Spark's defaults.
 
     Unchanged: static settings, secrets, Slackwater's own, and data storage. Raises as ``replace_environment``.
     """
@@ -130,7 +129,7 @@ def settings_before(spark: SparkSession, settings: Mapping[str, str]) -> SetExpl
 
 
 def restore_settings(spark: SparkSession, before: SetExplicitly) -> None:
-    """Set exactly the earlier explicit settings: effective settings lack secrets, and include defaults."""
+    """Effective settings would not do: they lack secrets, and include defaults."""
     restore_environment(spark, before.environment)
     present = scala_map(_conf(spark).getAllConfs())
     for key in present.keys() - before.session.keys():
@@ -147,9 +146,9 @@ def restore_settings(spark: SparkSession, before: SetExplicitly) -> None:
 
 
 def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str, str]:
-    """Effective settings of a session after a run with ``recorded`` ones.
+    """After a run with ``recorded`` ones.
 
-    Unset settings take the recorded user's own, and those that define times and overflows.
+    Unset settings take the recorded user's own, and those for times and overflows.
     """
     others = (PREFIX, *VARIABLES)
     kept = {key: value for key, value in recorded.items() if key in ALWAYS or not key.startswith(others)}
@@ -231,8 +230,8 @@ def only_settings(
 ) -> tuple[OtherSetting, ...]:
     """The settings under whose old values the query may continue; empty if that is not enough.
 
-    ``recorded`` are of the run that made the state, ``None``: not recorded. The query is built under them, then the
-    session is restored. A query that cannot be rebuilt needs unchanged code.
+    ``recorded`` ``None``: not recorded. The query is built under them, then the session is restored. A query that
+    cannot be rebuilt needs unchanged code.
     """
     now = built.program
     if build_again is None and (now is None or kept.code is None or kept.code != now.code):

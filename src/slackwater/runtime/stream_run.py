@@ -101,7 +101,7 @@ class StreamRun:
         return self._once_more and self.outcome is None
 
     def start(self) -> None:
-        """Check and start. Raises SlackwaterError for a permanent failure.
+        """Raises SlackwaterError for a permanent failure.
 
         After a transient failure ``poll`` retries.
         """
@@ -137,7 +137,7 @@ class StreamRun:
             self._wait_for_restart(failure)
 
     def poll(self, *, drain: bool = False) -> None:
-        """Notice the query's end, finish a drain, restart when due. Never raises.
+        """Never raises.
 
         ``drain``: end after the running batch.
         """
@@ -225,7 +225,7 @@ class StreamRun:
             self._handle_end(self._active)
 
     def _has_read_all(self, run: QueryRun) -> bool:
-        """Whether a query that ends when caught up is, though Spark plans more batches for timers."""
+        """Spark may plan more batches for timers."""
         if self._trigger.kind != "available-now" or self._once_more:
             return False
         if self._has_timers is None:

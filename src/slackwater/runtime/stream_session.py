@@ -1,7 +1,7 @@
 """The session for a stream's query: the application's, or its own if the stream has settings.
 
-An application's sessions share context, jars and catalog. Settings, temporary views and registered functions are per
-session, and Spark clones a query's session at its start: concurrent streams do not see each other's settings.
+Sessions share context, jars and catalog. Settings, temporary views and registered functions are per session, and Spark
+clones a query's session at its start: streams do not see each other's settings.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _CLASSES = (
 
 
 def session_of(spark: SparkSession, definition: StreamDefinition) -> SparkSession:
-    """The session, active in this thread: code that builds the query asks for it.
+    """Active in this thread: code that builds the query asks for it.
 
-    The application's ``spark`` stays unchanged. Raises PipelineError for a setting that a session or Spark rejects.
+    Raises PipelineError for a setting that a session or Spark rejects.
     """
     session = spark.newSession() if definition.settings else spark
     for name, value in definition.settings.items():

@@ -1,12 +1,10 @@
 """Makes a replay's sources fail on lost rows, whatever the user's options.
 
-With ``failOnDataLoss=false`` Spark omits such rows with a warning. After a code change a replayed batch's rows cannot
-be compared with the record, and state would be silently incomplete. Spark reads options of version 2 sources from the
-plan at the start: they are replaced there, and restored.
+With ``failOnDataLoss=false`` Spark omits such rows with a warning; after a code change state would be silently
+incomplete. Spark reads options of version 2 sources from the plan at the start: they are replaced there, and restored.
 
-Before a new checkpoint's first start, previously read files are refused that would be silently omitted. Only the first
-batch after an operation keeps its recorded range. Later batches' files are planned again by a new listing, which
-silently skips files that are too old.
+Before a new checkpoint's first start, read files are refused that would be silently omitted. Only the first batch after
+an operation keeps its recorded range; a new listing plans the later files, and silently skips files that are too old.
 """
 
 from __future__ import annotations
@@ -42,9 +40,9 @@ _NOT_FOUND: tuple[type[Exception], ...] = (LookupError, *SPARK_ERRORS)
 
 @contextmanager
 def strict_sources(frame: DataFrame, stream: str) -> Iterator[None]:
-    """While ``frame``'s query starts, its sources fail on lost rows.
+    """For the query's start.
 
-    Raises Refused if a source's options cannot be replaced.
+    Raises Refused if options cannot be replaced.
     """
     with ExitStack() as replaced:
         for source in spark_sources(frame):
@@ -114,8 +112,7 @@ def _not_replaced(source: SparkSource, wanted: Mapping[str, str], stream: str) -
 def check_left_out(ledger: Ledger, generation: GenerationRecord, planned: int, frame: DataFrame) -> None:
     """Raises Refused (``source-files-too-old``) if a source would omit files that an older generation read.
 
-    ``planned`` is the checkpoint's newest batch, whose logs are in the ledger. Not checked once the generation has its
-    own batch.
+    Not checked once the generation has its own batch.
     """
     based_at = -1 if generation.based_at is None else generation.based_at
     older = [one.number for one in ledger.generations(generation.stream) if one.number < generation.number]

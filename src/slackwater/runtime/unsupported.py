@@ -210,7 +210,7 @@ def check_supported(frame: DataFrame, output_mode: str, trigger: TriggerKind) ->
 
 
 def late_in_chain(frame: DataFrame, output_mode: str) -> bool:
-    """Whether an operator's rows may be dropped as late by a later one, which Spark was told to allow."""
+    """Whether a later operator may drop rows as late, which Spark was told to allow."""
     conf = frame.sparkSession.conf
     before = conf.get(CORRECTNESS, None)
     conf.set(CORRECTNESS, "true")

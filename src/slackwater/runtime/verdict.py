@@ -47,8 +47,7 @@ log = structlog.get_logger(__name__)
 class StartGate:
     """Starts only streams that fit their state, or whose changes are ``accepted``.
 
-    ``found`` are all changes' codes; ``recorded`` is for the streams' runs; ``words`` are Spark's start options
-    (``session_words``). ``say`` shows a message.
+    ``found`` are all changes' codes; ``words`` are Spark's start options (``session_words``).
     """
 
     ledger: Ledger
@@ -92,10 +91,10 @@ def judge(
     recorded: Mapping[str, str] | None = None,
     build_again: BuildAgain | None = None,
 ) -> StreamVerdict:
-    """Without ``generation`` the stream has no checkpoint yet.
+    """Without ``generation`` there is no checkpoint yet.
 
-    ``recorded`` are the settings of the run that made the state; ``build_again`` rebuilds the query. Raises
-    StreamFailed for an unreadable checkpoint.
+    ``recorded`` are the settings of the state's run; ``build_again`` rebuilds the query. Raises StreamFailed for an
+    unreadable checkpoint.
     """
     name, now = built.definition.full_name, built.program
     notes = Verdict(not_repeatable(None, now)) if now is not None else Verdict()
@@ -126,7 +125,7 @@ def judge(
 
 
 def record_program(home: Home, ledger: Ledger, generation: GenerationRecord, built: BuiltStream) -> None:
-    """Record the program that continues after the newest committed batch, before state can change.
+    """The program continues after the newest committed batch; recorded before state can change.
 
     An unreadable program is recorded as unknown: its commits are not the previous program's.
     """

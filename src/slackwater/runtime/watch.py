@@ -194,7 +194,6 @@ class SessionWatch:
             self._recorder.afterwards(lambda: self._describe(noticed, before, run, is_new=is_new))
 
     def _stream(self, life: QueryLife, location: str, noticed: _Noticed | None, execution: Any) -> StreamRecord:
-        """The ledger's stream for this checkpoint, else a new one named as by a run."""
         name = noticed.definition.name if noticed is not None else query_name(life)
         known = stream_with(self._ledger, name, location)
         if known is not None:
@@ -279,7 +278,6 @@ class _Noticed:
 
 
 def _own_reference() -> str | None:
-    """This process's program; ``None`` if Slackwater could not run it, such as a notebook."""
     main = sys.modules.get("__main__")
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
     code = spec.name.removesuffix(".__main__") if spec is not None else file and str(Path(file).absolute())
@@ -293,7 +291,7 @@ def _own_reference() -> str | None:
 
 
 class _StartsUnderWay:
-    """Starts of this process that are inside PySpark's own call.
+    """Starts that are inside PySpark's own call.
 
     The writer has facts that listeners lack. One replacement of PySpark's methods serves all watched sessions, so they
     can close in any order. Never refuses or changes a start.

@@ -1,7 +1,6 @@
 """Sinks: how Spark writes each, its guarantees, and how its output is read, cut and restored without a JVM.
 
-The newest batch is read from the output, never from the checkpoint. Public names import their modules lazily;
-``common/registry`` finds them.
+The newest batch is read from the output, never from the checkpoint. Public names import lazily.
 """
 
 from __future__ import annotations

@@ -38,9 +38,7 @@ class MemorySink:
         return {"kind": self.kind, "name": self.name}
 
     def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
-        """Check for no ``partition_by``, and a new checkpoint unless the mode is complete.
-
-        Spark starts a memory sink over an existing checkpoint only in complete mode, which rewrites the table; in
+        """Spark starts a memory sink over an existing checkpoint only in complete mode, which rewrites the table; in
         append mode earlier rows would be missing. Raises Refused.
         """
         refuse_partitions(self.kind, context)

@@ -76,7 +76,7 @@ class TableSink:
         return {"kind": self.kind, "name": self.name, "format": self.format}
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check that the table survives a restart, and that an existing one has these columns.
+        """The table must survive a restart, and have these columns if it exists.
 
         Spark checks neither for file tables. Raises PipelineError.
         """

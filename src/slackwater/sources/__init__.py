@@ -1,7 +1,7 @@
 """Kinds of sources behind one contract: which offsets belong to a kind, and what a range between two offsets means.
 
-A kind is a module or folder with ``SOURCE``. Forbidden here: IO, except through arguments and in ``live`` modules,
-which are imported when a broker or store is asked; guessing the meaning of an offset that belongs to no kind.
+Forbidden here: IO, except through arguments and in ``live`` modules, which are imported when a broker or store is
+asked; guessing the meaning of an offset that belongs to no kind.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``[storage.KIND]`` of ``slackwater.toml``, put into the environment of this process and its JVM.
 
-Each client has its own options, but all read their environment variables. The values are not recorded.
+All clients read their environment variables. The values are not recorded.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ def given(kind: StoreKind) -> Collection[str]:
 
 
 def configure(tables: Mapping[str, Mapping[str, str]]) -> None:
-    """Put the values of all tables into the environment.
-
-    Raises SettingsError (``storage-settings``) for an unknown key or a secret that is not a reference, and
+    """Raises SettingsError (``storage-settings``) for an unknown key or a secret that is not a reference, and
     EnvironmentMissing (``storage-secret-missing``) for a reference to nothing.
     """
     known = {kind.schemes[0]: kind for kind in STORES.all() if kind.settings}

@@ -237,7 +237,7 @@ class LocalStore:
         sync_directory(target)
 
     def _make_directories(self, path: Path) -> None:
-        """Create missing directories, each made durable in its parent: a lost directory loses its files."""
+        """Each is made durable in its parent: a lost directory loses its files."""
         for folder in missing_folders(path):
             folder.mkdir(mode=FOLDER_MODE if self._private else 0o777, exist_ok=True)
             sync_directory(folder.parent)

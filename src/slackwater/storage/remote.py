@@ -354,7 +354,7 @@ class RemoteStore:
             copy_pieces(source, self, folder, names)
 
     def _copy_objects(self, source: RemoteStore, folder: str, names: Iterable[str]) -> None:
-        """An object store copies an object itself, atomically; other file systems copy through this process."""
+        """An object store copies an object itself, atomically; other file systems do not."""
         if source._filesystem is not self._filesystem:
             copy_pieces(source, self, folder, names)
             return

@@ -7,11 +7,10 @@ processes that can be looked up, however old its heartbeat.
 The ledger's row decides. ``lease.json`` next to the checkpoints is a copy, for people and for a ledger recreated while
 a holder is alive.
 
-A process is its id *and* its start time, as ids are reused; Linux has both in ``/proc``. Elsewhere a reused id counts
-as alive, the safe side.
+A process is its id *and* its start time, as ids are reused (``/proc`` on Linux). Elsewhere a reused id counts as alive,
+the safe side.
 
-The heartbeat notices a lost lease within seconds. A driver that was paused, or its machine, resumes mid-batch before
-any heartbeat: ``LeaseCheck`` asks the ledger before each write.
+A paused driver or machine resumes mid-batch before any heartbeat: ``LeaseCheck`` asks the ledger before each write.
 """
 
 from __future__ import annotations
@@ -59,9 +58,9 @@ def this_process() -> Holder:
 
 @cache
 def pid_space() -> str:
-    """Where process ids are meaningful: this boot of the kernel and this container's pid namespace.
+    """This boot of the kernel and this container's pid namespace.
 
-    Two containers may share host name and kernel without seeing each other's processes.
+    Containers may share host name and kernel without seeing each other's processes.
     """
     try:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
@@ -180,10 +179,9 @@ class Lease:
     def acquire(
         cls, ledger: Ledger, stream: str, stream_folder: AnyLocation, purpose: str, *, expires_s: float = EXPIRES_S
     ) -> Self:
-        """Take the lease, or raise ``LeaseHeld`` (``lease-held``). Never waits.
+        """Raises ``LeaseHeld`` (``lease-held``). Never waits.
 
-        ``purpose`` is one or two words for messages to other processes. ``expires_s`` applies to holders on other hosts
-        only.
+        ``purpose`` is one or two words for messages. ``expires_s`` applies to holders on other hosts only.
         """
         while True:
             row, now = ledger.lease(stream), ledger.now_ms()
@@ -269,7 +267,7 @@ def wait_until_free(
     """Wait, with one message, until a killed driver's JVM on this host exits.
 
     Raises ``LeaseHeld`` at once if the holder is alive, and after ``wait_s`` if the JVM survives. A heartbeat by a
-    different clock is watched for ``expires_s`` from when it was seen ``before``; an unrenewed lease is then released.
+    different clock is watched for ``expires_s`` from when it was seen ``before``.
     """
     deadline = time.monotonic() + wait_s
     announced = False
@@ -417,7 +415,6 @@ class LeaseCheck:
     """Calling it raises ``LeaseHeld`` (``lease-lost``) if the fence number has changed.
 
     An unreadable ledger is tolerated while the last answer is younger than the expiry: nobody can have taken the lease.
-    Later its error is raised.
     """
 
     ledger: Ledger

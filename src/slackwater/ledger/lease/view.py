@@ -15,10 +15,8 @@ LeaseState = Literal["free", "held", "only-jvm", "abandoned", "expired"]
 
 @dataclass(frozen=True, slots=True)
 class LeaseView:
-    """A lease as seen by a reader.
-
-    ``held``: the holder is alive. ``only-jvm``: the driver was killed, its JVM may still write. ``abandoned``: both
-    have exited, the lease is free. ``expired``: the same for a different host, by heartbeat.
+    """``held``: the holder is alive. ``only-jvm``: the driver was killed, its JVM may still write. ``abandoned``: both
+    have exited. ``expired``: the same for a different host, by heartbeat.
     """
 
     state: LeaseState
@@ -37,7 +35,6 @@ def view_of(record: LeaseRecord | None, now_ms: int) -> LeaseView:
 
 
 def is_running(run: RunRecord | None, lease: LeaseView) -> bool:
-    """Whether the run has no end and was started under the current lease."""
     if run is None or run.end is not None or lease.state != "held" or lease.record is None:
         return False
     return run.started_ms >= lease.record.acquired_ms

@@ -44,7 +44,7 @@ class BatchHistory:
         return 0 if text is None else next_watermark_ms(text)
 
     def commit_text(self, batch: int) -> str | None:
-        """``commits/N`` as recorded, else rebuilt from the next batch, which starts with the watermark after N.
+        """As recorded, else rebuilt from the next batch, which starts with the watermark after N.
 
         ``None`` without either. Later log versions also name state files, which nothing else shows.
         """
@@ -110,7 +110,7 @@ class BatchHistory:
         return self.missing(batch + 1, later[-1], reach, files=files)
 
     def missing_for(self, first: int, target: int, reach: Reach, ranges: Ranges) -> list[str]:
-        """``missing`` for continuing after ``target``: replayed batches from ``first``, and later ones.
+        """``missing`` for replayed batches from ``first``, and later ones.
 
         With new ranges the files of later batches may be absent: an earlier stage rewrites them.
         """
@@ -145,7 +145,7 @@ class BatchHistory:
         return run.settings if run is not None else None
 
     def pinned(self, batch: int) -> Mapping[str, str]:
-        """Settings pinned by the batch's own entry: Spark applies them in any session."""
+        """Spark applies them in any session."""
         metadata = self.offset(batch).metadata
         return metadata.conf if metadata is not None else {}
 

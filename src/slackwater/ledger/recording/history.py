@@ -86,7 +86,7 @@ def _sizes(ledger: Ledger, name: str, recorded_logs: Sequence[str]) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a stream has read of an output. ``entries``: the first naming entry of each source's log.
+    """``entries``: the first naming entry of each source's log.
 
     ``by_version``: the source reads table versions and has no log of files.
     """
@@ -144,7 +144,7 @@ def _offsets(text: str) -> list[str]:
 
 
 def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchSummary]) -> frozenset[int]:
-    """Batches that were, or may have been, rerun when the sink already held them.
+    """Batches possibly rerun when the sink already held them.
 
     The file sink skips such a batch without reading rows: the rerun reports no rows or event times. A run's start reads
     both marks; a watched batch only shows an empty rerun.
@@ -200,8 +200,8 @@ def _run_at(runs: Sequence[RunRecord], at_ms: int) -> RunRecord | None:
 def executed(ledger: Ledger, stream: StreamRecord) -> tuple[SourceRange, ...]:
     """A range for each source and each generation that ran batches in the output.
 
-    Nothing was read before a generation's start position, so it is excluded; an unrecorded start is ``None``: the
-    beginning. Raises Refused (``backfill-unknown``) for an unrecorded end, and FormatError.
+    An unrecorded start is ``None``: the beginning. Raises Refused (``backfill-unknown``) for an unrecorded end, and
+    FormatError.
     """
     return tuple(one for share in shares(ledger, stream) for one in _of_share(ledger, stream.full_name, share))
 

@@ -1,7 +1,7 @@
 """Copies missing entries of the text logs of a checkpoint and file sink into the ledger, verbatim.
 
-Must not happen: a changed checkpoint; half a pass or a torn file in the ledger. Errors of store and ledger are raised;
-the next pass starts over.
+Must not happen: a changed checkpoint; half a pass or a torn file in the ledger. Errors are raised; the next pass starts
+over.
 
 The ledger's copy is evidence of what Spark ran. Only a newer entry that parses replaces it, never a torn, restored or
 edited file, and not while the sink shows the recorded batch. Replaced entries are kept.
@@ -84,7 +84,7 @@ class _Listed:
 
 
 class LogCopier:
-    """Copies repeatedly; a pass without new entries lists a few directories and runs no SQL.
+    """A pass without new entries lists a few directories and runs no SQL.
 
     The first pass also compares the newest entries. For one thread.
     """
@@ -261,7 +261,7 @@ class LogFolders:
     """The entries of log folders, asked many times a second.
 
     Spark numbers log entries without gaps, so between listings of a local folder only the next name is checked, at a
-    hundredth of the cost. Each folder is listed every second: no entry is missed, and no deleted one reported for long.
+    hundredth of the cost. Each folder is listed every second, so deleted entries do not stay.
     """
 
     def __init__(self, store: ReadStore) -> None:
@@ -378,9 +378,9 @@ def _offset(value: object, entry: int) -> int:
 
 
 def after_recorded(text: str, earlier: Iterable[str]) -> str | None:
-    """A sink's compacted entry without its first lines, if these are all earlier entries in order, as Spark writes it.
+    """A sink's compacted entry without all earlier entries' lines, if they come first in order, as Spark writes it.
 
-    Those lines need no parsing. ``None``: other lines, or a remaining line may name a file of an earlier entry.
+    ``None``: other lines, or a remaining line may name a file of an earlier entry.
     """
     version = text.partition("\n")[0]
     recorded = "\n".join([version, *(lines for _, _, lines in (one.partition("\n") for one in earlier) if lines)])
@@ -396,8 +396,8 @@ def after_recorded(text: str, earlier: Iterable[str]) -> str | None:
 def strip_sink_compact(text: str, earlier: Iterable[str]) -> str:
     """A sink's compacted entry without files of earlier entries.
 
-    Lines do not name their batch. Files of unknown earlier entries stay, so the entry represents all batches up to its
-    own.
+    Lines do not name their batch. Files of unknown earlier entries stay: the entry then represents all batches up to
+    its own.
     """
     known = {_file(line) for text in earlier for line in text.split("\n")[1:]}
     version, *lines = text.split("\n")

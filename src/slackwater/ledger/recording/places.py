@@ -38,7 +38,7 @@ def home_place(home: Home) -> Taken:
 
 
 def generation_location(home: Home, ledger: Ledger, stream: StreamRecord, number: int) -> Location:
-    """Where an operation builds a checkpoint: in the home, or on the stream's store.
+    """In the home, or on the stream's store.
 
     If the pipeline put the checkpoint on a different store, later generations are next to the first.
     """
@@ -77,7 +77,7 @@ def overlap(place: str, other: str) -> bool:
 
 
 def reads_within(path: str, output: str) -> bool:
-    """Whether a file source with this path reads or lists files of the output.
+    """Or lists them.
 
     A pattern counts if it matches the output, a parent folder, or only files in it.
     """

@@ -63,9 +63,8 @@ def look_at_output(
 ) -> tuple[int | None, OutputSeen]:
     """The stream's ``written`` mark, and the state of its outputs.
 
-    With ``query_id`` an output shows what Spark's own writer wrote.
-
-    ``recorded`` are log entries in the ledger, which a thorough look compares.
+    With ``query_id`` an output shows what Spark's own writer wrote. A thorough look compares with ``recorded`` log
+    entries.
     """
     each = open_each(sink)
     # A single output is opened once: reading its log a second time takes as long as the first time.
@@ -187,7 +186,7 @@ def _unreadable(error: SinkUnreadable) -> Unreadable:
 class SnapshotContext:
     """``thorough`` reads all files of the marks; ``own_lease``: the caller holds it.
 
-    ``starting`` reads all state that the next start reads. ``place`` is the home's, else it is looked up.
+    ``starting`` reads all state that the next start reads.
     """
 
     ledger: Ledger

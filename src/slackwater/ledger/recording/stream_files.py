@@ -40,8 +40,8 @@ def forget(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
 def restore_lost(home: Home, ledger: Ledger, streams: Iterable[tuple[str, str]]) -> list[str]:
     """Add ``streams`` with a ``stream.json`` to the ledger; returns their full names.
 
-    Ranges come back from the home's checkpoints, including earlier generations; data only in the ledger (progress,
-    purged entries, runs) is lost, so a rebuild may read more.
+    Ranges come back from the home's checkpoints; data only in the ledger (progress, purged entries, runs) is lost, so a
+    rebuild may read more.
     """
     known = {stream.full_name for stream in ledger.streams()}
     restored = []

@@ -1,7 +1,6 @@
-"""Reads an application's queries: its file runs up to each start of a query, and none is started.
+"""Reads an application's queries: its file runs up to each query's start, and none is started.
 
-Everything else in the file happens, such as reading configuration and creating a session. A supervising program may
-wait for its queries in a loop or restart them; as none runs, the loop would never end.
+Everything else in the file happens. Loops that supervise queries would never end, as no query runs.
 """
 
 from __future__ import annotations
@@ -135,10 +134,10 @@ class _Newest:
 
 
 def captured(reference: str, ledger: Ledger | None, given: GivenSession) -> LoadedPipeline:
-    """The queries of an application as a pipeline. Starts Spark as the application does.
+    """Starts Spark as the application does.
 
-    A query whose checkpoint is in the ledger gets that stream's name. Raises PipelineError if the application fails
-    before its first query, or starts none.
+    A query with a recorded checkpoint gets that stream's name. Raises PipelineError if the application fails before its
+    first query, or starts none.
     """
     file, _ = locate(reference)
     found = _capture(reference, file, set(), given)
@@ -181,7 +180,6 @@ def _capture(reference: str, file: Path, loops: set[object], given: GivenSession
 
 
 def _ended(reference: str, file: Path, end: SystemExit) -> PipelineError:
-    """For an application that exits by itself, such as argparse on unknown arguments."""
     error = _fails(file, end)
     code, _ = split_reference(reference)
     named = reference_of(code, ["ARGUMENTS"])
@@ -230,9 +228,9 @@ class NotStarted(SimpleNamespace):
 
 
 class _Supervision:
-    """Ends a program that only repeats: it starts or queries one query from the same lines.
+    """Ends a program that only repeats the same lines with one query.
 
-    ``loops`` known from an earlier reading end at once; new loops are added.
+    ``loops`` are known from an earlier reading.
     """
 
     def __init__(self, loops: set[object]) -> None:

@@ -1,6 +1,6 @@
-"""Runs an application's code like ``python FILE ARGUMENTS`` or ``python -m MODULE ARGUMENTS``.
+"""Runs an application like ``python FILE ARGUMENTS`` or ``python -m MODULE ARGUMENTS``.
 
-Like Python it waits for the application's threads, which may start queries after the main thread has ended.
+Waits for its threads, as Python does: they may start queries later.
 """
 
 from __future__ import annotations
@@ -57,10 +57,7 @@ class OwnThreads:
 
 
 def _is_at_work(thread: threading.Thread) -> bool:
-    """Whether a thread may still start a query.
-
-    Not an executor's idle thread, which Python ends only at exit, nor the manager of an executor's processes.
-    """
+    """False for an executor's idle thread, which Python ends only at exit, and for a process pool's manager."""
     if type(thread).__module__ == _OF_PROCESSES:
         return False
     frame = sys._current_frames().get(thread.ident or 0)
@@ -68,9 +65,9 @@ def _is_at_work(thread: threading.Thread) -> bool:
 
 
 def run_code(reference: str, threads: OwnThreads, given: GivenSession) -> None:
-    """Run until the main thread and ``threads`` end. Raises whatever the code raises, including SystemExit.
+    """Raises whatever the code raises, including SystemExit.
 
-    Does not wait after other exceptions.
+    Does not wait for ``threads`` after other exceptions.
     """
     _, arguments = split_reference(reference)
     file, module = locate(reference)

@@ -41,7 +41,7 @@ class ApplicationQueries(Pipeline):
 
 @dataclass(frozen=True, slots=True)
 class ApplicationCode:
-    """Returns a query's DataFrame; its code is the application's file and everything it reaches."""
+    """Returns a query's DataFrame; its code is everything that the application's file reaches."""
 
     file: Path
     build: StreamFunction
@@ -85,10 +85,9 @@ def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | Non
 
 
 def as_known(definition: StreamDefinition, ledger: Ledger | None) -> StreamDefinition:
-    """The stream under the name recorded for its checkpoint, by adoption or query id.
+    """The stream recorded for the checkpoint, by adoption or query id.
 
-    Raises Refused (``query-checkpoint``) if a stream of this name has a different checkpoint, or a pipeline file's
-    stream has this one.
+    Raises Refused (``query-checkpoint``) if the name or the checkpoint belongs to a different stream.
     """
     if ledger is None or definition.checkpoint is None:
         return definition
@@ -109,9 +108,9 @@ def as_known(definition: StreamDefinition, ledger: Ledger | None) -> StreamDefin
 
 
 def settle_place(definition: StreamDefinition, ledger: Ledger) -> None:
-    """Record where a known stream's checkpoint was moved. The caller holds the lease.
+    """Record a moved checkpoint; the caller holds the lease.
 
-    Raises Refused if a different process recorded this name or checkpoint before the lease.
+    Raises Refused if a different process was faster.
     """
     if as_known(definition, ledger).name != definition.name:
         raise Refused(
@@ -131,7 +130,7 @@ def name_beside(ledger: Ledger, definition: StreamDefinition) -> str:
 
 
 def apart(definition: StreamDefinition, is_others: Callable[[str], bool]) -> str:
-    """The query's name, extended by its output's path if a query with a different output has it.
+    """The query's name, extended by its output's path if a different query has it.
 
     A ``queryName`` is never changed.
     """

@@ -1,9 +1,9 @@
-"""Refuses a query that a program restarts with a different checkpoint: it would write all rows again.
+"""Refuses a query restarted with a different checkpoint: it would write all rows again.
 
-A query with a name or an output place is known by it. A function's query is known only by its checkpoint, whose path
-may vary: by application id, or in a temporary directory.
+A query is known by its name or its output's place. A function's query is known only by its checkpoint, whose path may
+vary: by application id, or in a temporary directory.
 
-Also refuses unsupported queries before anything is created.
+Also refuses unsupported queries.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def refuse_repeated(built: BuiltStream, reference: str, ledger: Ledger, started:
 def repeated(built: BuiltStream, reference: str, ledger: Ledger, started: Container[str]) -> StreamRecord | None:
     """The known stream that this query repeats.
 
-    It has the same program file, arguments and kind of output, and the same code and plan or, after an edit, the same
-    sources and values of the batch function. ``started`` are streams of this process, so different queries.
+    Both have the same program file, arguments and kind of output, and the same code and plan or, after an edit, the
+    same sources and values of the batch function. ``started`` are different queries of this process.
     """
     identity = built.definition.sink.identity()
     if place_of(identity) is not None or built.definition.sink.traits.delivery.guarantee == "none":

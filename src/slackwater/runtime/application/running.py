@@ -275,7 +275,7 @@ class RunningQueries:
             return [one.query for one in self._active.values() if not one.query.isActive]
 
     def _await(self, original: Any, awaited: Any, timeout: Any, ended: Callable[[], list[Any]]) -> Any:
-        """Wait in short steps, as a drain must end the wait; ``ended`` returns the queries to settle."""
+        """Waits in short steps, as a drain must end the wait."""
         # PySpark itself raises the error for a timeout that is not a positive number.
         if timeout is not None and not (isinstance(timeout, int | float) and timeout > 0):
             return original(awaited, timeout)
@@ -390,7 +390,7 @@ class RunningQueries:
     # Ctrl-C, SIGTERM and --for.
 
     def _take_signals(self) -> None:
-        """Handle signals that the application does not: before it runs, and after PySpark sets its handler.
+        """Before the application runs, and after PySpark sets its handler.
 
         Python allows it only in the main thread.
         """

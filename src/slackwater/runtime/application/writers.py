@@ -1,7 +1,4 @@
-"""Replaces PySpark's calls for writing a stream, temporarily.
-
-A writer's arguments are kept on the writer itself.
-"""
+"""Replaces PySpark's calls for writing a stream, temporarily."""
 
 from __future__ import annotations
 
@@ -68,10 +65,7 @@ class Start:
         return self.begin()
 
     def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
-        """Apply the arguments to a different writer, except checkpoint, trigger and name.
-
-        ``path`` replaces the output path or table.
-        """
+        """Apply the arguments, except checkpoint, trigger and name, to ``writer``."""
         for name, arguments in self.given.calls:
             if name == "option":
                 _set_options(writer, {arguments["key"]: arguments["value"]})

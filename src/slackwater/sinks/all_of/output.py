@@ -1,7 +1,6 @@
 """Several outputs as one: common state, owner, and joint cuts.
 
-The newest batch is the oldest of all marks, so no output lacks a counted batch; a stream's snapshot
-(``recording/snapshot``) also has each mark.
+The newest batch is the oldest of all marks, so no output lacks a counted batch.
 """
 
 from __future__ import annotations
@@ -137,7 +136,7 @@ class AllOfOutput:
             member.check_swap(part, store)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
-        """Swaps in order, once all can be; meanwhile readers may see old and new outputs."""
+        """Meanwhile readers may see old and new outputs."""
         self.check_swap(swap, backup)
         for member, part, store in self._swaps(swap, backup):
             member.swap(part, store)

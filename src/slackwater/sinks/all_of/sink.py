@@ -1,7 +1,7 @@
 """``sinks.all_of``: each batch is computed once and written into several outputs in order.
 
-An interrupted batch runs again, and outputs that have it skip it by their own marks. There is no joint record, as it
-could not be written atomically with theirs.
+An interrupted batch runs again, and outputs skip it by their own marks. There is no joint record, as it could not be
+written atomically with theirs.
 """
 
 from __future__ import annotations

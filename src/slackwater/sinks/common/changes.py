@@ -1,8 +1,8 @@
-"""Reversible changes of an output, cuts and swaps, with durable records made first.
+"""Reversible cuts and swaps of an output, durably recorded first.
 
-``CutTable`` cuts any table format that keeps older versions. A cut is one commit, recorded in the backup first; the
-table then shows its ``TableState``. So interrupted cuts and undos can resume, and overwriting others' changes is
-refused. No data file is deleted: until the format's own cleaning, the version before the cut can be restored.
+``CutTable`` cuts any table format that keeps older versions. A cut is one commit; the table then shows its
+``TableState``, so interrupted cuts and undos can resume, and overwriting others' changes is refused. No data file is
+deleted: until the format's own cleaning, the old version can be restored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ R = TypeVar("R", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class RecordFile(Generic[R]):
-    """A cut's record in the backup, a dataclass of type ``kind``.
+    """A cut's record in the backup.
 
     ``alone``: any other file in the backup shows that the record was lost.
     """
@@ -87,9 +87,9 @@ def is_at(recorded: str, location: str) -> bool:
 
 
 def check_writable(store: WriteStore, *folders: str) -> None:
-    """Raises Refused (``folder-read-only``) unless this user may create and remove files.
+    """Raises Refused (``folder-read-only``).
 
-    On a local disk the system is asked without writing. A missing folder's parent counts.
+    Asks the system on a local disk, without writing. A missing folder's parent counts.
     """
     root = store.local_path("")
     if root is None:
@@ -105,7 +105,7 @@ def check_writable(store: WriteStore, *folders: str) -> None:
 
 
 def check_removable(store: ReadStore) -> None:
-    """Raises Refused (``folder-read-only``) unless this user can remove the store's folder, if any.
+    """Raises Refused (``folder-read-only``).
 
     Only local disks are asked: other stores only have rights for the whole.
     """
@@ -187,7 +187,7 @@ class CutTable(ABC, Generic[AnyCut, V]):
 
     @abstractmethod
     def _planned_cut(self, after: int) -> tuple[Cut, AnyCut | None]:
-        """The batches after one, with the cut's record; ``None`` without such batches.
+        """``None`` without such batches.
 
         Raises Refused if the table cannot be cut there.
         """
@@ -201,7 +201,7 @@ class CutTable(ABC, Generic[AnyCut, V]):
 
     @abstractmethod
     def _delete_batches(self, record: AnyCut, version: V) -> None:
-        """Commit the cut. Raises Refused (``output-changed``) if a different writer was faster."""
+        """Raises Refused (``output-changed``) if a different writer was faster."""
 
     @abstractmethod
     def _restore(self, record: AnyCut, version: V) -> None:
@@ -241,7 +241,6 @@ class CutTable(ABC, Generic[AnyCut, V]):
             self._restore(*found)
 
     def _start_cut(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V, TableState] | None:
-        """Record the cut for the newest version; ``None`` if there is nothing to cut."""
         expected, record = self._planned_cut(cut.after)
         if cut != expected:
             raise self._mismatch(cut, expected)
@@ -292,8 +291,8 @@ _AGAIN = "nothing was changed; undo the operation and make a new plan"
 class Record:
     """A swap about to start; ``version`` is -1 for an output without versions.
 
-    For Iceberg the snapshot to swap in, for PostgreSQL the newest batch. ``state`` identifies swapped-in rows if there
-    are no versions. ``left`` are staged files of no batch, ``None`` for other outputs.
+    It is Iceberg's snapshot or PostgreSQL's newest batch. ``state`` identifies rows without versions. ``left`` are
+    staged files of no batch.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -342,7 +341,7 @@ def started(backup: ReadStore, location: str, swap: Swap) -> Record | None:
 
 
 def check_parties(location: str, swap: Swap, newest: int, real: Owner | None, staged: Owner | None) -> None:
-    """Raises Refused unless the stream owns both outputs and the real one has the expected batches."""
+    """Raises Refused unless the stream owns both outputs, with the expected batches."""
     for owner in (real, staged):
         if owner is None or owner.stream_id != swap.stream_id:
             raise Refused(
@@ -365,10 +364,7 @@ def check_parties(location: str, swap: Swap, newest: int, real: Owner | None, st
 
 
 def owners_of_program(swap: Swap, real: Owner | None) -> tuple[Owner, Owner]:
-    """For ``check_parties``, if a user's program fills the output.
-
-    The program claims nothing; any owner of the real output is a different stream.
-    """
+    """The program claims nothing; any owner of the real output is a different stream."""
     program = Owner(swap.stream_id, "", "")
     return real or program, program
 

@@ -46,7 +46,7 @@ class Sink(Protocol):
         """Needed connectors, as named by ``slackwater connectors``."""
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check before the start that rows can be written: reachable, writable, schema accepted.
+        """Check before the start: reachable, writable, schema accepted.
 
         Raises PipelineError or Refused for a permanent problem, StreamFailed if a restart may help.
         """
@@ -57,7 +57,7 @@ class Sink(Protocol):
 
 @runtime_checkable
 class Creates(Protocol):
-    """A sink whose output must exist before queries that read it are built: a table with its schema.
+    """A sink whose output must exist before queries that read it are built.
 
     Partitions are the table's: a batch function takes none.
     """
@@ -71,7 +71,7 @@ class WritesBatches(Sink, Protocol):
     """A sink that writes each batch by a function, as ``sinks.all_of`` requires."""
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """Writes a batch by DataFrame and id, or skips it if the output has it.
+        """Skips a batch that the output has.
 
         ``attach`` sets the same function. The DataFrame may be persisted.
         """
@@ -82,7 +82,7 @@ class Staged(Sink, Protocol):
     """A sink whose output can be staged, if ``traits.swaps``; see ``Swappable``."""
 
     def staged(self, operation: str, /) -> Sink:
-        """The sink for an operation's staged output, next to the real one.
+        """The sink for an operation's staged output.
 
         Batches keep the stream id. After the swap the original sink continues with the staged checkpoint. Raises
         Refused if the store cannot swap.
@@ -132,10 +132,10 @@ class Output(Protocol):
     def log(self) -> SinkLog | None: ...
 
     def relative_path(self, uri: str) -> str | None:
-        """The path below the output of a file in a reader's ``uri``; ``None`` if elsewhere."""
+        """``None`` for a file elsewhere."""
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
-        """The rows of batches after ``batch``. ``recorded`` are ledger copies of ``log()`` entries.
+        """``recorded`` are ledger copies of ``log()`` entries.
 
         Raises Refused if unknown, or for a foreign file.
         """
@@ -156,7 +156,7 @@ class Output(Protocol):
         """
 
     def reader_path(self) -> str:
-        """The path for ``spark.readStream...load(...)``; prepares the output so that only committed files are read.
+        """The path for ``spark.readStream...load(...)``, prepared so that only committed files are read.
 
         Raises PipelineError if streams cannot read it.
         """
@@ -182,7 +182,7 @@ class ListsOrphans(Protocol):
 
 
 class ListedFiles(NamedTuple):
-    """The number of files in an output's log, and files outside of the output by folder.
+    """An output's number of files, and outside files by folder.
 
     A scheme or host unlike the newest file's counts as outside.
     """
@@ -204,7 +204,7 @@ class ReadByListing(Protocol):
     """An output that readers may list, ignoring its log."""
 
     def seen_while_cut(self, cut: Cut | None) -> str | None:
-        """What such readers see during a cut, as a sentence; ``None`` if it is atomic.
+        """As a sentence; ``None`` if a cut is atomic.
 
         ``cut`` ``None``: files are unknown.
         """
@@ -235,7 +235,7 @@ class MarkedByQuery(Protocol):
 
 
 def of_query(output: Output, query_id: str | None) -> Output:
-    """The output of this query if Spark's own writer marks it, else the output itself."""
+    """The output itself unless Spark's own writer marks it."""
     return output.of_query(query_id) if query_id is not None and isinstance(output, MarkedByQuery) else output
 
 
@@ -287,12 +287,12 @@ class MarkedElsewhere(Protocol):
 
 @runtime_checkable
 class ReplacesUnmarked(Protocol):
-    """An output that can be swapped after its marker was lost: all possible rows of the stream count."""
+    """An output that can be swapped after its marker was lost."""
 
     def without_marker(self) -> Swappable:
-        """For a swap without the marker: no possible row of the stream is kept.
+        """No possible row of the stream is kept.
 
-        Its ``others`` are all these rows, not ``sure``.
+        ``others`` are all these rows, not ``sure``.
         """
 
 
@@ -310,12 +310,11 @@ class Swappable(Protocol):
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         """Prepare the staged output with batches up to ``after`` (-1: none) and others' rows.
 
-        The swap's ``others`` are rows that it lacks. ``recorded`` as for ``cut_after``. Raises Refused if impossible,
-        or if the name is taken.
+        The swap's ``others`` are rows that it lacks. Raises Refused if impossible, or if the name is taken.
         """
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
-        """The swap of the present real output by one staged with batches up to ``after``.
+        """``after`` is from ``stage``.
 
         Raises Refused if the output cannot be swapped.
         """
@@ -323,7 +322,7 @@ class Swappable(Protocol):
     def whole(self, recorded: Mapping[int, str]) -> Cut:
         """Everything a swap replaces, only to ask who has read it.
 
-        ``recorded`` as for ``cut_after``. Raises Refused if unknown.
+        Raises Refused if unknown.
         """
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None: ...
@@ -332,16 +331,16 @@ class Swappable(Protocol):
         """Replace the real output, which is kept until ``discard_replaced``.
 
         Raises Refused before any change: the staged output is missing, damaged or foreign, or the real one is
-        unexpected. No writer can change it after this check.
+        unexpected. No writer can come in between.
         """
 
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
         """Raises Refused if ``swap_back`` would, or if the replaced output is damaged."""
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        """Restore the real output byte by byte; the staged one returns to staging.
+        """Restore the real output byte by byte; the staged one returns, with batches written since.
 
-        It keeps batches written since. Raises Refused before any change, also if others' newer rows would be lost.
+        Raises Refused before any change, also if others' newer rows would be lost.
         """
 
     def discard_staged(self, operation: str) -> None:
@@ -353,7 +352,7 @@ class Swappable(Protocol):
 
 @runtime_checkable
 class StagedByPath(Swappable, Protocol):
-    """A swappable output that Spark's own writers can write at a different path, also from a user's program.
+    """A swappable output that Spark's own writers can write at a different path.
 
     Not for batch functions, which choose their targets.
     """

@@ -1,4 +1,4 @@
-"""An output's mark: its stream and newest batch, written with each batch.
+"""An output's mark: its stream and newest batch.
 
 ``epoch`` is the lease's fence number: a higher one refuses a run that was believed to have ended.
 """
@@ -43,7 +43,7 @@ def marked_traits(reason: str, *, cuts: bool = False, swaps: bool = False) -> Tr
 
 
 def owned(mark: Mark | None, where: str, *, stream: str, home: str | None, missing: str, hint: str) -> Refused:
-    """The output belongs to a stream other than ``stream``; ``missing`` names what it lacks without a mark."""
+    """``missing`` names what the output lacks without a mark."""
     return Refused(
         "sink-owned",
         f"Another stream writes to the output of stream {stream}: it would skip batches of this one",

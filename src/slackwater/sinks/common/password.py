@@ -12,7 +12,7 @@ CATALOGS = "spark.sql.catalog."
 
 
 def secret_of(key: str, value: str) -> str:
-    """A Spark setting's value; references in catalog settings are resolved.
+    """Resolves references in catalog settings.
 
     ``env:NAME``, and for secret settings ``file:PATH``: a location may be a file URI. Raises StreamFailed
     (``sink-password-missing``).

@@ -39,7 +39,7 @@ def read_code(code: str) -> str:
 
 
 def table_unchecked(table: str, path: str, found: str) -> SinkUnchecked:
-    """``table-unchecked``: nothing is known of the batches; ``table`` is, for example, ``table lake.t``."""
+    """``table`` is, for example, ``table lake.t``."""
     return SinkUnchecked(
         "table-unchecked",
         f"could not check which batches {table} has",

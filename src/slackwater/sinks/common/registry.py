@@ -41,11 +41,10 @@ class SinkKind:
 
     ``opener`` opens a recorded identity's output. ``constructor`` is ``slackwater.sinks.NAME``, ``exports`` are further
     public names; user kinds need neither. ``entries`` are lines of ``slackwater sinks``. ``identifying`` identity keys
-    name the output; others may change. ``connectors`` maps Spark formats to jars, and ``session_settings`` are from
-    their documentation. ``log_folder`` identifies an output at its location. ``members`` splits a combined identity.
-    ``transient`` are codes of errors that a restart may fix. ``recognise`` identifies an application's own writer;
-    identities that are not ``comparable`` cannot be compared. ``by_place`` names an output as a different kind, by
-    place.
+    name the output; others may change. ``connectors`` maps Spark formats to jars, with ``session_settings`` from their
+    documentation. ``log_folder`` identifies an output at its location. ``members`` splits a combined identity.
+    ``transient`` are error codes that a restart may fix. ``recognise`` identifies an application's own writer.
+    ``by_place`` names an output as a different kind.
     """
 
     opener: Callable[[Identity], Output] | Reference
@@ -110,7 +109,7 @@ def recognised(calls: WriterCalls) -> Identity:
 
 
 def is_same_sink(known: Identity, now: Identity) -> bool:
-    """Whether both name the same outputs; brokers and logins may change.
+    """Brokers and logins may change.
 
     Unrecorded parts of ``known`` are not compared: a checkpoint does not name its output.
     """

@@ -1,6 +1,6 @@
-"""An operation's folder next to a local output: staged or replaced.
+"""An operation's hidden folder next to a local output: staged or replaced.
 
-Its name is hidden from readers of the parent. A mark inside has the operation and state; nothing is removed without it.
+A mark inside has the operation and state; nothing is removed without it.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class StagingDirectory:
 
 @dataclass(frozen=True)
 class RemoteStagingDirectory:
-    """An operation's folder next to a remote output, swapped without exchanging directories.
+    """An operation's folder next to a remote output.
 
     States as in ``StagingDirectory``; file outputs have two more during swap and undo.
     """

@@ -84,7 +84,7 @@ class BatchWriter:
 
 
 def _refusal(error: BaseException | None) -> str | None:
-    """Why the table rejects the rows, ``None`` for a different error.
+    """``None`` for a different error.
 
     PySpark fails to convert Delta's errors, whose class Spark does not know: then it is in the context.
     """

@@ -1,7 +1,7 @@
 """Cuts batches out of a Delta table and restores them: one recorded commit each.
 
-A cut commits an earlier version's rows, or removes the batches' files; the same commit lowers the recorded batch, so no
-batch is skipped later. No data file is deleted: until VACUUM the version before the cut can be restored.
+The commit also lowers the recorded batch, so no batch is skipped later. No data file is deleted: until VACUUM the old
+version can be restored.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def restore(log: DeltaLog, record: Record, newest: int) -> None:
 
 
 def check_kept(store: ReadStore, record: Record, newest: int) -> None:
-    """Raises Refused unless the files before the cut exist and can replace those of ``newest``."""
+    """Raises Refused unless the old files exist and can replace the newest."""
     DeltaVersion(record.output, newest).check_restorable(record.version)
     for damage in damaged_files(store, DeltaVersion(record.output, record.version).sizes()):
         raise Refused(

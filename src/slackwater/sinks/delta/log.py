@@ -29,7 +29,7 @@ _TXN = b'{"txn"'
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file of a commit. ``rows`` is ``None`` if the commit does not show it.
+    """``rows`` is ``None`` if the commit does not show it.
 
     ``partition`` has values as in the log.
     """
@@ -44,8 +44,8 @@ class DataFile:
 class Commit:
     """``batches`` are its transactions: application id to batch.
 
-    ``changes_table``: it changed rows, schema, properties or protocol, unlike compaction. ``changes_rows``: it added or
-    removed rows. ``copied`` are rows that it only copied from removed to added files.
+    ``changes_table``: rows, schema, properties or protocol, unlike compaction. ``changes_rows``: it added or removed
+    rows. ``copied`` are rows only copied from removed to added files.
     """
 
     version: int
@@ -166,7 +166,7 @@ def _file(add: Mapping[str, Any]) -> DataFile:
 
 
 def _copied(metrics: object) -> int:
-    """Rows copied by update, delete or merge, by metrics of Spark or deltalake."""
+    """By metrics of Spark or deltalake."""
     found = [str(metrics.get(name)) for name in _COPIED] if isinstance(metrics, Mapping) else []
     return sum(int(text) for text in found if text.isdecimal())
 

@@ -1,7 +1,7 @@
-"""Other writers' rows in a Delta table, and which of them survive a replacement of the stream's rows.
+"""Other writers' rows in a Delta table, and which survive a replacement of the stream's.
 
-Files added by others survive while no commit mixed their rows with the stream's. After updates or merges, or if the log
-forgot a file's origin, they are indistinguishable.
+Files added by others survive while no commit mixed the rows. After updates or merges, or if the log forgot a file's
+origin, they are indistinguishable.
 """
 
 from __future__ import annotations

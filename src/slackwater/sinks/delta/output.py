@@ -1,4 +1,4 @@
-"""A Delta table as a stream's output: newest batch, owner, damage, cuts.
+"""A Delta table as a stream's output.
 
 The newest batch is from transactions under the stream's id, which the owner file records. A query's id changes with a
 new checkpoint, whose batch 0 would be written again.
@@ -114,7 +114,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:
-        """One log has transactions and files, but copies lack transactions, and a log may forget old ones."""
+        """Copies lack transactions, and a log may forget old ones."""
         return marked < 0 and self.exists and bool(DeltaVersion(self.location).sizes())
 
     def how_to_empty(self, _marked: int) -> str:

@@ -1,7 +1,7 @@
 """The commits of the batches after a given one, and how to remove them.
 
-A cut's or swap's commit ends the effect of older commits of its batches. Swapped-in batches are one commit, whose note
-has each batch's files. Renamed files that it added again belong to their original commits.
+A cut or swap ends the effect of older commits of its batches. Swapped-in batches are one commit, whose note has each
+batch's files. Files added again under new names belong to their original commits.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from slackwater.sinks.delta.log import KEPT, Commit, DataFile, DeltaLog, kept_be
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The commits after a batch, newest first, including others'.
+    """Newest first, including others' commits.
 
-    ``target`` is the version before the first, -1 if there was no table. ``others`` are foreign commits that changed
-    the table. ``divided``: the first batch was swapped in, so no version is the table before it.
+    ``target`` is the version before the first, -1 without a table. ``others`` changed the table. ``divided``: the first
+    batch was swapped in, so no version is the table before it.
     """
 
     newest: int
@@ -79,9 +79,9 @@ def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -
 
 @dataclass
 class _Walk:
-    """Collects a span, newest first. Older commits count up to batch ``left`` (``None``: all).
+    """Newest first. Older commits count up to batch ``left`` (``None``: all).
 
-    ``moved`` maps older files to their present names.
+    ``moved`` maps older files to present names.
     """
 
     app: str

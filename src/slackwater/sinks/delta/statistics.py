@@ -1,7 +1,7 @@
 """Statistics and partition values of a file, from deltalake's typed values to log strings.
 
-Format: Delta Lake's PROTOCOL.md, sections "Per-file Statistics" and "Partition Value Serialization". Values that JSON
-cannot hold exactly are dropped: readers then skip no file by them.
+Format: Delta Lake's PROTOCOL.md, sections "Per-file Statistics" and "Partition Value Serialization". Inexact values are
+dropped: readers then skip no file by them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,9 @@ def statistics(action: Mapping[str, Any]) -> str:
 
 
 def partition_strings(values: Any, location: str) -> Mapping[str, str | None]:
-    """Partition values for the log, from an Arrow struct.
+    """For the log, from an Arrow struct.
 
-    Raises Refused (``swap-unsupported``) for a timestamp: older writers omitted the zone, so its time depends on the
-    session.
+    Raises Refused (``swap-unsupported``) for a timestamp: older writers omitted the zone.
     """
     return {name: _partition_string(name, value, location) for name, value in values.as_py().items()}
 

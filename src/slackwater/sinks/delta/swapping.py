@@ -1,9 +1,8 @@
 """Stages a Delta table and swaps its rows in: one commit removes all files and adds the staged ones.
 
-Staged files first get hard links, or remote copies, in the real folder, invisible until the commit. The commit sets the
-stream's newest batch, and its note has each batch's files for later cuts. It follows the checked version, or is
-refused. The staged table starts with other writers' files, which so survive. The old version can be restored until
-VACUUM.
+Staged files first get hard links, or remote copies, in the real folder. The commit sets the stream's newest batch, and
+its note has each batch's files for later cuts. It follows the checked version, or is refused. Other writers' files are
+staged too, so they survive. The old version can be restored until VACUUM.
 """
 
 from __future__ import annotations

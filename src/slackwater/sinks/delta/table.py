@@ -1,7 +1,7 @@
 """A Delta table's version by ``deltalake``, and commits on it.
 
-A commit becomes the version after the one that was read, or fails: ``max_commit_retries=0`` neither checks conflicts
-nor follows other writers. Tables with features that the library cannot write are refused first.
+A commit becomes the next version, or fails: ``max_commit_retries=0`` neither checks conflicts nor follows other
+writers. Unwritable features are refused first.
 """
 
 from __future__ import annotations
@@ -164,10 +164,10 @@ class DeltaVersion:
         return {unquote(path.as_py()): size.as_py() for path, size in columns}
 
     def check_removable(self, paths: Iterable[str] | None = None) -> None:
-        """Raises Refused (``delta-path``) if deltalake would spell a removed file's path differently.
+        """Raises Refused (``delta-path``) for paths that deltalake spells differently.
 
-        Spark keeps non-ASCII characters, deltalake percent-encodes them. Spark compares strings: it would still read
-        the file.
+        Spark keeps non-ASCII characters, deltalake percent-encodes them. Spark compares strings: it would still read a
+        removed file.
         """
         actions: Any = self.handle.get_add_actions()
         written = {unquote(path): path for path in (one.as_py() for one in actions.column("path"))}
@@ -222,7 +222,7 @@ class DeltaVersion:
         remove: Iterable[DataFile | TableFile] = (),
         columns_of: DeltaVersion | None = None,
     ) -> None:
-        """Commit the next version. ``columns_of`` replaces all files and columns by its own.
+        """``columns_of`` replaces all files and columns.
 
         Raises FileExistsError if a different writer was faster, Refused (``delta-commit``) if the library refuses.
         """
@@ -321,7 +321,7 @@ def require_library() -> None:
 
 
 def storage_options(location: str) -> dict[str, str]:
-    """Options that the library, unlike fsspec, does not find in the environment.
+    """The library, unlike fsspec, does not find these in the environment.
 
     It needs an explicit choice for an endpoint without TLS; here a URL in ``AWS_ENDPOINT_URL``.
     """

@@ -1,6 +1,5 @@
-"""A directory of the file sink that one operation fills in place of a stream's output.
-
-The operation owns it: nothing else may be in it, and nothing else is removed.
+"""A directory of the file sink that one operation fills and owns: nothing else may be in it, and nothing else is
+removed.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def open_backfill_output(output: BackfillDirectory) -> FilesOutput:
 
 
 def found_in(output: BackfillDirectory) -> tuple[str, ...]:
-    """Sorted names; empty without a directory, ``"a file"`` for a file.
+    """Empty without a directory, ``"a file"`` for a file.
 
     Folders without files do not count: not every store can remove them.
     """

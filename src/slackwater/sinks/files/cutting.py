@@ -1,7 +1,7 @@
 """Cuts batches out of a file sink's output and restores them, repeatable after a kill.
 
-The backup first gets ``manifest.json``: removed files with size and hash, in removal order, and manifest entries that
-replace compacted ones. After each step readers see a complete log, and no entry with a missing file.
+The backup first gets ``manifest.json``: removed files with size and hash, and manifest entries that replace compacted
+ones. After each step readers see a complete log, without missing files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A cut's removed and written files. ``stale`` are side files of names that ``written`` uses.
+    """``stale`` are side files of names that ``written`` uses.
 
     ``entries`` and ``files`` are in removal order, side files after their files. ``written`` maps new entries' paths to
     content.

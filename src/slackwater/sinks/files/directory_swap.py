@@ -107,7 +107,7 @@ class DirectorySwap:
 def _fill(
     staging: StagingDirectory, manifest: Manifest, after: int, recorded: Lines, find: Callable[[str], str | None]
 ) -> None:
-    """Files and entries of batches up to ``after``. Raises Refused, SinkUnreadable.
+    """Raises Refused, SinkUnreadable.
 
     ``find`` returns a URI's path below the output.
     """

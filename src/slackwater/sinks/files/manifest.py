@@ -93,8 +93,7 @@ class Manifest:
     def confirmed(self, after: int, recorded: Lines) -> Lines:
         """Ledger copies whose files are all in the compacted entry.
 
-        Others are from a replaced output. Nothing is read if a cut after ``after`` needs no copy. A cut of all batches
-        ignores damaged compacted entries.
+        Others are from a replaced output. A cut of all batches ignores damaged compacted entries.
         """
         names = self.names()
         compacted = _newest_compacted(names)
@@ -104,7 +103,7 @@ class Manifest:
         return {batch: lines for batch, lines in recorded.items() if batch > compacted or listed.issuperset(lines)}
 
     def after_cut(self, after: int, recorded: Lines) -> dict[str, str]:
-        """Entry files (name to content) that replace those merged by a later compaction."""
+        """Replacements for entries merged by a later compaction, name to content."""
         names = self.names()
         compacted = _newest_compacted(names)
         if compacted <= after or after == NONE_YET:
@@ -121,7 +120,7 @@ class Manifest:
         return lay_out({**older, **entries}, after, interval)
 
     def removal_order(self, after: int) -> list[str]:
-        """The entry files after batch ``after``, in an order that keeps the log complete.
+        """The entries after batch ``after``, in an order that keeps the log complete.
 
         Newest first, but the newest compacted entry last: readers need nothing older beside it, and older entries may
         be partly purged.

@@ -1,8 +1,8 @@
 """Swaps a file output on HDFS or an object store, where directories cannot change places.
 
-Starting batches are not copied: staged entries name files in the real output. The swap moves staged files into the real
-directory, still unlisted, switches the manifest by one put (``switch``), and moves unlisted files to the staging
-folder. Others' files stay. Readers by path, which ignore the manifest, see both outputs meanwhile.
+Staged entries name starting batches' files in the real output. The swap moves staged files into the real directory,
+still unlisted, switches the manifest by one put (``switch``), and moves unlisted files to the staging folder. Others'
+files stay. Readers by path see both outputs meanwhile.
 """
 
 from __future__ import annotations
@@ -309,7 +309,7 @@ def _highest_bit(number: int) -> int:
 
 
 def _gather(store: WriteStore) -> int:
-    """Merge all lines into the only compacted entry; returns its batch, -1 for an empty log."""
+    """Merge all lines into one compacted entry; returns its batch, -1 for an empty log."""
     manifest = Manifest(store)
     names = manifest.names()
     newest = max(names, default=-1)
@@ -332,7 +332,7 @@ def _gather(store: WriteStore) -> int:
 
 
 def _batch_above(target: Mapping[str, str], whole: int) -> int:
-    """A compacted entry's batch above ``target``, next to which its entries can be written."""
+    """The target's entries can be written next to it."""
     newest = max(map(batch_of, target), default=-1)
     compacted = max((batch_of(name) for name in target if name.endswith(_COMPACTED)), default=-1)
     return 2 * compacted + 1 if compacted >= 0 else max(whole, newest + 1)

@@ -1,4 +1,4 @@
-"""A user's batch function, which gets the batch's id and means to write it once."""
+"""A user's batch function, with means to write each batch once."""
 
 from __future__ import annotations
 

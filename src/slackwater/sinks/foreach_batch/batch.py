@@ -1,8 +1,8 @@
 """The batch for a user's function: id, run, and a transaction with its marker.
 
-A batch written before must not start a transaction. A ``with`` body cannot be skipped, so the question comes first:
-from the sink, which skips calls for batches in the declared database, or from the function by ``already_written``.
-Forgetting it fails in the first batch, not the first restart.
+A written batch must not start a transaction. A ``with`` body cannot be skipped, so the question comes first: from the
+sink for the declared database, or from the function by ``already_written``. Forgetting it fails in the first batch, not
+the first restart.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``sinks.foreach_batch``: a user's batch function, with a transaction that makes it exactly-once.
-
-The marker's row in the written database shows newest batch and owner.
-"""
+"""``sinks.foreach_batch``: a user's batch function, made exactly-once by a transaction with a marker."""
 
 from __future__ import annotations
 

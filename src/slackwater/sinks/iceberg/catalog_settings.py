@@ -1,7 +1,7 @@
 """Spark catalogs (``spark.sql.catalog.NAME`` and below) that open without Spark.
 
-From slackwater.toml, which every command has; tables of other catalogs show nothing outside of a run. Names: Iceberg's
-"Spark Configuration", section "Catalogs".
+From slackwater.toml; tables of other catalogs show nothing outside of a run. Names: Iceberg's "Spark Configuration",
+section "Catalogs".
 """
 
 from __future__ import annotations

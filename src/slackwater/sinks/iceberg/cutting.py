@@ -1,7 +1,7 @@
 """Cuts batches out of an Iceberg table and restores them: one recorded commit each.
 
-A cut makes an older snapshot current, like ``rollback_to_snapshot``, and lowers the recorded batch in the same version,
-so no batch is skipped later. No file is deleted: until ``expire_snapshots`` the old snapshot can be restored.
+A cut makes an older snapshot current, and lowers the recorded batch in the same version, so no batch is skipped later.
+No file is deleted: until ``expire_snapshots`` the old snapshot can be restored.
 """
 
 from __future__ import annotations

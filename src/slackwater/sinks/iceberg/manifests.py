@@ -85,7 +85,7 @@ def _unreadable(path: str, error: Exception) -> SinkUnreadable:
 
 
 class StoreIO(FileIO):
-    """Reads a table's files through our open store, with the user's credentials.
+    """Uses our open store, with the user's credentials.
 
     ``root`` is the metadata's table location, which a moved table keeps.
     """

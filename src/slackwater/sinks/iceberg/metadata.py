@@ -1,7 +1,7 @@
 """An Iceberg table's metadata: its snapshots, and their batches.
 
-Format: Apache Iceberg's table specification, section "Table Metadata Fields". The newest batch is from ancestors of the
-current snapshot, not only from a property: a rollback removes batches and changes no property.
+Format: Apache Iceberg's table specification, section "Table Metadata Fields". The newest batch is from the current
+snapshot's ancestors: a rollback removes batches and changes no property.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A commit's changes: each branch's newest snapshot (``None``: none) and mark.
+    """Each branch's newest snapshot (``None``: none) and mark.
 
     A non-main branch without a snapshot does not exist; mark ``None`` removes it. ``empty`` is the id of a new empty
     snapshot, ``snapshots`` are others as JSON. ``properties`` are set.
@@ -176,7 +176,7 @@ def _metadata(fields: Mapping[str, Any], file: str) -> Metadata:
 def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int | None, Snapshot | None]]:
     """The current snapshot and its ancestors, ended by ``(None, None)``.
 
-    An expired one is looked up in ``older``; if missing it comes without a snapshot, as the last.
+    A missing snapshot is ``None``, and the last.
     """
     known, current = dict(newest.snapshots), newest.current
     while current is not None:
@@ -191,7 +191,7 @@ def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int |
 
 
 def epochs(newest: Metadata, older: Iterator[Metadata], query: str) -> dict[str, int]:
-    """Batches of Iceberg's own sink by query id, from known snapshots.
+    """Batches of Iceberg's own sink by query id.
 
     For ``query`` also a cut's record: it may have left no batch.
     """

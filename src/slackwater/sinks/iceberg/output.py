@@ -227,8 +227,7 @@ class QueryTable(IcebergOutput):
     """A directory's table filled by Iceberg's own streaming sink, with one query's batches.
 
     The sink skips a batch if the query's newest snapshot among the current one's ancestors is not older, whichever
-    branch it writes to. So a cut makes an older snapshot current, and staging uses a second line of metadata
-    (``_start_second``), not a branch.
+    branch it writes to. So staging uses a second line of metadata (``_start_second``), not a branch.
     """
 
     def __init__(self, path: str, query_id: str) -> None:
@@ -335,9 +334,9 @@ def _check_format(metadata: Metadata) -> None:
 def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None:
     """Start a second line of metadata in ``store``, below the table.
 
-    Iceberg's own sink fills it as a table: without snapshots, with the real columns, partitions and properties, so the
-    sink finds only its epochs there. One version of the real table then takes over the snapshots, with files in place:
-    their numbers follow the real table's, which must be unchanged.
+    Iceberg's own sink fills it as a table without snapshots, so it finds only its epochs there. One version of the real
+    table then takes over the snapshots, with files in place: their numbers follow the real table's, which must be
+    unchanged.
     """
     fields: dict[str, Any] = dict(metadata.fields)
     for name in ("statistics", "partition-statistics", "snapshots", "snapshot-log", "metadata-log"):

@@ -42,10 +42,8 @@ class Publisher:
         self._base: Any = None
 
     def refresh(self) -> Metadata:
-        """The newest metadata, which the next commit compares with.
-
-        Raises Refused: ``sink-owned``, ``sink-fenced`` for a later run, ``staged-absent`` if an operation's branch was
-        swapped or discarded.
+        """Raises Refused: ``sink-owned``, ``sink-fenced`` for a later run, ``staged-absent`` if an operation's branch
+        was swapped or discarded.
         """
         with reading(self._table):
             self._base = self._operations.refresh()
@@ -70,7 +68,7 @@ class Publisher:
         raise self._busy()
 
     def publish(self, before: Metadata, batch: int, marker: str, *, has_rows: bool) -> None:
-        """Make the snapshot under ``marker`` current, unless rows changed since ``before``.
+        """Unless rows changed since ``before``.
 
         Raises StreamFailed (``iceberg-conflict``) for foreign rows or a removed snapshot; Refused as ``refresh``.
         """

@@ -76,7 +76,6 @@ def _known_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch
 
 
 def _is_before(newest: Metadata, identifier: int | None, snapshot: Snapshot | None, stream: str, batch: int) -> bool:
-    """Whether the snapshot has no batch above ``batch``, by its marker or a mark."""
     marker = snapshot.batch_of(stream) if snapshot is not None else None
     mark = newest.mark
     named = mark.batch if mark is not None and (mark.stream, mark.snapshot) == (stream, identifier) else None

@@ -1,8 +1,7 @@
 """Stages an Iceberg table's rows on a branch, then makes them visible.
 
-A branch starts empty or at an older snapshot; the sink writes to it as usual. One metadata version then makes its
-newest snapshot main, and keeps the old one on a second branch, so ``expire_snapshots`` deletes neither. No file is
-copied, moved or deleted.
+A branch starts empty or at an older snapshot. One metadata version then makes its newest snapshot main, and keeps the
+old one on a second branch, so ``expire_snapshots`` deletes neither. No file is copied, moved or deleted.
 """
 
 from __future__ import annotations

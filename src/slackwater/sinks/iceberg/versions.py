@@ -106,7 +106,7 @@ class Table(Protocol):
         """Raises FileExistsError if a different writer was faster."""
 
     def lack(self, base: Metadata) -> tuple[str, str] | None:
-        """A commit's missing requirement, and the present state; ``None`` if it is possible."""
+        """``None`` if a commit is possible."""
 
     def check_writable(self) -> None:
         """Raises Refused unless this user may commit, as far as known."""

@@ -1,8 +1,8 @@
 """Writes batches to a table of any database: rows and marker in one transaction.
 
-With a JDBC url executors stage by Spark's writer, which commits per partition; a task rerun after its commit doubles
-the partition. So each row has the partition and an attempt id, and one attempt per partition is published if it has as
-many rows as the tasks wrote. Without it rows pass through the driver by partition.
+Spark's JDBC writer commits per partition; a task rerun after its commit doubles the partition. So rows have partition
+and attempt id, and one attempt per partition is published if it has as many rows as the tasks wrote. Without a JDBC url
+rows pass through the driver.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class JdbcWriter:
 
 
 def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
-    """Stage rows in a new table by Spark's JDBC writer, with partition and attempt id.
+    """With partition and attempt id.
 
     Returns the written rows, each partition counted once.
     """

@@ -51,10 +51,8 @@ class Target:
 
 @dataclass(frozen=True)
 class BatchToWrite:
-    """A batch and its writer.
-
-    ``fenced_s_max``: a replaced attempt waits for the other's commit. ``commit_s_max``: the commit is retried until its
-    outcome is unknown.
+    """``fenced_s_max``: a replaced attempt waits for the other's commit. ``commit_s_max``: the commit is retried until
+    its outcome is unknown.
     """
 
     stream_id: str
@@ -65,7 +63,7 @@ class BatchToWrite:
 
 
 def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """For ``mapInArrow`` on one partition: writes rows and mark in one transaction.
+    """For ``mapInArrow`` on one partition.
 
     Columns are ``KafkaWriter``'s, as binary. Errors are text that the driver can parse.
     """
@@ -83,7 +81,7 @@ def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], 
 
 
 def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int | None:
-    """Write a batch; the number of rows, ``None`` if it was written before.
+    """``None`` if it was written before.
 
     Always reads all rows, so that Spark's watermark and row counts are as in an uninterrupted run.
     """
@@ -203,9 +201,9 @@ def _send_when_there_is_room(producer: Any, send: Callable[..., None], topic: st
 def read_mark(
     target: Target, wait_s_max: float | None = None, waited_for: dict[str, Undecided] | None = None
 ) -> dict[str, Any] | None:
-    """The newest committed mark. Raises KafkaException, or ValueError if malformed.
+    """Raises KafkaException, or ValueError if malformed.
 
-    ``waited_for`` are records that earlier reads waited for in vain, by topic; they are not waited for again.
+    ``waited_for`` are records that earlier reads waited for in vain; they are not waited for again.
     """
     errors: list[Any] = []
     consumer = confluent_kafka.Consumer({**target.reader, "error_cb": errors.append, "logger": _silent()})

@@ -1,7 +1,7 @@
 """Writes batches: Spark gathers the rows in one task, which sends them with the mark in one transaction.
 
-Rows are in shuffle files first, so the transaction only lasts for sending. Two producers would be two transactions, and
-readers could see half a batch.
+Two producers would be two transactions, and readers could see half a batch. Rows are in shuffle files first, so the
+transaction is short.
 """
 
 from __future__ import annotations

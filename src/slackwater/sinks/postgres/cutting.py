@@ -1,11 +1,11 @@
 """Cuts batches out of a table and restores them, each in one transaction.
 
-Rows move to a backup table, named in the operation's ``manifest.json`` first, so interrupted changes can resume: the
-backup table exists exactly while rows are cut.
+Rows move to a backup table, named in ``manifest.json`` first, so interrupted changes can resume: it exists exactly
+while rows are cut.
 
-Foreign rows are found by ``xmin``: a batch's rows have one transaction, so a later one is somebody else's insert or
-update. Batches are in order, so a batch with all rows newer than a later batch's was updated as a whole. Tables without
-batch ids show nothing of this.
+Foreign rows are found by ``xmin``: a batch's rows have one transaction, so a later one is somebody else's. Batches are
+in order, so a batch with all rows newer than a later batch's was updated as a whole. Tables without batch ids show
+nothing of this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stages a task's rows in its own table. Pickled by value: executors need only adbc and pyarrow.
 
-The name has a uuid from inside the task. Spark's attempt ids restart with every driver, so such a name would let a
-retried batch publish a different driver's rows.
+The name has a uuid from inside the task. Spark's attempt ids restart with every driver: a retried batch could publish a
+different driver's rows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Stages a table and swaps it in: one transaction exchanges names and marks.
 
-The staged table copies columns, defaults, checks, indexes (renamed) and column comments. The exchange passes on owner,
-privileges, comment and storage parameters, and redirects views. Other dependents would silently stay with the old
-table, so foreign keys, triggers, policies, rules, own publications, materialized views and inheritance are refused.
+The staged table copies columns, defaults, checks, indexes (renamed) and comments. The exchange passes on owner,
+privileges and storage parameters, and redirects views. Other dependents would silently stay with the old table, so
+foreign keys, triggers, policies, rules, own publications, materialized views and inheritance are refused.
 
-A comment marks the table as the operation's: staged, or replaced.
+A comment marks the table as the operation's.
 """
 
 from __future__ import annotations

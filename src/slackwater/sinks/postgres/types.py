@@ -1,7 +1,7 @@
 """Spark's types in PostgreSQL: staging, creation, publication, and accepting columns.
 
-A column accepts a type if no value changes silently; misfits are server errors. A long may go to an integer, but a
-decimal not to fewer places: the server would round.
+A column accepts a type if no value changes silently; misfits are server errors. A decimal may not go to fewer places:
+the server would round.
 """
 
 from __future__ import annotations

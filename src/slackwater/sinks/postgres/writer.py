@@ -1,8 +1,7 @@
 """Writes batches: executors stage rows, one transaction publishes them with the marker.
 
-Staged rows do not count, and a marked batch is not staged. Staged tables are unlogged, and a server crash empties them:
-publication counts rows. After a connection loss during commit the marker is read again: the batch is complete or
-absent.
+Staged tables are unlogged, and a server crash empties them: publication counts rows. After a connection loss during
+commit the marker is read again: the batch is complete or absent.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ NO_LIMIT = str(2**31 - 1)
 class SourceRange:
     """A source's part in a batch, or in consecutive batches.
 
-    ``source`` is its number ("0") or its name in the offset log. ``start`` is the offset before the range (``None``:
-    the beginning), ``end`` the offset after it (``None``: no offset yet). ``log`` may hold more entries than the range.
-    ``sizes`` are recorded bytes by path.
+    ``source`` is its number ("0") or name in the offset log. ``start`` is the offset before the range (``None``: the
+    beginning), ``end`` the offset after it (``None``: no offset yet). ``log`` may hold more entries. ``sizes`` are
+    recorded bytes by path.
     """
 
     source: str
@@ -34,8 +34,7 @@ class SourceRange:
 class EmptyBase:
     """An empty batch before a range, in a new checkpoint.
 
-    ``end`` is the source's offset in that batch. ``log`` are the files of ``sources/<source>/`` that make it empty;
-    they replace files of ``log_until``.
+    ``log`` are the files of ``sources/<source>/`` that make it empty; they replace files of ``log_until``.
     """
 
     end: str
@@ -45,8 +44,8 @@ class EmptyBase:
 class Asked(NamedTuple):
     """The next batch, which reads from ``start``.
 
-    ``end`` is its planned end, ``start_ms`` is when Spark planned the batch that ends at ``start``. ``ids`` are from
-    ``LiveSource.ids`` at the start of that run; empty: not recorded.
+    ``end`` is its planned end, ``start_ms`` is when Spark planned the batch before. ``ids`` are from ``LiveSource.ids``
+    at the start of that run; empty: not recorded.
     """
 
     start: str | None
@@ -100,7 +99,7 @@ class Replaced:
 
 
 class LeftOut(NamedTuple):
-    """Files that a source silently omits: the first, their number, and the limit of ``option`` that excludes them.
+    """Files that a source silently omits, by the limit of ``option``.
 
     ``limit`` and ``found`` are for people; with ``wanted`` the source reads all.
     """
@@ -159,9 +158,9 @@ class SourceSeen:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A source at a target. ``before``: its current offset, if any.
+    """``before``: its current offset, if any.
 
-    ``base`` is an empty batch there. ``summary`` is for people: source, before -> after, and the data between.
+    ``base`` is an empty batch at the target. ``summary`` is for people: source, before -> after, and the data between.
     """
 
     before: str | None
@@ -171,7 +170,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """One batch of a source: ``start``, and ``end`` as Spark writes it.
+    """One batch of a source, as Spark writes it.
 
     ``log`` is all of ``sources/<source>/``, including the empty batch at ``start``. ``summary`` is for people.
     """
@@ -209,7 +208,7 @@ class RestartEffect:
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """A defect of connectors before ``fixed_in``: an available-now run ends after one batch of limited size.
+    """Connectors before ``fixed_in`` end an available-now run after one batch of limited size.
 
     ``version_class`` has the static method ``version()``; ``limits`` are numeric options in lower case.
     """

@@ -22,7 +22,7 @@ def sizes_as_read(files: Iterable[SourceFile], reach: Reach) -> dict[str, int]:
 
 
 def replaced_file(file: SourceFile, read_bytes: int | None, reach: Reach) -> Replaced | None:
-    """A file with a different time or size. Owners, modes and links do not matter.
+    """Owners, modes and links do not matter.
 
     A different time may mean different content of equal size. A name with a UUID, as Spark writes it, identifies the
     content: restoring a backup does not change it.

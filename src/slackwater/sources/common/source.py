@@ -1,4 +1,4 @@
-"""The contract of a kind of source, and its defaults for a source that shows only its offsets.
+"""The contract of a kind of source, with defaults for opaque offsets.
 
 Kinds are stateless and pure. Offsets are Spark's verbatim strings; ``None`` is no offset yet (``-`` in the offset log)
 and the beginning. Methods accept any string and derive nothing from offsets of a different kind. ``Source.live``
@@ -110,7 +110,7 @@ class Source:
         return self.label
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
-        """Whether the kind owns a source with this offset and log. At most one kind owns a pair; never raises.
+        """At most one kind owns a pair; never raises.
 
         ``offset`` is decoded JSON, ``None`` if there is none yet, the string if it is not JSON. ``log`` may be lazy.
         """
@@ -151,7 +151,7 @@ class Source:
         return None
 
     def log_until(self, end: str | None, log: SourceEntries, interval: int) -> Mapping[str, bytes]:
-        """The ``sources/<source>/`` files of a checkpoint whose newest offset is ``end`` (``None``: no offset yet).
+        """For a checkpoint whose newest offset is ``end`` (``None``: no offset yet).
 
         ``interval`` is the compaction interval. ``log`` must have every entry up to ``end``: check ``unrecorded``
         first, with a range from the beginning.
@@ -163,10 +163,9 @@ class Source:
         return None
 
     def counted(self, span: SourceRange) -> Mapping[str, int | None] | None:
-        """Offsets or files in a range by part (partition); negative if it ends before its start.
+        """Offsets or files by part (partition); negative if the range ends before its start.
 
-        A part without a start starts at 0; ``None`` for a part without an end, or for all if unknown. Raises
-        FormatError.
+        A part without a start starts at 0; ``None`` if unknown. Raises FormatError.
         """
         return None
 
@@ -175,8 +174,8 @@ class Source:
     ) -> Mapping[str, str] | None:
         """The options of a batch read that gives exactly the range's rows that still exist.
 
-        ``options`` are the present query's, ``was`` are from the original read (empty: unknown). ``None``: no such read
-        is known, or the rows depend on the query's code.
+        ``was`` are the original read's options (empty: unknown). ``None``: no such read is known, or the rows depend on
+        the query's code.
         """
         return None
 
@@ -198,8 +197,7 @@ class Source:
     def claimed(self, span: SourceRange, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...] | None:
         """The part of a range that is not free for a backfill, for people.
 
-        A range in ``read`` covers it, or it is outside ``live``, which is from the beginning to the stream's position.
-        ``None`` if unknown.
+        A range in ``read`` covers it, or it is outside ``live``. ``None`` if unknown.
         """
         return () if span.start == span.end else None
 
@@ -237,9 +235,7 @@ class Source:
         return 0
 
     def range_between(self, start: EmptyBase, end: EmptyBase, claims: Claims, *, to_next: bool) -> Range:
-        """The unread range between two positions.
-
-        ``to_next``: the end was not requested, so the range may stop before it. Raises Refused
+        """``to_next``: the end was not requested, so the range may stop before it. Raises Refused
         (``target-out-of-range``) for a requested end before the start.
         """
         return Range(start.end, end.end, start.log)
@@ -321,14 +317,14 @@ class LiveSource:
         return {}
 
     def unread(self, description: str, span: SourceRange, files_max: int) -> Sequence[int]:
-        """Bytes of each existing file outside ``span``, which was read from the beginning.
+        """Bytes of each unread file.
 
         ``description`` is from progress events. Raises Uncounted, OSError and FormatError.
         """
         return ()
 
     def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
-        """The data beyond ``end``; ``read`` are all files in the source's own log.
+        """``read`` are all files in the source's own log.
 
         ``address`` is needed if the checkpoint lacks it. Runs without a JVM. Raises Uncounted, EnvironmentMissing,
         OSError and FormatError.

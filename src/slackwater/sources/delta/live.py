@@ -1,7 +1,7 @@
 """Asks a Delta table where it begins and ends, whether it is the table that was read, and what its log still has.
 
-A query's positions are asked through its session, which reaches what the query reaches. The next version is looked up
-without a JVM or library: a library would load the list of all files.
+A query's positions are asked through its session. The next version is looked up without a library, which would load the
+list of all files.
 """
 
 from __future__ import annotations

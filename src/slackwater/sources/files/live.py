@@ -1,7 +1,6 @@
 """Lists the files of file sources that count as read and that are unread.
 
-Spark's own source lists them, in the form of its log: options, patterns, hidden files, manifests and name encoding are
-Spark's.
+Spark's own source lists them: options, patterns, hidden files, manifests and name encoding are Spark's.
 """
 
 from __future__ import annotations

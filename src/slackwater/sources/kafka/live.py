@@ -1,4 +1,4 @@
-"""Positions of Kafka sources: the next offset of each existing partition.
+"""Positions of Kafka sources.
 
 Asks through the Kafka client of the session's JVM, with the source's options: it reaches what the query reaches.
 """

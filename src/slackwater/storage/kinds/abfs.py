@@ -1,7 +1,7 @@
 """Azure Data Lake Storage and Blob Storage.
 
-adlfs takes account and credentials from the environment. Slackwater does not fetch Spark's connector
-(``hadoop-azure``): for ``abfss:`` the user provides its jar and settings.
+adlfs takes account and credentials from the environment. Users provide Spark's connector (``hadoop-azure``) and its
+settings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Google Cloud Storage.
 
-gcsfs and Google's clients take credentials, project and endpoint from the environment. Slackwater does not fetch
-Spark's connector: for ``gs:`` the user provides its jar and settings.
+gcsfs and Google's clients take credentials, project and endpoint from the environment. Users provide Spark's connector
+and its settings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Amazon S3 and compatible stores. ``s3a`` is Hadoop's name for it; ``s3n`` was.
 
-All clients take endpoint, region and credentials from the environment: s3fs, deltalake and pyiceberg by their own
-rules, Spark's S3A by the settings here. Credentials become session settings only if ``[storage.s3]`` names them; else
-Spark's driver reads its environment.
+All clients take endpoint, region and credentials from the environment. Credentials become session settings only if
+``[storage.s3]`` names them; else Spark's driver reads its environment.
 """
 
 from __future__ import annotations

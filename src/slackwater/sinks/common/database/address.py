@@ -103,7 +103,7 @@ class Address:
 def address_of(url: object, password: object = None) -> Address:
     """A password in ``url`` is kept only in this process.
 
-    Raises PipelineError (``sink-url``, ``sink-password``); messages quote nothing that may hold a password.
+    Raises PipelineError (``sink-url``, ``sink-password``), without quoting secrets.
     """
     match = _URL.fullmatch(url) if isinstance(url, str) else None
     if match is None or "@" in match["path"] or (not match["authority"] and not match["path"] and not match["query"]):

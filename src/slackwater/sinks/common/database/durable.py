@@ -1,4 +1,4 @@
-"""Detects rows lost in a server crash: of the sink's table and of staged tables.
+"""Detects rows lost in a server crash.
 
 A crash empties unlogged tables, and a failover may lose tables, between task and transaction, which therefore compares
 counts.

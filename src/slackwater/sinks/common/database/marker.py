@@ -1,8 +1,7 @@
 """The marker table: a target's stream and its newest batch.
 
 The batch's own transaction updates the row, so both are there or neither. ``epoch`` is the lease's fence number: a
-higher one refuses a run that was believed to have ended. Statements are plain SQL: a conditional update, and an insert
-without a row.
+higher one refuses a run that was believed to have ended. Statements are plain SQL.
 """
 
 from __future__ import annotations
@@ -108,10 +107,10 @@ class Marker:
         return mark
 
     def advance(self, connection: Connection, context: WriteContext, batch: int, published: int = NONE_YET) -> bool:
-        """Mark ``batch`` in the caller's transaction; ``False`` if already written.
+        """``False`` if already written.
 
         ``published`` is the query's newest marked batch. Raises Refused (``sink-fenced``, ``sink-owned``), or
-        StreamFailed if the row was set back behind it: batches would be missing.
+        StreamFailed if the row was set back: batches would be missing.
         """
         table = _table(self.schema)
         mine = (table.c.target == self.target) & (table.c.stream_id == context.stream_id)
