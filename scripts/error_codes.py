@@ -1,4 +1,4 @@
-"""Prints docs/errors.md: every error with its cause and remedy, and every finding.
+"""Prints docs/errors.md: every error with its cause, and every finding.
 
 python -m scripts.error_codes > docs/errors.md
 """
@@ -14,13 +14,13 @@ HEADING = """# Errors
 
 Every error has a stable code, one sentence, and where it helps the place, what was expected and found, and a hint.
 On stderr it is shown as `error <code>: <sentence>`, then `hint: <next step>`; with `--format json` as one line of JSON,
-`{"error": {"code": ..., "message": ..., "where": ..., "expected": ..., "found": ..., "hint": ...}}`. The exit code is
-that of its kind: see [exit-codes.md](exit-codes.md). `slackwater explain CODE` prints the same for one code; `…`
-replaces what varies. The table is `src/slackwater/diagnose/error_codes.toml`.
-To update it: `python -m scripts.error_codes > docs/errors.md`.
+`{"error": {"code": ..., "message": ..., "where": ..., "expected": ..., "found": ..., "hint": ...}}`.
+[exit-codes.md](exit-codes.md) explains the exit codes. `slackwater explain CODE` prints the cause of one error with its
+remedy, as in `src/slackwater/diagnose/error_codes.toml`; `…` replaces what varies.
+To update this page: `python -m scripts.error_codes > docs/errors.md`.
 
-| code | exit | kind | cause | remedy |
-|---|---|---|---|---|
+| code | exit | cause |
+|---|---|---|
 """
 
 FINDINGS = """
@@ -38,8 +38,7 @@ then 7, else 0. The risk is what would happen to rows if the stream were started
 def page() -> str:
     """The page in Markdown."""
     errors = [
-        _row(f"`{one.code}`", str(one.kind.exit_code), one.kind.__name__, "; or: ".join(one.causes), one.remedy)
-        for one in error_codes().values()
+        _row(f"`{one.code}`", str(one.kind.exit_code), "; or: ".join(one.causes)) for one in error_codes().values()
     ]
     rules = sorted(RULES, key=lambda rule: rule.code)
     table = [_row(f"`{one.code}`", one.severity, one.risk, str(one.exit_code), one.meaning) for one in rules]
