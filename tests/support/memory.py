@@ -31,13 +31,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """Have pytest make its temporary folders in memory, unless the user has named another place."""
     if _ROOT in os.environ or config.option.basetemp:
         return
-    if not _MEMORY.is_dir():
-        return
-    _make_room()
-    if _spare():
-        folder = _new_folder()
-        config.stash[_held] = _locked(folder)
-        os.environ[_ROOT] = config.stash[_made] = str(folder)
+    if _MEMORY.is_dir():
+        _make_room()
+        if _spare():
+            folder = _new_folder()
+            config.stash[_held] = _locked(folder)
+            os.environ[_ROOT] = config.stash[_made] = str(folder)
+            return
+    vars(os)["fsync"] = _not_awaited
+
+
+def _not_awaited(_descriptor: int) -> None:
+    """Of folders on a disk: what is written outlives a kill, and no test cuts the power."""
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
