@@ -12,7 +12,7 @@ from examples.demo.compare import Row, committed_files, compare, rows_of
 from examples.demo.places import GOLD, Workplace
 from examples.demo.result import ManualRestart
 from examples.demo.source_files import files_taken
-from slackwater.cli.common.examples import read_example
+from slackwater.cli.verbs.init import read_example
 from slackwater.formats.compactible import SINK_LOG
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from slackwater.cli.common.examples import SETTINGS
+from slackwater.cli.verbs.init import SETTINGS
 
 GOLD = "sensor-merge-gold"
 STREAMS = {

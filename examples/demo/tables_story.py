@@ -26,7 +26,7 @@ from examples.demo.result import StageKill, TablesResult
 from examples.demo.steps import FillTopic, Progress, after_comparison, after_input, step
 from examples.demo.story import RAW_FROM_KAFKA
 from examples.demo.topic import positions
-from slackwater.cli.common.examples import read_example, with_change
+from slackwater.cli.verbs.init import read_example, with_change
 from slackwater.core.errors import StreamFailed
 from slackwater.core.marks import Marks
 from slackwater.operations.plan import document

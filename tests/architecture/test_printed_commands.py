@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli.common.verb import VERBS
+from slackwater.cli.common.arguments import VERBS
 from slackwater.cli.main import make_parser
 from slackwater.core.errors import SlackwaterError
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from slackwater.cli.common.verb import VERBS
+from slackwater.cli.common.arguments import VERBS
 from tests.cli.conftest import Slackwater
 
 ASK = """

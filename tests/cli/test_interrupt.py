@@ -26,7 +26,7 @@ def wait(**_):
 COMMAND = """
 import signal, sys, time
 from types import SimpleNamespace
-from slackwater.cli.common.verb import VERBS, Verb
+from slackwater.cli.common.arguments import VERBS, Verb
 from slackwater.cli.main import entry
 {verb}
 VERBS["wait"] = "waiting"

@@ -7,8 +7,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from slackwater.cli.common.arguments import Parser
-from slackwater.cli.common.verb import VERBS, verb_named
+from slackwater.cli.common.arguments import VERBS, Parser, verb_named
 from tests.cli.conftest import Slackwater
 
 VERBS_OF_GROUPS: dict[str, list[list[str]]] = {"plan": [["rebuild"]], "connectors": [["list"], ["fetch"]]}

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from examples.demo.story import RAW_FROM_KAFKA, UPGRADE, UPGRADED_STREAM
-from slackwater.cli.common.examples import read_example, with_change, with_stream_of_change
+from slackwater.cli.verbs.init import read_example, with_change, with_stream_of_change
 
 
 def functions(text: str) -> dict[str, str]:

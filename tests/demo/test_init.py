@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli.common.examples import read_example, with_change
+from slackwater.cli.verbs.init import read_example, with_change
 
 ROOT = Path(__file__).parents[2]
 PROJECT = {"clicks", "clicks.py", "landing", "make_clicks.py", "make_weather.py", "slackwater.toml", "upgrades"}

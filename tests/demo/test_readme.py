@@ -15,7 +15,7 @@ import pytest
 from examples.demo.commands import Commands
 from examples.demo.compare import rows_of, timestamp_of
 from examples.demo.kill import KillPoint, kill_in_the_middle
-from slackwater.cli.common.examples import examples_folder, read_example
+from slackwater.cli.verbs.init import examples_folder, read_example
 from tests.docs.reader import Reader, steps_of
 from tests.support import warm_python
 from tests.support.warm_jvm import attached

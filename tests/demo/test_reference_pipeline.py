@@ -23,7 +23,7 @@ from examples.demo.broker import Broker
 from examples.demo.places import GOLD, STREAMS
 from examples.demo.story import RAW_FROM_KAFKA
 from examples.demo.topic import TOPIC
-from slackwater.cli.common.examples import read_example, with_change
+from slackwater.cli.verbs.init import read_example, with_change
 from tests.conformance.outputs import rows_of_sink
 from tests.support import warm_python
 from tests.support.kafka_topics import create_topic

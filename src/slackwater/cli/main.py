@@ -16,9 +16,8 @@ from contextlib import suppress
 from pkgutil import resolve_name
 from typing import Any, NoReturn
 
-from slackwater.cli.common.arguments import Parser, add_verbs, check_bytes
+from slackwater.cli.common.arguments import VERBS, Parser, add_verbs, check_bytes, verb_named
 from slackwater.cli.common.console import report_error, report_interrupt, show_errors_for
-from slackwater.cli.common.verb import VERBS, verb_named
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError, unreachable
 from slackwater.core.reference import reference_of
 from slackwater.storage.open import is_uri

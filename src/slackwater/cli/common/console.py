@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import signal
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
+import slackwater
 from slackwater.cli.common.arguments import Format, shortened
 from slackwater.core.errors import Refused, SlackwaterError, UsageError
 from slackwater.core.escaping import printable
@@ -27,6 +29,17 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
     from rich.status import Status
+
+_NOT_THE_USERS = (
+    f"{Path(slackwater.__file__).parent}/",
+    f"{Path(os.__file__).parent}/",
+    "/site-packages/",
+    "/pyspark/",
+    "/py4j/",
+    # Such as ``<frozen importlib._bootstrap>``.
+    "<",
+)
+"""Parts of the names of files that are Slackwater's or a library's."""
 
 
 def timestamp(epoch_ms: int | None) -> str:
@@ -209,7 +222,7 @@ def show_errors_for(arguments: Sequence[str]) -> None:
 
 def report_error(error: SlackwaterError) -> None:
     """Show an error on stderr, as text or JSON. With ``--debug`` it has the user's traceback."""
-    trace = mask(_user_traceback(error)) if _debug else ""
+    trace = mask(user_traceback(error)) if _debug else ""
     if _shown_as is Format.JSON:
         fields = error.as_dict() | ({"traceback": trace} if trace else {})
         sys.stderr.write(json.dumps({"error": fields}) + "\n")
@@ -224,10 +237,26 @@ def report_error(error: SlackwaterError) -> None:
         _print_hint(error.hint)
 
 
-def _user_traceback(error: SlackwaterError) -> str:
-    from slackwater.cli.common.user_traceback import user_traceback  # noqa: PLC0415 - only --debug needs it
+def user_traceback(error: BaseException) -> str:
+    """The traceback of the innermost exception that passed through the user's code, else empty.
 
-    return user_traceback(error)
+    It has no frames of Slackwater and libraries. For a function in a worker of Spark it is in a note of the error.
+    """
+    import traceback  # noqa: PLC0415 - only --debug needs it
+
+    notes: list[str] = getattr(error, "__notes__", [])
+    if notes:
+        return "".join(f"{note}\n" for note in notes)
+    found = ""
+    cause: BaseException | None = error
+    while cause is not None:
+        frames = traceback.extract_tb(cause.__traceback__)
+        users = [frame for frame in frames if not any(part in frame.filename for part in _NOT_THE_USERS)]
+        if users or isinstance(cause, SyntaxError):
+            shown = (*traceback.format_list(users), *traceback.format_exception_only(cause))
+            found = f"Traceback (most recent call last):\n{''.join(shown)}"
+        cause = cause.__cause__
+    return found
 
 
 def report_interrupt(interrupt: KeyboardInterrupt) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from slackwater.cli.common.arguments import Option, Parser, one_of
-from slackwater.cli.common.verb import VERBS, Verb, verb_named
+from slackwater.cli.common.arguments import VERBS, Option, Parser, Verb, one_of, verb_named
 from slackwater.core.commands import command
 
 

@@ -6,10 +6,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from slackwater.cli.common.arguments import Format, Parser, add_format, one_of, path, string
+from slackwater.cli.common.arguments import Format, Parser, Verb, add_format, one_of, path, string
 from slackwater.cli.common.console import Steps, err, interrupt_on_signals, out, prepare, print_json
-from slackwater.cli.common.examples import story_module
-from slackwater.cli.common.verb import Verb
+from slackwater.cli.verbs.init import story_module
 
 NOT_EQUAL = 8
 INTERRUPTED = 130

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slackwater.cli.common.arguments import (
     Parser,
+    Verb,
     add_checkpoint,
     add_consent,
     add_format,
@@ -11,7 +12,6 @@ from slackwater.cli.common.arguments import (
     add_spark,
     string,
 )
-from slackwater.cli.common.verb import Verb
 from slackwater.core.commands import mention
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slackwater.cli.common.arguments import (
     Parser,
+    Verb,
     add_consent,
     add_debug,
     add_format,
@@ -13,7 +14,6 @@ from slackwater.cli.common.arguments import (
     path_or_uri,
     string,
 )
-from slackwater.cli.common.verb import Verb
 from slackwater.core.commands import command as command
 from slackwater.core.commands import mention
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import Parser, add_debug, add_format, add_home, add_program, add_spark
-from slackwater.cli.common.verb import Verb
+from slackwater.cli.common.arguments import Parser, Verb, add_debug, add_format, add_home, add_program, add_spark
 
 
 def declare(parser: Parser) -> None:

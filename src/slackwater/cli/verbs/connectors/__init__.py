@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
-from slackwater.cli.common.arguments import Parser, add_format, add_home, add_verbs, string
-from slackwater.cli.common.verb import Verb
+from slackwater.cli.common.arguments import Parser, Verb, add_format, add_home, add_verbs, string
 
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,2}")
 

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import mark, out, parse_conf, prepare, print_json
-from slackwater.cli.common.examine import Examined, examine, exit_code, with_compared_code
-from slackwater.cli.common.failure_text import read_failed, with_errors
+from slackwater.cli.common.examine import Examined, examine, exit_code, read_failed, with_compared_code, with_errors
 from slackwater.cli.verbs.doctor.document import doctor_document
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import parse_conf, prepare, write
-from slackwater.cli.common.failure_text import read_failed
+from slackwater.cli.common.examine import read_failed
 from slackwater.cli.verbs.evidence.gather import EvidenceRequest, gather
 from slackwater.cli.verbs.evidence.make import REFUSED, make_evidence
 from slackwater.cli.verbs.evidence.model import Evidence

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from slackwater.cli.common.examine import Examined, examine, with_compared_code
-from slackwater.cli.common.failure_text import Failed, with_errors
+from slackwater.cli.common.examine import Examined, Failed, examine, with_compared_code, with_errors
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import Facts, HistoryFacts, Unknown

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import Parser, add_force, add_format, add_home, byte_size, natural, path, string
-from slackwater.cli.common.verb import Verb
+from slackwater.cli.common.arguments import (
+    Parser,
+    Verb,
+    add_force,
+    add_format,
+    add_home,
+    byte_size,
+    natural,
+    path,
+    string,
+)
 
 ROWS_SHOWN = 20
 """Without ``--limit``."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import Parser, add_format, add_home, add_stream
-from slackwater.cli.common.verb import Verb
+from slackwater.cli.common.arguments import Parser, Verb, add_format, add_home, add_stream
 
 
 def declare(parser: Parser) -> None:

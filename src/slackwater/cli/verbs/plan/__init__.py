@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slackwater.cli.common.arguments import (
     Parser,
+    Verb,
     add_consent,
     add_debug,
     add_force,
@@ -15,7 +16,6 @@ from slackwater.cli.common.arguments import (
     path,
     string,
 )
-from slackwater.cli.common.verb import Verb
 from slackwater.core.commands import mention
 from slackwater.operations.goals.common.goal import GOALS, Goal, goal_named
 

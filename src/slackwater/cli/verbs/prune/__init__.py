@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import Parser, add_consent, add_format, add_home, natural, string
-from slackwater.cli.common.verb import Verb
+from slackwater.cli.common.arguments import Parser, Verb, add_consent, add_format, add_home, natural, string
 
 
 def declare(parser: Parser) -> None:

@@ -6,6 +6,7 @@ from argparse import ArgumentTypeError
 
 from slackwater.cli.common.arguments import (
     Parser,
+    Verb,
     add_consent,
     add_debug,
     add_home,
@@ -14,7 +15,6 @@ from slackwater.cli.common.arguments import (
     natural,
     string,
 )
-from slackwater.cli.common.verb import Verb
 from slackwater.core.commands import command as command
 from slackwater.core.commands import mention
 

@@ -18,8 +18,7 @@ from rich.table import Table
 from slackwater.cli.common.arguments import (
     consent_of,
 )
-from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say
-from slackwater.cli.common.user_traceback import user_traceback
+from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say, user_traceback
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError, UsageError
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import mask

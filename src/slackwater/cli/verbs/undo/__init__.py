@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import Parser, add_consent, add_format, add_home, add_stopped, string
-from slackwater.cli.common.verb import Verb
+from slackwater.cli.common.arguments import Parser, Verb, add_consent, add_format, add_home, add_stopped, string
 from slackwater.core.commands import command
 from slackwater.core.commands import mention as mention
 
