@@ -315,7 +315,13 @@ def _fail_in_between(project: ObjectsProject, plan: Plan) -> OutcomeUnknown:
 
 
 @pytest.mark.parametrize(
-    "lost", ["copies.json", "kept/commits/5", "checkpoint/metadata", "checkpoint/state/0/0/4.delta"]
+    "lost",
+    [
+        "copies.json",
+        pytest.param("kept/commits/5", marks=pytest.mark.thorough),
+        pytest.param("checkpoint/metadata", marks=pytest.mark.thorough),
+        "checkpoint/state/0/0/4.delta",
+    ],
 )
 def test_a_copy_that_was_damaged_meanwhile(project: ObjectsProject, lost: str) -> None:
     """Nothing more is replaced, and when it is there again the same command continues."""
