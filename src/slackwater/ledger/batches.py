@@ -30,7 +30,7 @@ class BatchesPart(LedgerPart):
     def batches(
         self, stream: str, first: int | None = None, last: int | None = None, *, generation: int | None = None
     ) -> list[BatchRecord]:
-        """In order, both ends included, each from the youngest generation in which it counts.
+        """Both ends are included; each batch is from the youngest generation in which it counts.
 
         ``generation``: its past, not the current one's.
         """
@@ -133,7 +133,7 @@ class BatchesPart(LedgerPart):
         *,
         generation: int | None = None,
     ) -> dict[int, str]:
-        """In order, both ends included.
+        """Both ends are included.
 
         A generation's own lines win. Older entries come from its ancestors, up to the batch (for ``sources/<source>``:
         the entry) at which each younger generation was based. ``generation``: its past, not the current one's.

@@ -40,7 +40,7 @@ def as_row(record: DataclassInstance) -> dict[str, Any]:
 
 
 def between(column: str, first: int | None, last: int | None) -> tuple[str, dict[str, int]]:
-    """Both ends included; ``None``: open.
+    """Both ends are included; ``None``: open.
 
     An open end is no condition: SQLite orders text, which a damaged row may have, after all integers.
     """

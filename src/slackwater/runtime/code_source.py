@@ -25,7 +25,6 @@ def in_archive(file: Path) -> bool:
 
 
 def read_source(file: Path) -> bytes:
-    """Also reads from archives. Raises OSError."""
     if not in_archive(file):
         return file.read_bytes()
     try:

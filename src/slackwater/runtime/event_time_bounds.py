@@ -136,7 +136,7 @@ def _state_watermark_ms(join: Any, columns: Any, other: Any, watermark_ms: int) 
 
 
 def _kept_behind_ms(join: Any, column: Any, side: Any, other: Any) -> int | None:
-    """By Spark's computation: linear, from the watermarked column."""
+    """Spark's computation is linear, from the watermarked column."""
     found = set()
     for watermark_ms in PROBES_MS:
         for columns in (side.outputSet(), column.references()):

@@ -27,7 +27,7 @@ Nodes = Sequence[tuple[TreeNode, Any]]
 def expressions_of(
     nodes: Nodes, is_wanted: Callable[[TreeNode], bool], *, of_subqueries: bool = False
 ) -> Iterator[tuple[TreeNode, Any]]:
-    """With few calls.
+    """Uses few calls.
 
     Raises ValueError if JSON and JVM differ.
     """

@@ -38,7 +38,7 @@ COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 
 
 def served_positions(frame: DataFrame) -> Mapping[str, Served]:
-    """By source number.
+    """Maps source numbers to positions.
 
     Raises EnvironmentMissing if a source does not answer.
     """

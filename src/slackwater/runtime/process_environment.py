@@ -120,7 +120,7 @@ def changed_environment(spark: SparkSession, before: Mapping[str, str]) -> dict[
 
 
 def replace_environment(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """Without any, all stay.
+    """All variables stay if the run recorded none.
 
     Raises Refused (``variable-set``) for a variable that the run lacked: workers inherit it.
     """

@@ -184,7 +184,7 @@ def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
 
 
 def _optimised(spark: SparkSession, analysed: Any) -> Any:
-    """With every filter where Spark applies it."""
+    """Every filter is where Spark applies it."""
     return spark._jsparkSession.sessionState().optimizer().execute(analysed)
 
 
@@ -267,7 +267,6 @@ def _source(relation: Any) -> dict[str, Any]:
 
 
 def _normalised(described: list[list[dict[str, Any]]]) -> str:
-    """Without session differences: expression ids are numbered by appearance."""
     numbers: dict[str, str] = {}
 
     def number(match: re.Match[str]) -> str:
@@ -295,7 +294,7 @@ class _BelowState:
 
 
 def _below_state(frame: DataFrame, output_mode: str) -> _BelowState:
-    """From the optimised plan: only used columns, filters where Spark applies them."""
+    """The optimised plan has only used columns, and filters where Spark applies them."""
     analysed = analysed_plan(frame)
     if not any(keeps_state(node) for node in nodes_of(analysed)):
         return _BelowState()

@@ -67,7 +67,7 @@ class PlanFacts:
 
 
 def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -> Program:
-    """Without ``reach`` functions are incomparable. Raises ValueError or LookupError for an unreadable plan."""
+    """Functions are incomparable without ``reach``. Raises ValueError or LookupError for an unreadable plan."""
     facts, nodes = _read(frame)
     read_by = _data_sources(facts, nodes, frame, reach) if reach is not None else {}
     facts = replace(facts, leaves={**facts.leaves, **{place: leaf for place, (leaf, _) in read_by.items()}})

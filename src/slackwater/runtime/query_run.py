@@ -109,7 +109,6 @@ class QueryRun:
         self._record_profile(built)
 
     def record_stores(self) -> None:
-        """As soon as the first batch has created state stores."""
         if self._profile is None or time.monotonic() < self._stores_due_at:
             return
         self._stores_due_at = time.monotonic() + STORES_EVERY_S
@@ -126,7 +125,6 @@ class QueryRun:
             log.warning("the state stores were not recorded", stream=self._generation.stream, error=str(error))
 
     def record_end(self) -> None:
-        """As soon as a self-ending query's sources have fixed it."""
         if self._end is None or self._end.recorded:
             return
         unrecorded: tuple[type[Exception], ...] = (SlackwaterError, ValueError, TypeError, *SPARK_ERRORS)

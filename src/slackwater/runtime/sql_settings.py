@@ -146,7 +146,7 @@ def restore_settings(spark: SparkSession, before: SetExplicitly) -> None:
 
 
 def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str, str]:
-    """After a run with ``recorded`` ones.
+    """The session follows a run with ``recorded`` settings.
 
     Unset settings take the recorded user's own, and those for times and overflows.
     """

@@ -320,7 +320,7 @@ _DOUBLINGS = 6
 
 
 class Restarts:
-    """At most ``most`` in a row; a committed batch resets the count."""
+    """Allows at most ``most`` in a row; a committed batch resets the count."""
 
     def __init__(self, most: int) -> None:
         self._most = most

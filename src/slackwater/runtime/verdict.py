@@ -91,7 +91,7 @@ def judge(
     recorded: Mapping[str, str] | None = None,
     build_again: BuildAgain | None = None,
 ) -> StreamVerdict:
-    """Without ``generation`` there is no checkpoint yet.
+    """A stream without ``generation`` has no checkpoint yet.
 
     ``recorded`` are the settings of the state's run; ``build_again`` rebuilds the query. Raises StreamFailed for an
     unreadable checkpoint.

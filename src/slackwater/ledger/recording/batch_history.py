@@ -44,7 +44,7 @@ class BatchHistory:
         return 0 if text is None else next_watermark_ms(text)
 
     def commit_text(self, batch: int) -> str | None:
-        """As recorded, else rebuilt from the next batch, which starts with the watermark after N.
+        """``commits/N`` as recorded, else rebuilt from the next batch, which starts with the watermark after N.
 
         ``None`` without either. Later log versions also name state files, which nothing else shows.
         """

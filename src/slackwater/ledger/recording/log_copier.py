@@ -356,7 +356,7 @@ def _is_whole(log: str, text: str) -> bool:
 
 
 def split_source_compact(text: str, entry: int) -> dict[int, str]:
-    """By entry: each line of a compacted source entry names its entry."""
+    """Each line of a compacted source entry names its entry."""
     version, *lines = text.split("\n")
     texts = {entry: [version]}
     for line in lines:

@@ -38,10 +38,7 @@ def home_place(home: Home) -> Taken:
 
 
 def generation_location(home: Home, ledger: Ledger, stream: StreamRecord, number: int) -> Location:
-    """In the home, or on the stream's store.
-
-    If the pipeline put the checkpoint on a different store, later generations are next to the first.
-    """
+    """A checkpoint that the pipeline put on a different store than the home stays on that store."""
     first = next((Location(one.location) for one in ledger.generations(stream.full_name)), None)
     if first is None or is_same_store(first, home.location):
         return home.checkpoint(stream.pipeline, stream.name, number)
@@ -77,7 +74,7 @@ def overlap(place: str, other: str) -> bool:
 
 
 def reads_within(path: str, output: str) -> bool:
-    """Or lists them.
+    """Also true if the source would only list the output.
 
     A pattern counts if it matches the output, a parent folder, or only files in it.
     """

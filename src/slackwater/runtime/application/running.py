@@ -390,7 +390,7 @@ class RunningQueries:
     # Ctrl-C, SIGTERM and --for.
 
     def _take_signals(self) -> None:
-        """Before the application runs, and after PySpark sets its handler.
+        """Called before the application runs, and after PySpark sets its handler.
 
         Python allows it only in the main thread.
         """

@@ -93,7 +93,7 @@ class Start:
 
     @property
     def checkpoint(self) -> str | None:
-        """As Spark chooses it; ``None`` for a temporary directory."""
+        """``None`` if Spark would choose a temporary directory."""
         named = self.given.options.get(_CHECKPOINT)
         folder = self.frame.sparkSession.conf.get(DEFAULT_CHECKPOINTS, None)
         if named is not None or not folder or not self.given.name:

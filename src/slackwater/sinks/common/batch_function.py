@@ -24,7 +24,6 @@ def backquoted(name: str) -> str:
 
 @contextmanager
 def session_settings(session: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """In the query's own session, temporarily."""
     for name, value in values.items():
         session.conf.set(name, value)
     try:

@@ -204,7 +204,7 @@ class ReadByListing(Protocol):
     """An output that readers may list, ignoring its log."""
 
     def seen_while_cut(self, cut: Cut | None) -> str | None:
-        """As a sentence; ``None`` if a cut is atomic.
+        """A sentence; ``None`` if a cut is atomic.
 
         ``cut`` ``None``: files are unknown.
         """
@@ -217,9 +217,8 @@ class ListsTransactions(Protocol):
     """An output whose log has each application's newest transaction."""
 
     def transactions(self, application: str) -> Mapping[str, int]:
-        """By application id, from log entries. Raises SinkUnreadable.
-
-        ``application``'s also from a log checkpoint.
+        """Maps application ids to numbers in log entries; ``application``'s may be in a log checkpoint. Raises
+        SinkUnreadable.
         """
 
 
@@ -282,7 +281,7 @@ class MarkedElsewhere(Protocol):
 
     @property
     def marker_locations(self) -> frozenset[str]:
-        """By each address. Outputs that share a marker count each other's batches."""
+        """Outputs that share a marker count each other's batches."""
 
 
 @runtime_checkable

@@ -24,7 +24,7 @@ def secret_of(key: str, value: str) -> str:
 
 
 def password_reference(password: object, hint: str) -> str | None:
-    """With an absolute path. Raises PipelineError (``sink-password``)."""
+    """The path becomes absolute. Raises PipelineError (``sink-password``)."""
     if password is None:
         return None
     if isinstance(password, str) and is_reference(password):

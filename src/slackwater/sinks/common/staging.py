@@ -130,7 +130,7 @@ class StagingDirectory:
         sync_directory(self.real.parent)
 
     def exchange_by_renames(self) -> None:
-        """In three steps; finishes an interrupted exchange."""
+        """Takes three steps; finishes an interrupted exchange."""
         if not self.exchange_path.exists():
             self.real.rename(self.exchange_path)
         self.finish_exchange()
@@ -294,7 +294,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """By renameat2(2); ``False`` if unsupported.
+    """Uses renameat2(2); ``False`` if unsupported.
 
     Raises Refused if the folders cannot be renamed at all.
     """

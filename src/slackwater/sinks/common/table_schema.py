@@ -9,7 +9,7 @@ _OF_SPARK = "spark."
 
 
 def table_schema(schema: StructType) -> StructType:
-    """Without Spark's column metadata, all nullable."""
+    """All columns are nullable; Spark's metadata is removed."""
     return StructType(
         [
             StructField(

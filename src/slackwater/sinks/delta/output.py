@@ -134,7 +134,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         return DeltaOutput(str(self._staging(operation).folder))
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        """Without a start the sink creates the staged table, with the query's columns."""
+        """The sink creates a staged table that starts empty, with the query's columns."""
         del recorded  # As above.
         place = self._staging(operation)
         if place.start():

@@ -25,7 +25,6 @@ _DATA_FILE = re.compile(r"\.?part-[0-9]{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f
 
 
 def backfill_output(sink: Mapping[str, str], path: str) -> BackfillDirectory:
-    """In the format of ``sink`` if it is a file sink."""
     # A checkpoint that was adopted does not show the format of its output.
     known = sink.get("format") if sink.get("kind") == FilesSink.kind else None
     return BackfillDirectory(known or DEFAULT_FORMAT, path)

@@ -321,7 +321,7 @@ class QueryTable(IcebergOutput):
 
 
 def _second_folder(operation: str) -> str:
-    """Not hidden: it stays, with files that were swapped in."""
+    """The folder is not hidden: it stays, with files that were swapped in."""
     return f"slackwater-{operation}"
 
 

@@ -68,7 +68,7 @@ class Publisher:
         raise self._busy()
 
     def publish(self, before: Metadata, batch: int, marker: str, *, has_rows: bool) -> None:
-        """Unless rows changed since ``before``.
+        """Publishes unless rows changed since ``before``.
 
         Raises StreamFailed (``iceberg-conflict``) for foreign rows or a removed snapshot; Refused as ``refresh``.
         """

@@ -38,7 +38,7 @@ class TableName:
 
 
 def in_directory(location: str, branch: str = MAIN) -> TableName:
-    """In a Hadoop catalog whose warehouse is the parent directory."""
+    """A Hadoop catalog with the parent directory as warehouse has it."""
     warehouse, _, name = location.rstrip("/").rpartition("/")
     catalog = f"slackwater_{sha256(warehouse.encode()).hexdigest()[:12]}"
     key = f"spark.sql.catalog.{catalog}"

@@ -149,7 +149,7 @@ class JdbcWriter:
 
 
 def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
-    """With partition and attempt id.
+    """Adds partition and attempt id.
 
     Returns the written rows, each partition counted once.
     """
@@ -184,7 +184,7 @@ def _chunks(frame: DataFrame) -> Iterator[list[dict[str, Any]]]:
 
 
 def _in_utc(value: Any, kind: DataType) -> Any:
-    """With a zone: PySpark's timestamps are in the driver's, and a database would assume its session's."""
+    """PySpark's timestamps are in the driver's zone, and a database would assume its session's."""
     if isinstance(kind, TimestampType) and value is not None:
         try:
             return value.astimezone(UTC)

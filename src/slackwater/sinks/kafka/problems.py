@@ -61,7 +61,7 @@ _BY_NAME = {
 
 
 def problem_of(error: BaseException) -> Problem | None:
-    """From the client, or Spark, which quotes a task's; ``None`` if not Kafka's."""
+    """Spark quotes a task's exception. ``None`` if it is not Kafka's."""
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         return _named(error.args[0].name(), error.args[0].str())
     own = TASK_ERROR.search(str(error))

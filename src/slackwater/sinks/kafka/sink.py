@@ -47,7 +47,7 @@ class KafkaSink:
     connectors = ("kafka",)
 
     def identity(self) -> Mapping[str, str]:
-        """Without servers, which may change as clusters grow and move."""
+        """The servers may change as clusters grow and move."""
         return {"kind": self.kind, "topic": self.topic}
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
@@ -153,7 +153,7 @@ def kafka(
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """Without a topic each row has its own."""
+    """Each row names its topic if the writer has none."""
     if calls.format != "kafka" or calls.function or calls.table:
         return None
     return {"kind": "kafka", "topic": calls.options.get("topic", "")}

@@ -33,13 +33,13 @@ _AS_TEXT = ("timezone = 'UTC'", "datestyle = 'ISO, MDY'", "intervalstyle = 'post
 
 
 def lock_writers_out(connection: Connection, table: TableName) -> None:
-    """Until the transaction ends; reads are possible."""
+    """Holds until the transaction ends; reads are possible."""
     run(connection, f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
     run(connection, f"LOCK TABLE {table.quoted} IN SHARE ROW EXCLUSIVE MODE")
 
 
 def state_of_rows(connection: Connection, table: TableName, until: int | None = None) -> str:
-    """By number and content of rows; ``until`` excludes later batches."""
+    """``until`` excludes later batches."""
     condition = "" if until is None else f" WHERE {BATCH_COLUMN} <= {until} OR {BATCH_COLUMN} IS NULL"
     for setting in _AS_TEXT:
         run(connection, f"SET LOCAL {setting}")
@@ -186,7 +186,7 @@ def _exists(connection: Connection, table: TableName) -> bool:
 
 
 def _columns(connection: Connection, table: TableName) -> str:
-    """Without generated columns, which are recomputed."""
+    """Generated columns are recomputed, not copied."""
     return ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
 
 

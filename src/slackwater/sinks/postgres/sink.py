@@ -69,7 +69,6 @@ class PostgresSink(BatchFunctionSink):
         return {"kind": self.kind, **self.address.identity(), "table": str(self.table), **kept}
 
     def staged(self, operation: str, /) -> PostgresSink:
-        """In the real table's schema."""
         return replace(self, table=self.table.staging(operation))
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:

@@ -91,7 +91,7 @@ def _load(staging: Staging, table: str, reader: Any, rows: CheckedRows) -> None:
 
 
 def _has_zero(column: Any, *, json: bool) -> bool:
-    """Also in arrays of strings; in JSON it is escaped."""
+    """Searches strings and arrays of strings; JSON has it escaped."""
     strings = column.flatten() if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) else column
     found = pc.match_substring(strings, "\\u0000" if json else "\0")
     if not pc.any(found).as_py():

@@ -44,7 +44,7 @@ class TableColumn:
 
 
 def read_columns(connection: Connection, table: TableName) -> tuple[TableColumn, ...]:
-    """Of a table or updatable view; empty without one."""
+    """Empty without a table or updatable view."""
     rows = run(
         connection,
         "SELECT a.attname, t.typname, format_type(a.atttypid, a.atttypmod), a.atttypmod, t.typtype = 'e', "

@@ -125,7 +125,7 @@ class Writer:
 
 
 def executors_conninfo(engine: Engine, where: str) -> str:
-    """With the password found by the driver, which executors may lack."""
+    """Executors may lack the password that the driver found."""
     with writing(where), engine.connect() as connection:
         driver = connection.connection.driver_connection
         if driver is None:

@@ -71,7 +71,7 @@ class Reach(Protocol):
         ...
 
     def all_modified_ms(self, paths: Iterable[str]) -> Mapping[str, int]:
-        """Without files whose time is unknown."""
+        """Omits files with an unknown time."""
         ...
 
     def size(self, path: str) -> int | None:

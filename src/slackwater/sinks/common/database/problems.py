@@ -123,7 +123,7 @@ _BY_STATE: tuple[tuple[str, Problem], ...] = (
 
 
 def problem_of(error: BaseException) -> Problem:
-    """From a driver, SQLAlchemy, or Spark, which quotes a task's."""
+    """Spark quotes a task's exception."""
     original = getattr(error, "orig", None) or error
     text = str(original)
     own = TASK_ERROR.search(text)
