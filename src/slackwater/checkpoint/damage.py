@@ -129,13 +129,11 @@ class _Check:
             self.damage.append(damage_of(path, error))
 
     def _size(self, path: str) -> int:
-        """From the listing if known. Raises ``OSError``."""
         parent, _, name = path.rpartition("/")
         folder = self.opened.listing.folder(parent)
         return self.opened.store.size(path) if folder.sizes is None else folder.sizes[folder.files.index(name)]
 
     def _check_tables(self, folder: str, version: RocksDbVersion) -> None:
-        """The zip's tables exist with their sizes."""
         for table in version.tables:
             path = f"{folder}/SSTs/{table.stored_name}"
             if not self.opened.listing.has(path):
@@ -205,7 +203,6 @@ class _StartCheck(_Check):
                 self.damage.append(Damage(path, "missing", "the files of the newest planned batch", "nothing"))
 
     def _planned_log_offsets(self) -> dict[str, tuple[Source, int]]:
-        """Each file source's kind, and the log entry at the end of the newest planned batch."""
         newest = self.opened.logs.newest_offset
         found: dict[str, tuple[Source, int]] = {}
         for offset in newest.offsets if newest else ():
@@ -335,7 +332,6 @@ class _StartCheck(_Check):
 
 
 def _log_entries(files: Iterable[str]) -> dict[int, str]:
-    """A compacted entry replaces the plain one."""
     found: dict[int, str] = {}
     for file in sorted(files):
         parsed = parse_entry_name(file)

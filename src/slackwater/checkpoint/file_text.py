@@ -41,7 +41,6 @@ def file_text(path: str, data: bytes, limits: ReadLimits) -> str:
 
 
 def _records(data: bytes, *, is_changelog: bool, budget: Budget) -> str:
-    """A line of JSON for each record, in hex."""
     from slackwater.formats.changelog import decompressed_records  # noqa: PLC0415  (imports numpy and pyarrow)
 
     records, changelog = decompressed_records(data, is_changelog=is_changelog, budget=budget)

@@ -41,7 +41,6 @@ def is_checkpoint(entries: tuple[Entry, ...]) -> bool:
 
 
 def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
-    """What is at a location instead of a checkpoint, and a hint."""
     names = {entry.name for entry in entries}
     if not entries:
         return _describe_nothing(store)

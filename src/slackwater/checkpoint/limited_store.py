@@ -23,11 +23,9 @@ class LimitedStore(StoreOver):
         return self.store.read(path, limit_of(path, self.limits) if limit is None else limit)
 
     def state_budget(self) -> Budget:
-        """For one store in one partition."""
         return Budget(self.limits.state, surplus=self.surplus)
 
     def archive_budget(self) -> Budget:
-        """For the small files in one RocksDB zip."""
         return Budget(self.limits.archive, surplus=self.surplus)
 
 

@@ -34,7 +34,6 @@ class Listing:
 
     @classmethod
     def of(cls, path: str, files: Iterable[str]) -> Listing:
-        """A listing of one directory."""
         return cls({path: Folder(path, (), tuple(files))})
 
     def folder(self, path: str) -> Folder:
@@ -46,7 +45,6 @@ class Listing:
         return name in self.names(parent)
 
     def names(self, path: str) -> frozenset[str]:
-        """The same object for equal names."""
         return self._names.get(path, _NO_NAMES)
 
     def alike(self) -> dict[frozenset[str], list[str]]:

@@ -116,7 +116,6 @@ def state_mark(logs: CheckpointLogs, inventory: StateInventory) -> int:
 
 
 def loadable_batches(logs: CheckpointLogs, inventory: StateInventory) -> frozenset[int]:
-    """All batches that all stores can load, by file names."""
     if not inventory.stores:
         return frozenset()
     if any(versions.ids for _, _, _, versions in inventory.each()):
@@ -137,7 +136,6 @@ def _common_versions(inventory: StateInventory, partition_count: int | None) -> 
 
 
 def _distinct_loadable(inventory: StateInventory, partition_count: int | None) -> set[frozenset[int]]:
-    """Equal sets once."""
     found: set[frozenset[int]] = set()
     for operator, partitions in inventory.stores.items():
         names = inventory.names(operator)
@@ -179,7 +177,6 @@ def _partition_counts(logs: CheckpointLogs) -> set[int | None]:
 
 
 def partition_count(entry: OffsetEntry) -> int | None:
-    """The pinned number of state partitions, if any."""
     text = entry.metadata.conf.get(PARTITIONS_SETTING, "") if entry.metadata else ""
     return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 7 else None  # noqa: PLR2004
 
@@ -219,7 +216,6 @@ def _is_held(stores: Iterable[StoreVersions], version: int, unique_id: str) -> b
 
 
 def source_order(name: str) -> tuple[int, int, str]:
-    """By position, then by name."""
     return (0, int(name), "") if name.isascii() and name.isdigit() else (1, 0, name)
 
 

@@ -113,7 +113,6 @@ def _is(name: str, version: int, unique_id: str | None) -> bool:
 
 
 def _candidates(names: Iterable[str], version: int) -> list[str]:
-    """The newest whole file before a version, and later changes of all attempts."""
     older = {name: file for name in names if (file := parse_state_file(name)) and file.version < version}
     base = max((file.version for file in older.values() if file.kind.is_whole), default=0)
     return sorted(

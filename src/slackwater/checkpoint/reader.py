@@ -293,7 +293,6 @@ def next_batch(
 
 
 def _each_once(damage: list[Damage]) -> tuple[Damage, ...]:
-    """Several readers may read the same file."""
     return tuple({(item.path, item.kind): item for item in reversed(damage)}.values())[::-1]
 
 

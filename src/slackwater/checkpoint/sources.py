@@ -35,7 +35,6 @@ class SourceReader:
     damage: list[Damage] = field(default_factory=list)
 
     def sources(self, entry: OffsetEntry | None) -> tuple[SourceLine, ...]:
-        """Sources in the newest entry, and others with a log."""
         offsets = {offset.source: offset.text for offset in entry.offsets} if entry else {}
         names = sorted(offsets.keys() | set(self.listing.folder(SOURCES).directories), key=source_order)
         return tuple(self._source(index, name, offsets.get(name)) for index, name in enumerate(names))
@@ -123,12 +122,10 @@ def parse_source_entry(data: bytes) -> None:
 
 
 def _text_of(data: bytes) -> str | None:
-    """The lines after the version. Raises ``FormatError``."""
     return "\n".join(split_log(data, newest=1)[1]).strip() or None
 
 
 def _text_of_unknown(data: bytes) -> str | None:
-    """``None`` for bytes that are no text. Raises ``FormatError``."""
     parse_source_entry(data)
     with suppress(FormatError):
         return _text_of(data)
@@ -183,7 +180,6 @@ class _EntryFiles(Mapping[int, str]):
         return self._names[entry].endswith(".compact")
 
     def newest(self) -> list[int]:
-        """The newest compacted entry, which has all older ones, and later ones."""
         compacted = [entry for entry, name in self._names.items() if name.endswith(".compact")]
         first = max(compacted, default=min(self._names))
         return sorted(entry for entry in self._names if entry >= first)

@@ -66,7 +66,6 @@ _HALT = b"slackwater_is_replacing_this_checkpoint"
 
 
 def halted_by(operation: str) -> bytes:
-    """The content of ``metadata`` meanwhile."""
     return _HALT + f" {command('undo', operation)} goes back\n".encode()
 
 
@@ -130,7 +129,6 @@ def _needed(folder: Folder, last: int) -> Iterator[str]:
 
 
 def _described(name: str) -> str:
-    """The state file of a checksum file, else the name."""
     if name.startswith(".") and name.endswith(_HIDDEN_SUM):
         name = name[1 : -len(_HIDDEN_SUM)]
     return name.removesuffix(_SPARK_SUM)

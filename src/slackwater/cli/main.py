@@ -33,8 +33,6 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class _Version(argparse.Action):
-    """Reads the version only when needed."""
-
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
         from slackwater import __version__  # noqa: PLC0415 - only this option needs it
 

@@ -38,9 +38,8 @@ _CLAUSES: Mapping[str, str] = {
 
 
 class Damage(NamedTuple):
-    """A damaged file of a checkpoint.
-
-    ``path`` is relative to it; ``kind`` is torn, empty, missing, foreign, too-new, too-large, checksum or unreadable.
+    """``path`` is relative to the checkpoint; ``kind`` is torn, empty, missing, foreign, too-new, too-large, checksum
+    or unreadable.
     """
 
     path: str
@@ -56,8 +55,8 @@ class Damage(NamedTuple):
 class UnreadState(NamedTuple):
     """State files for the next batch whose bytes no check before a start has verified.
 
-    ``paths`` are relative to the checkpoint, ``size`` is in bytes. ``verified_by_store``: a remote store checks what it
-    serves; of other files only name and size are known.
+    ``size`` is in bytes. ``verified_by_store``: a remote store checks what it serves; of other files only name and size
+    are known.
     """
 
     paths: tuple[str, ...] = ()
@@ -80,9 +79,7 @@ class OffsetMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SourceOffset:
-    """One source's end of batch N.
-
-    ``source`` is the position ("0", "1", ...) or the name of a named source; ``text`` is Spark's line, ``None`` for
+    """``source`` is the position ("0", "1", ...) or the name of a named source; ``text`` is Spark's line, ``None`` for
     ``-`` (no offset yet).
     """
 
@@ -119,7 +116,7 @@ class CommitEntry:
 
 # A log can list a million files: a named tuple is made in half of a data class's time.
 class SourceFile(NamedTuple):
-    """A file in entry ``log_offset`` of a file source's log (field ``batchId``, not the query's batch)."""
+    """``log_offset`` is the entry of a file source's log (field ``batchId``, not the query's batch)."""
 
     path: str
     timestamp_ms: int
@@ -127,7 +124,7 @@ class SourceFile(NamedTuple):
 
 
 class SinkFile(NamedTuple):
-    """A valid data file in the file sink's log. ``path`` is an absolute, encoded URI."""
+    """``path`` is an absolute, encoded URI."""
 
     path: str
     size: int
@@ -195,7 +192,7 @@ class NextBatch(NamedTuple):
 
 
 class BatchLine(NamedTuple):
-    """One batch of the logs; ``None`` for absent or damaged entries.
+    """``None`` for absent or damaged entries.
 
     The plan pins ``settings``; the commit names ``state_ids`` (format 2).
     """
@@ -212,10 +209,7 @@ class BatchLine(NamedTuple):
 
 
 class SourceLog(NamedTuple):
-    """A file source's own log.
-
-    Older entries in ``differing`` list other files than the newest compacted entry.
-    """
+    """Older entries in ``differing`` list other files than the newest compacted entry."""
 
     first: int
     last: int
@@ -244,8 +238,6 @@ class VersionRange(NamedTuple):
 
 
 class StoreLine(NamedTuple):
-    """A store over all partitions, with known ``rows`` and ``bytes``."""
-
     name: str
     provider: str | None
     versions: VersionRange
@@ -292,7 +284,7 @@ class CheckpointReport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceEvidence:
-    """A source by its offsets and log; ``kind`` is of the registry, else ``unknown``.
+    """``kind`` is of the registry, else ``unknown``.
 
     ``folders`` have some of the log's files. ``location`` is as a plan names it (``topics a,b``), if the offsets show
     it.
@@ -305,10 +297,7 @@ class SourceEvidence:
 
 @dataclass(frozen=True, slots=True)
 class OperatorEvidence:
-    """A stateful operator by its metadata, else its stores.
-
-    ``name`` is Spark's physical name (``stateStoreSave``); ``key_columns`` are the first store's.
-    """
+    """``name`` is Spark's physical name (``stateStoreSave``); ``key_columns`` are the first store's."""
 
     name: str
     key_columns: tuple[str, ...] = ()

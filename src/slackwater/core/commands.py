@@ -1,4 +1,4 @@
-"""Builds the commands in messages, findings and pages, so that all can be typed."""
+"""Builds all commands in messages, so that they can be typed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_command(stream: StreamRecord) -> str | None:
 
 
 def check_command(stream: StreamRecord) -> str | None:
-    """The command that compares code and state; ``None`` where the user's program has the code."""
+    """``None`` where the user's program has the code."""
     if stream.is_watched and not stream.pipeline_file:
         return None
     return command("check", stream.pipeline_file or "FILE", *stream.session)
@@ -66,7 +66,6 @@ def code_words(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def with_pipeline(line: str, file: str) -> str:
-    """The planning command with another pipeline file."""
     return f"{line} --pipeline {quoted(file)}"
 
 
@@ -87,16 +86,13 @@ def output_command(stream: StreamRecord, location: str, program: str = "") -> st
 
 
 def copy_again_command(original: str, copy: str) -> str:
-    """Copies a home again without links to the original, next to the linked copy."""
+    """The new copy has no links to the original."""
     there = quoted(copy)
     return f"mv {there} {quoted(copy + '.linked')} && cp -rL --preserve=mode,timestamps {quoted(original)} {there}"
 
 
 def write_code_command(stream: StreamRecord) -> str:
-    """Writes a pipeline file for a watched query, unless it exists.
-
-    The query itself is missing: the user's program has it.
-    """
+    """The query itself is missing in the file: the user's program has it."""
     name, mode = json.dumps(stream.name), json.dumps(stream.output_mode)
     missing = json.dumps(f"return the DataFrame of query {stream.name} here")
     lines = (

@@ -58,7 +58,6 @@ class SlackwaterError(Exception):
         return f"{self.message}{place}{comparison}"
 
     def as_dict(self) -> dict[str, str]:
-        """The error without empty fields, for JSON."""
         fields = {
             "code": self.code,
             "message": self.message,

@@ -54,7 +54,7 @@ def printable_bytes(output: bytes) -> bytes:
 
 
 def quoted(word: str) -> str:
-    """A word for a command line, with control characters as in ``$'...'`` of bash and zsh."""
+    """Has control characters as in ``$'...'`` of bash and zsh."""
     if one_line(word) == word:
         return shlex.quote(word)
     escaped = word.replace("\\", "\\\\").replace("'", "\\'")

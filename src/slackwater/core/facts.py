@@ -21,7 +21,7 @@ from slackwater.core.verdict import StreamVerdict
 
 
 class Unknown(NamedTuple):
-    """A missing fact: why, as the end of a sentence, and what would make it known."""
+    """Why, as the end of a sentence, and what would make the fact known."""
 
     reason: str
     how: str | None = None
@@ -33,11 +33,10 @@ Fact: TypeAlias = _T | Unknown
 
 @dataclass(frozen=True)
 class CheckpointSeen:
-    """The files of a checkpoint. Batch ids come from file names; absent or damaged entries are ``None``.
+    """Batch ids come from file names; absent or damaged entries are ``None``.
 
-    ``offset_before`` precedes the newest entry in ``offsets/``. ``damage`` is from the report and the check of what a
-    start reads, ``start_damage`` only from the latter. ``folders`` has file names by folder. ``atomic_rename``: the
-    store renames a file in one step.
+    ``offset_before`` precedes the newest entry in ``offsets/``. ``start_damage`` is only from the check of what a start
+    reads. ``folders`` has file names by folder. ``atomic_rename``: the store renames a file in one step.
     """
 
     report: CheckpointReport
@@ -95,9 +94,7 @@ class ChangedFile(NamedTuple):
 
 
 class Unserved(NamedTuple):
-    """What a source lacks of the next batch's position.
-
-    ``problem`` is the kind's own word, for checks. ``place`` is a part such as a partition, ``records`` a number of
+    """``problem`` is the kind's own word, for checks. ``place`` is a part such as a partition, ``records`` a number of
     records or versions, 0 if not counted.
     """
 
@@ -117,13 +114,13 @@ class ReadOutput(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """One source. ``start`` and ``end`` are offsets as Spark wrote them.
+    """``start`` and ``end`` are offsets as Spark wrote them.
 
     They bound the planned next batch; without one both are the newest batch's end. ``entries`` and ``compacted`` are
     numbers in its log. ``missing_files`` are the planned batch's. Of the newest listed files, ``changed_files`` were
     written later than listed or have other bytes; ``removed_files`` were read and are gone. ``too_old_files`` are next
     to listed ones, unread, and older than the source reads. ``outputs`` are file sinks with the newest listed files.
-    ``unserved`` is missing at its position. ``shape`` is from the recorded program.
+    ``unserved`` is missing at its position.
     """
 
     name: str
@@ -144,11 +141,11 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class SinkFacts:
-    """The output. ``written`` is the newest batch that it shows.
+    """``written`` is the newest batch that the output shows.
 
-    ``newest`` is the last change by other means, where known. ``elsewhere`` has folders outside of the output in which
-    its log lists files, with their number; ``listed`` counts all. ``transactions`` are its writers' newest numbers,
-    ``None`` where they are not listed.
+    ``newest`` is the last change by other means. ``elsewhere`` has folders outside of the output in which its log lists
+    files, with their number; ``listed`` counts all. ``transactions`` are its writers' newest numbers, ``None`` where
+    they are not listed.
     """
 
     identity: Mapping[str, str]
@@ -160,7 +157,7 @@ class SinkFacts:
 
 
 class Judged(NamedTuple):
-    """The code compared with state, and remedies, the safest first.
+    """Remedies start with the safest.
 
     ``settings`` are the session's values of settings that Spark takes from a checkpoint.
     """
@@ -172,7 +169,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistoryFacts:
-    """The ledger's runs, newest first, and newest batches, newest last.
+    """Runs are newest first, batches newest last.
 
     ``offsets`` copies the two newest entries of ``offsets/``.
     """
@@ -184,11 +181,7 @@ class HistoryFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All facts about one stream.
-
-    An unrecorded checkpoint has a ``snapshot``, too; ``recorded`` tells the two apart. ``code`` is ``None`` unless
-    requested.
-    """
+    """An unrecorded checkpoint has a ``snapshot``, too; ``recorded`` tells the two apart."""
 
     name: str
     checkpoint: CheckpointSeen
@@ -201,7 +194,7 @@ class Facts:
 
     @property
     def batches(self) -> tuple[BatchRecord, ...]:
-        """Of the generation in use, newest last; none for an unknown history."""
+        """Of the generation in use, newest last."""
         if isinstance(self.history, Unknown):
             return ()
         generation = self.snapshot.generation.number

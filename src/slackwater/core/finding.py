@@ -1,4 +1,4 @@
-"""A finding: what was recognised about a stream, its risk, and the next command."""
+"""A finding about a stream, with its risk and the next command."""
 
 from __future__ import annotations
 

@@ -25,7 +25,6 @@ class Marks:
 
     @property
     def next_batch(self) -> int:
-        """The planned batch if it is not committed, else the one after it."""
         return self.planned + 1 if self.committed == self.planned else max(self.planned, 0)
 
     @property

@@ -114,7 +114,6 @@ def _is_word(text: str, start: int, stop: int) -> bool:
 
 
 def _secrets_in(name: str, value: str) -> Iterator[tuple[str, str]]:
-    """Secrets in a value, with the password's user if known."""
     if re.fullmatch(SENSITIVE_NAME, name, re.IGNORECASE) and not _is_path(value):
         yield value.strip(), ""
     for part in _PART.finditer(value):
@@ -133,7 +132,6 @@ def _secrets_in(name: str, value: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_path(value: str) -> bool:
-    """Such as a file of credentials."""
     try:
         return value.startswith(("/", "~", "./")) and os.path.lexists(os.path.expanduser(value))  # noqa: PTH111 - text
     except (OSError, ValueError):
@@ -199,7 +197,6 @@ _LONGEST_SECRET = 4096
 
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"'(){}\[\]<>]+)"""
 _REFERENCE = r"""(?!["']?env:[a-z_]\w*["']?(?:[\s,;)]|\Z))"""
-"""Precedes a value that is no secret but its place, as in hints."""
 _LOGIN = r"""(?i)\b[a-z][a-z0-9+.\-]{0,30}://[^\s/:@"]*:"""
 
 

@@ -17,8 +17,8 @@ ROOT = 0
 def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int | None:
     """The user, neither this one nor root, who owns a path or its target.
 
-    For root the user who called sudo is trusted, too. Folders in ``SLACKWATER_SAFE_DIRECTORY`` (separated by ``:``) are
-    trusted whoever owns them; ``*`` is everywhere.
+    For root the user who called sudo is trusted, too, and everything in folders of ``SLACKWATER_SAFE_DIRECTORY``
+    (separated by ``:``; ``*`` is everywhere).
     """
     user = os.geteuid()
     trusted = {user, ROOT}
@@ -57,7 +57,6 @@ def only_own() -> str:
 
 
 def safe_with(folder: Path, environment: Mapping[str, str] = os.environ) -> str:
-    """The value of ``SLACKWATER_SAFE_DIRECTORY`` with this folder."""
     known = environment.get(SAFE_DIRECTORY, "")
     return quoted(os.pathsep.join(filter(None, (known, str(folder)))))
 

@@ -51,7 +51,6 @@ class QueryProfile:
 
     @property
     def logs_of_sources(self) -> Mapping[str, str]:
-        """Numbers of the sources' logs, by position in the offset lines."""
         return {str(position): log for position, log in enumerate(self.source_logs)}
 
     def as_json(self) -> dict[str, Any]:

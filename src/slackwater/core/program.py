@@ -72,8 +72,6 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """A ``withWatermark`` below an operator."""
-
     column: str
     delay_ms: int = 0
 
@@ -84,7 +82,7 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class SourceShape:
-    """A streaming source, in the order of ``offsets/`` lines.
+    """Sources are in the order of ``offsets/`` lines.
 
     ``kind`` is Spark's format (``json``, ``kafka``), ``location`` a path, topics or a table, ``schema`` columns with
     types. Other ``options`` have masked secrets.
@@ -107,11 +105,9 @@ class SourceShape:
 
 @dataclass(frozen=True, slots=True)
 class InputShape:
-    """The rows that reach an operator or the output: a base, steps and filters.
-
-    ``base`` is a source, a union, or the operator below. ``filters`` are all conjuncts that Spark can apply before the
-    operator, even if the query has them after it. ``columns`` are the kept ones, in order where it matters. A union has
-    an input for each branch; ``side`` is a join's.
+    """``base`` is a source, a union, or the operator below. ``filters`` are all conjuncts that Spark can apply before
+    the operator, even if the query has them after it. ``columns`` are the kept ones, in order where it matters. A union
+    has an input for each branch; ``side`` is a join's.
     """
 
     base: str
@@ -137,10 +133,8 @@ class InputShape:
 
 @dataclass(frozen=True, slots=True)
 class OperatorShape:
-    """A stateful operator with all that gives its state a meaning.
-
-    ``functions`` are names in ``Program.functions``, also of what reaches it. ``settings`` are its kind's: ``timeout``,
-    ``mode``, ``limit``.
+    """``functions`` are names in ``Program.functions``, also of what reaches it. ``settings`` are its kind's:
+    ``timeout``, ``mode``, ``limit``.
     """
 
     kind: OperatorKind
@@ -239,7 +233,6 @@ MOST = 20
 
 
 def digest_of(program: Mapping[str, object]) -> str:
-    """The SHA-256 that runs record."""
     return sha256(json.dumps(program, sort_keys=True).encode()).hexdigest()
 
 
@@ -260,7 +253,6 @@ def parsed_program(entries: Sequence[Entry] | None, batch: int) -> Program | Non
 
 
 def entries_until(entries: Sequence[Entry] | None, batch: int) -> list[Entry]:
-    """Programs that made the batches up to ``batch``."""
     return [entry for entry in entries or () if _after(entry) < batch]
 
 

@@ -16,11 +16,10 @@ WATCHED = "watched"
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """A stream of a home. ``sink`` is its identity: ``{"kind": "files", "path": <absolute URI>, "format": ...}``.
+    """``sink`` is its identity: ``{"kind": "files", "path": <absolute URI>, "format": ...}``.
 
-    ``pipeline_file`` is the last run's file or module, ``current_generation`` the checkpoint in use. ``id`` never
-    changes; outputs record it as their owner. ``session`` are the last run's options of Spark (``session_words``), for
-    printed commands.
+    ``pipeline_file`` is the last run's file or module. ``id`` never changes; outputs record it as their owner.
+    ``session`` are the last run's options of Spark (``session_words``), for printed commands.
     """
 
     pipeline: str
@@ -39,7 +38,6 @@ class StreamRecord:
 
     @property
     def is_watched(self) -> bool:
-        """Whether the user's own program runs the query."""
         return self.pipeline == WATCHED
 
     @property
@@ -119,7 +117,7 @@ class BatchSource:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """A finished batch, from its progress event. Times are epoch milliseconds.
+    """From a progress event. Times are epoch milliseconds.
 
     ``state_bytes`` is the state stores' memory (``memoryUsedBytes`` of the operators).
     """
@@ -142,8 +140,6 @@ class BatchRecord:
 
 
 class BatchSummary(NamedTuple):
-    """What plans need of each ``BatchRecord``."""
-
     batch_id: int
     run: int | None
     input_rows: int
@@ -154,7 +150,7 @@ class BatchSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One entry of a checkpoint's or sink's text log, verbatim.
+    """One verbatim log entry.
 
     ``log`` is ``metadata``, ``offsets``, ``commits``, ``sink`` or ``sources/<source>``; ``entry`` is the number in the
     file name. A compacted entry has only its own lines. A run records ``caught-up`` and ``available-now`` of its
@@ -170,9 +166,9 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class SinkMark:
-    """The newest batch that a sink showed; -1 for none.
+    """-1 for none.
 
-    ``committed`` was Spark's newest then. The sink skips a batch in between when it runs again.
+    ``committed`` was Spark's newest batch then. The sink skips a batch in between when it runs again.
     """
 
     stream: str
@@ -185,7 +181,7 @@ UNDOING = "undoing"
 
 
 def member_id(operation: str, number: int) -> str:
-    """The id of an operation on a later stage; ``number`` is its place, from 2."""
+    """``number`` is the stage's place, from 2."""
     return f"{operation}-{number}"
 
 
@@ -196,7 +192,7 @@ def leader_id(operation: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OperationRecord:
-    """A plan with its outcome. ``status``: applying, applied, refused, unknown, undoing, undone or pruned."""
+    """``status``: applying, applied, refused, unknown, undoing, undone or pruned."""
 
     id: str
     stream: str
@@ -209,9 +205,9 @@ class OperationRecord:
 
 @dataclass(frozen=True, slots=True)
 class OperationFiles:
-    """What an operation wrote into its folder, where files can be edited or lost.
+    """Files in the folder can be edited or lost.
 
-    ``home`` and ``stream_id`` are those that it was started for.
+    ``home`` and ``stream_id`` are those that the operation was started for.
     """
 
     operation: str
@@ -223,7 +219,7 @@ class OperationFiles:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A lease's holder: the driver's Python process and its JVM, by pid and start time (clock ticks).
+    """The driver's Python process and its JVM, by pid and start time (clock ticks).
 
     ``pid_space`` names the host's boot and pid namespace: a pid can be looked up only where host and pid_space are
     equal.
@@ -239,7 +235,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """Who may write to a stream. ``fence`` grows with each holder; a released lease has none."""
+    """``fence`` grows with each holder; a released lease has none."""
 
     stream: str
     fence: int

@@ -1,7 +1,7 @@
-"""Finds the kinds of a family, such as sinks, goals or verbs: modules or folders of its package.
+"""Finds the kinds of a family, such as sinks, goals or verbs.
 
 ``build_generation.py`` has ``build-generation``. Other distributions use an entry point of the family's group, or one
-call. A new kind edits no list.
+call.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ COMMON = "common"
 
 @dataclass(slots=True)
 class Registry(Generic[Kind]):
-    """The kinds of one family.
-
-    Each module or folder of ``package`` has the kind as its ``attribute``; entry points of ``group`` are for other
+    """Each module or folder of ``package`` has the kind as its ``attribute``; entry points of ``group`` are for other
     distributions. A kind is imported when it is asked for.
     """
 

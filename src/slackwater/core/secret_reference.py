@@ -28,7 +28,6 @@ def read_secret(reference: str) -> str | None:
 
 
 def what_is_missing(reference: str) -> tuple[str, str]:
-    """What a broken reference should name, and a hint."""
     kind, _, name = reference.partition(":")
     if kind == "env":
         return f"an environment variable {name}", f"export {name}=..."

@@ -34,7 +34,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """A sink's abilities, on which plans depend, never on its kind.
+    """Plans depend on a sink's traits, never on its kind.
 
     ``reports_last_batch``: ``last_written()`` needs neither checkpoint nor JVM. ``skips_known_batches``: a batch whose
     id the output has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: staged output can be
@@ -57,13 +57,12 @@ class Traits:
 
 
 def weakest(deliveries: Iterable[Delivery]) -> Delivery:
-    """The weakest promise, the first of equals."""
     return max(deliveries, key=lambda delivery: get_args(Guarantee).index(delivery.guarantee))
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """One use of a sink: ``call`` is its code, ``name`` the function of ``slackwater.sinks``.
+    """``call`` is the code, ``name`` the function of ``slackwater.sinks``.
 
     Entries without a ``rank`` are listed last.
     """
@@ -77,8 +76,6 @@ class CatalogueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """An output's writer, kept next to its manifest."""
-
     stream_id: str
     stream: str
     home: str
@@ -90,7 +87,7 @@ def unchecked() -> None:
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """The run that writes to a sink. ``epoch`` is its lease's fence number, which grows with each run.
+    """``epoch`` is the lease's fence number, which grows with each run.
 
     Batches up to ``planned``, the newest before this run, may run again. ``check_lease`` raises ``LeaseHeld`` once
     another run has the lease.
@@ -107,7 +104,7 @@ class WriteContext:
 
 @dataclass(frozen=True, slots=True)
 class WriterCalls:
-    """The calls on a ``DataStreamWriter``. ``format`` defaults to the session's.
+    """``format`` defaults to the session's.
 
     ``options`` are in lower case, with ``path``; ``table`` is of ``toTable``. ``function`` is ``foreach`` or
     ``foreachBatch``. ``location`` is the catalog table's, whose provider is then the ``format``.
@@ -125,8 +122,7 @@ class WriterCalls:
 class Others:
     """What an operation would remove although its stream did not write it.
 
-    ``rows`` ``None``: unknown; ``files`` and ``commits`` are 0 where the output has none. ``sure``: it is known that
-    others wrote it.
+    ``rows`` ``None``: unknown. ``sure``: it is known that others wrote it.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -178,16 +174,12 @@ class Cut:
 
     @property
     def seen(self) -> str:
-        """What was seen in the output, to be compared."""
         return "; ".join(f"{one.rows} rows, {len(one.files)} files, {one.version}" for one in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class BackfillDirectory:
-    """A directory that replaces a stream's output, in a format of the file sink.
-
-    ``path`` is absolute, or a URI.
-    """
+    """``path`` is absolute, or a URI."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -219,12 +211,10 @@ class Swap:
 
     @property
     def seen(self) -> str:
-        """What was seen in the output, to be compared."""
         return "; ".join(str(one.version) for one in self.parts)
 
 
 def others_of(change: Cut | Swap) -> Others:
-    """What a change removes from all outputs although their stream did not write it."""
     found = [one.others for one in change.parts]
     counts = [one.rows for one in found if one.rows is not None]
     return Others(

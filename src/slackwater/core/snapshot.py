@@ -18,8 +18,6 @@ HomePlace = Literal["here", "moved", "copied"]
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Something unreadable, and why. ``aside`` as of ``SinkUnreadable``."""
-
     code: str
     text: str
     where: str | None = None
@@ -61,7 +59,7 @@ class MemberSeen:
 
 @dataclass(frozen=True, slots=True)
 class Unmarked:
-    """An output with rows that its marker, lost or restored from an older copy, does not show.
+    """An output with rows that its lost or older marker does not show.
 
     The marker shows batch ``marked``; ``finished`` was the newest committed. ``emptied``: how a person empties it;
     ``shows_rows``: whether that can be seen; ``replaceable``: a swap can replace all rows.
@@ -77,13 +75,10 @@ class Unmarked:
 
 @dataclass(frozen=True, slots=True)
 class OutputSeen:
-    """The output: place, owner, promises and problems.
-
-    ``owner`` is the id of the stream that it names as its writer, ``owner_name`` the stream's name and home.
+    """``owner`` is the id of the stream that the output names as its writer, ``owner_name`` the stream's name and home.
     ``batches_skipped``: it drops a batch whose id it has; ``skipped_are_read``: Spark runs that batch without output.
-    ``can_cut``: a plan may cut it. ``orphans`` are data files of interrupted batches, found by a thorough snapshot
-    only. ``members`` are several outputs. ``unmarked`` is the first without its marker that may have rows.
-    ``unchecked``: why its newest batch was not looked up.
+    ``orphans`` are data files of interrupted batches, found by a thorough snapshot only. ``unmarked`` is the first
+    without its marker that may have rows. ``unchecked``: why its newest batch was not looked up.
     """
 
     location: str | None = None
@@ -103,7 +98,7 @@ class OutputSeen:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A stream as it was found. ``holder`` names the lease's holder (``run``, ``apply rebuild``).
+    """``holder`` names the lease's holder (``run``, ``apply rebuild``).
 
     ``planned_entry`` is the planned next batch in ``offsets/``. ``unread_state`` was not read for ``damage``; only
     ``doctor`` has it. ``missing_files`` are needed by the planned batch. ``last_refusal`` is the last start, if
@@ -139,7 +134,6 @@ class Snapshot:
 
     @property
     def checkpoint_present(self) -> bool:
-        """Whether the checkpoint holds any batch."""
         return self.marks.planned >= 0
 
     @property

@@ -73,10 +73,8 @@ DataType = AtomicType | DecimalType | ArrayType | MapType | StructType
 
 @dataclass(frozen=True, slots=True)
 class KeyEncoding:
-    """A RocksDB store's layout of keys.
-
-    ``kind`` is the stem of Spark's encoder: ``NoPrefix``, ``PrefixKeyScan``, ``RangeKeyScan``, ``TimestampAsPrefix``,
-    ``TimestampAsPostfix``. The second has ``prefix_columns``, the third ``ordering`` (ordinals).
+    """``kind`` is the stem of Spark's encoder: ``NoPrefix``, ``PrefixKeyScan``, ``RangeKeyScan``,
+    ``TimestampAsPrefix``, ``TimestampAsPostfix``. The second has ``prefix_columns``, the third ``ordering`` (ordinals).
     """
 
     kind: str = "NoPrefix"
@@ -135,7 +133,7 @@ LIST_VARIABLE = "ListState"
 
 @dataclass(frozen=True, slots=True)
 class OperatorStore:
-    """A store's column families, ``default`` where it has none.
+    """The families, ``default`` where a store has none.
 
     ``with_families``: keys start with the family's number. ``value_schemas`` are all that were ever written, by schema
     id.

@@ -30,7 +30,7 @@ class Effect(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference of two programs. ``code`` is stable; ``text`` is a sentence.
+    """``code`` is stable; ``text`` is a sentence.
 
     ``place`` names the operator or source. ``goal`` corrects the output, ``None`` where it is right. ``acceptable``:
     Spark can run on the kept state, so that a user may accept the change. ``said``: a start reports a change that it

@@ -29,7 +29,6 @@ def _run(title: str, text: str) -> Failure:
 
 
 def _reported(title: str, *codes: str) -> Failure:
-    """Slackwater itself reports it with these codes."""
     return _run(title, f"reported as {', '.join(f'`{code}`' for code in codes)}")
 
 

@@ -31,8 +31,6 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedError:
-    """A symptom with its causes: confirmed ones first, excluded ones last."""
-
     symptom: Symptom
     causes: tuple[Cause, ...]
 
@@ -73,7 +71,6 @@ def _cause(code: str, diagnosis: Diagnosis | None, finders: Sequence[str]) -> Ca
 
 
 def covering() -> Mapping[str, list[str]]:
-    """Codes of rules and checks by the failure that they find."""
     found: dict[str, list[str]] = {}
     for one in documented():
         for failure in one.covers:

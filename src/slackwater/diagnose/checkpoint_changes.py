@@ -76,13 +76,11 @@ def _one_source(index: int, before: SourceEvidence, after: SourceShape) -> Itera
 
 
 def _is_reordered(kept: Sequence[SourceEvidence], now: Sequence[SourceShape]) -> bool:
-    """Whether each source that does not fit its number fits the number of another such one."""
     wrong = [index for index, pair in enumerate(zip(kept, now, strict=False)) if any(_one_source(index, *pair))]
     return all(any(_reads(kept[one], now[other]) for other in wrong if other != one) for one in wrong)
 
 
 def _is_comparable(before: SourceEvidence, after: SourceShape) -> bool:
-    """Whether both show files in folders, or locations with the same first word."""
     if before.location:
         return after.location.partition(" ")[0] == before.location.partition(" ")[0]
     return bool(before.folders) and _is_path(after.location)
@@ -163,7 +161,6 @@ def _listed(kinds: Mapping[OperatorKind, int]) -> str:
 
 
 def _key_count(kept: OperatorEvidence, now: OperatorShape) -> Iterator[Change]:
-    """The state's schema file shows the number of keys, which Spark compares."""
     if now.kind not in KEYED or not kept.key_columns:
         return
     columns, keys = len(kept.key_columns), len(now.keys)
@@ -181,7 +178,6 @@ def _key_count(kept: OperatorEvidence, now: OperatorShape) -> Iterator[Change]:
 
 
 def _windows(shape: CheckpointShape, now: Program) -> Iterator[Change]:
-    """The recorded profile has the lengths of windows."""
     if shape.profile is None:
         return
     before = set(shape.profile.windows_ms)

@@ -1,7 +1,7 @@
 """Known defects of Spark: signs and releases.
 
 They are data (``defects.toml``), from the pull requests that corrected them. ``error_texts`` recognises messages;
-silent defects are found by a stream's releases (``checks/ver``).
+silent defects are found by a stream's releases (``checks/versions.py``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ class Defect:
 
     @property
     def advice(self) -> str:
-        """A sentence without its end."""
         release = f"use Spark {' or '.join(self.fixed)}, or newer"
         return f"{release}; until then {self.avoid}" if self.avoid else release
 

@@ -111,7 +111,6 @@ def diagnose(facts: Facts) -> Diagnosis:
 
 
 def _in_use(facts: Facts, known: Collection[str]) -> Iterator[NotChecked]:
-    """Checks not made while a process writes, without those in ``known``."""
     holder, again = facts.snapshot.holder, command("doctor", facts.name)
     reason = f"{holder} is in progress, and changes what is compared"
     how = f"when it has ended: {again}"
@@ -124,7 +123,6 @@ def _in_use(facts: Facts, known: Collection[str]) -> Iterator[NotChecked]:
 
 
 def _unread_state(facts: Facts) -> NotChecked | None:
-    """The next batch's unread state files, with the first name."""
     unread = facts.snapshot.unread_state
     if not unread.paths or facts.snapshot.holder is not None:
         # While a process writes, no damage is compared, whatever was read.
@@ -156,7 +154,6 @@ def found_at_start(facts: Facts) -> tuple[Finding, ...]:
 
 
 def _explained(found: Sequence[Diagnosed], facts: Facts) -> frozenset[str]:
-    """Codes of the number line that checks explain or refute."""
     codes = {one.finding.code for one in found}
     explained = {code for check in checks() if check.code in codes for code in check.explains}
     damaged = {item.path for item in facts.snapshot.damage}
@@ -228,5 +225,4 @@ def _urgency(one: Diagnosed) -> tuple[int, int, str]:
 
 @cache
 def change_texts() -> tuple[ChangeOfCode, ...]:
-    """By code."""
     return tuple(sorted(CHANGES, key=lambda text: text.code))

@@ -143,8 +143,6 @@ class Symptom:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A match of a template, with values."""
-
     start: int
     end: int
     params: Mapping[str, str]
@@ -199,7 +197,6 @@ class _Found:
 
     @property
     def quality(self) -> tuple[int, int, int]:
-        """Of two places of one symptom the best known, then the later."""
         return -_CERTAINTIES.index(self.certainty), len(self.symptom.params), self.start
 
 
@@ -221,7 +218,6 @@ def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
 
 
 def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:
-    """Of symptoms in the same characters, the one that explains most."""
     kept: list[_Found] = []
     for found in sorted(candidates, key=lambda found: found.weight):
         if not any(found.start < other.end and other.start < found.end for other in kept):
@@ -231,7 +227,6 @@ def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:
 
 @cache
 def error_texts() -> tuple[ErrorText, ...]:
-    """In the order of the tables."""
     areas = tomllib.loads(_TABLE.read_text(encoding="utf-8")).values()
     return (*(_error_text(name, entry) for area in areas for name, entry in area.items()), *_defects())
 
@@ -343,7 +338,6 @@ def _judged(error: ErrorText, place: Place, around: str, part: _Part) -> _Found:
 
 
 def _line(text: str, place: Place) -> str:
-    """Up to the end of the line, in one line."""
     stop = place.end + 4 * _LINE_CHARACTERS
     ends = [end for mark in "\n\v" if (end := text.find(mark, place.end, stop)) >= 0]
     return one_line(brief(" ".join(text[place.start : min(ends, default=stop)].split()), _LINE_CHARACTERS))

@@ -45,7 +45,6 @@ def not_repeatable(kept: Program | None, now: Program) -> tuple[Change, ...]:
 
 
 def _other_values(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Variables with other values; a renamed one is none of them."""
     both = before.keys() & after.keys()
     removed = {name: digest for name, digest in before.items() if name not in both}
     added = {name: digest for name, digest in after.items() if name not in both}

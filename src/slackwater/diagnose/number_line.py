@@ -1,6 +1,6 @@
-"""A stream's number line: what its marks mean for the next start.
+"""What a stream's marks mean for the next start.
 
-A run refuses to start on stops, ``status`` shows findings, plans are built on them. Docstrings of ``rules`` say what
+A run refuses to start on stops, ``status`` shows findings, plans are built on them. Docstrings of the checks say what
 they mean.
 """
 
@@ -32,7 +32,6 @@ def stops(snapshot: Snapshot) -> tuple[Finding, ...]:
 
 
 def findings_about(snapshot: Snapshot, *subjects: About) -> tuple[Finding, ...]:
-    """Findings about these subjects only."""
     rules = sorted((rule for rule in RULES if rule.about in subjects), key=_order)
     return tuple(finding for rule in rules for finding in rule.findings(snapshot))
 

@@ -55,7 +55,6 @@ def operator_changes(was: OperatorShape, now: OperatorShape, output_mode: str) -
 
 
 def _is_swapped(was: OperatorShape, now: OperatorShape) -> bool:
-    """Whether a self-join's sides are exchanged."""
     if was.kind != "join" or len(was.inputs) != len(now.inputs) or was.inputs == now.inputs:
         return False
     return [_side(one) for one in was.inputs] == [_side(one, swapped=True) for one in reversed(now.inputs)]
@@ -161,8 +160,6 @@ def _aggregates(was: OperatorShape, now: OperatorShape, place: str) -> Iterator[
 
 
 def _same_buffers(was: Sequence[Traced], now: Sequence[Traced]) -> bool:
-    """Whether Spark can continue with the old aggregates' buffers, by their functions."""
-
     def buffer(one: Traced) -> str:
         function = one.text.partition("(")[0]
         return "one value" if function in ("sum", "max", "min") else function
@@ -367,7 +364,6 @@ def _and(texts: Sequence[str]) -> str:
 
 
 def _same_types(was: Sequence[Traced], now: Sequence[Traced]) -> bool:
-    """Whether Spark would read the kept state, as far as types are known."""
     return len(was) == len(now) and all(
         not one.type or not other.type or one.type == other.type for one, other in zip(was, now, strict=True)
     )

@@ -75,7 +75,6 @@ def _other_selection(before: Program, after: Program) -> Iterator[str]:
 
 
 def changes(kept: Program, now: Program) -> tuple[Change, ...]:
-    """Differences that matter for rows or state, the gravest first."""
     kept = _with_new_names(kept, now)
     found = list(_changes(kept, now))
     if not found:
@@ -295,7 +294,6 @@ def source_changes(kept: Program, now: Program) -> Iterator[Change]:
 
 
 def _columns_in_state(program: Program) -> set[str]:
-    """Source columns whose values, or derived ones, an operator keeps."""
     kept = (
         traced
         for operator in program.operators
@@ -305,7 +303,6 @@ def _columns_in_state(program: Program) -> set[str]:
 
 
 def _one_source(place: str, was: SourceShape, is_now: SourceShape, in_state: set[str] | None) -> Iterator[Change]:
-    """``in_state``: the state's columns, ``None`` without state."""
     stateful = in_state is not None
     if _family(was) != _family(is_now) or was.location != is_now.location:
         yield from _other_source(place, was, is_now)

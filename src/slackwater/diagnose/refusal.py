@@ -57,7 +57,6 @@ class Ways:
         return lines
 
     def _of_settings(self, settings: Sequence[OtherSetting]) -> Iterator[str]:
-        """The old settings, or everything again with the present ones, as far as options can set them."""
         old = ", ".join(
             (f"{one.name}={one.before}" if one.before is not None else f"no {one.name}")
             + (" in the pipeline file" if one.in_code else "")
@@ -75,13 +74,11 @@ class Ways:
             yield f"or process everything again with the present ones, which apply needs as well: {reset}"
 
     def accepting(self, verdict: Verdict) -> str:
-        """The run that accepts all changes."""
         codes = dict.fromkeys(change.code for change in verdict.changes if change.effect > Effect.COMPATIBLE)
         accepted = (word for code in codes for word in ("--accept", code))
         return command("run", self.reference, *accepted, *self.session)
 
     def session_with(self, settings: Mapping[str, str | None]) -> list[str]:
-        """The session's options with other ``settings``; ``None``: without this one."""
         given = zip(self.session[::2], self.session[1::2], strict=True)
         kept = [word for pair in given if pair[1].partition("=")[0] not in settings for word in pair]
         other = (f"{name}={value}" for name, value in settings.items() if value is not None)
@@ -99,8 +96,6 @@ def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool, 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Lines with commands for a goal that corrects the output."""
-
     goal: ChangeGoal
     steps: Callable[[Ways], tuple[str, ...]]
 
@@ -126,7 +121,6 @@ REMEDIES = (Remedy("rebuild", _recompute), Remedy("reset", _process_again))
 
 
 def program_refusal(ways: Ways, judged: StreamVerdict, refused: Sequence[Change]) -> Refused:
-    """For a stream with unaccepted changes."""
     return Refused(
         "program-changed",
         f"Stream {ways.stream} would continue with state that other code has made: "

@@ -87,7 +87,6 @@ class AvroRows:
 
 
 def _project(row: dict[str, Any], schema: StructType) -> dict[str, Any]:
-    """A row of an older schema as the newer one."""
     return {name: row.get(name) for name in schema.names}
 
 
@@ -194,5 +193,4 @@ class _AvroReader:
 
 
 def _decimal_bytes(precision: int) -> int:
-    """The fewest bytes for every number of so many digits."""
     return (len(f"{10**precision:b}") + 8) // 8

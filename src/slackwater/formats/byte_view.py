@@ -63,7 +63,6 @@ class ByteView:
             raise FormatError("torn", f"{what} leads out of its row", expected="a place inside the row", found=found)
 
     def read(self, positions: Positions, kind: str) -> npt.NDArray[np.generic]:
-        """Numbers of numpy type ``kind`` (``<i8``, ``>u4``, ...)."""
         width = np.dtype(kind).itemsize
         if len(positions) > _MANY and (runs := _runs(positions)) is not None:
             return self._read_runs(positions, runs, kind)
@@ -99,7 +98,6 @@ class ByteView:
         return words
 
     def integers(self, positions: Positions, kind: str = "<i8") -> Positions:
-        """Widened to 64 bits."""
         return self.read(positions, kind).astype(np.int64, copy=False)
 
     def slice(self, start: int, end: int) -> bytes:
@@ -107,7 +105,6 @@ class ByteView:
 
 
 def _runs(positions: Positions) -> list[int] | None:
-    """Bounds of evenly spaced runs; ``None`` unless they are few and long."""
     steps = np.diff(positions)
     turns = np.flatnonzero(steps[1:] != steps[:-1])
     if len(turns) * _MANY > len(positions):

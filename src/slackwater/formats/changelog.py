@@ -39,7 +39,6 @@ class Changelog:
 
 
 def parse_changelog(view: ByteView) -> Changelog:
-    """Raises ``FormatError``."""
     version, lineage, position = parse_changelog_header(view)
     records = _walk_kinds(view, position) if version in _WITH_KINDS else walk_records(view, position)
     return Changelog(version, lineage, records)

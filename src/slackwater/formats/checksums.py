@@ -24,7 +24,6 @@ class SparkChecksum(NamedTuple):
 
 
 def parse_spark_checksum(data: bytes) -> SparkChecksum:
-    """Raises ``FormatError``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected='{"algorithm":...}', found="0 bytes")
     what = "the checksum"

@@ -46,7 +46,6 @@ def decompress_lzf(data: bytes, budget: Budget, needed: int | None = None) -> by
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bool, memoryview, int]]:
-    """``(whether compressed, bytes, size before compression)``."""
     view = memoryview(data)
     position = 0
     while position < len(data):
@@ -146,7 +145,6 @@ _Part = TypeVar("_Part")
 
 
 def _first(parts: Sequence[_Part], needed: int | None, size_of: Callable[[_Part], int]) -> Sequence[_Part]:
-    """The first parts with ``needed`` bytes together, else all."""
     if needed is None:
         return parts
     before = accumulate(map(size_of, parts), initial=0)

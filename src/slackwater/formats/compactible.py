@@ -49,7 +49,6 @@ def derive_interval(names: Iterable[str], default: int = DEFAULT_INTERVAL) -> in
 
 
 def _interval_of_one(entries: int, default: int) -> int:
-    """The smallest divisor of ``entries`` from ``default`` up to its half, else all."""
     # `CompactibleFileStreamLog.deriveCompactInterval`: with another result other entries would count as compacted than
     # in Spark.
     if default >= entries // 2:
@@ -142,5 +141,4 @@ def parse_source_file(line: str) -> SourceFile:
 
 
 def render_source_file(file: SourceFile) -> str:
-    """As Spark writes it."""
     return render_json({"path": file.path, "timestamp": file.timestamp_ms, "batchId": file.log_offset})

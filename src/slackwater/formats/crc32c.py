@@ -102,7 +102,6 @@ def require_row_checksums(
 
 
 def require_equal(found: Positions, expected: Positions, what: str) -> None:
-    """Raise ``FormatError`` (``checksum``)."""
     wrong = int((found != expected).sum())
     if wrong:
         raise FormatError(

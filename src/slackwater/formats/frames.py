@@ -38,7 +38,7 @@ class Block:
 
 
 def require_codec(data: bytes) -> str:
-    """``lz4``, ``zstd``, ``snappy`` or ``lzf``. Raises ``FormatError``."""
+    """``lz4``, ``zstd``, ``snappy`` or ``lzf``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="a compressed stream", found="0 bytes")
     codec = next((name for name, magic in _MAGICS.items() if data.startswith(magic)), None)
@@ -80,11 +80,9 @@ class Budget:
         return self.limit - self.used
 
     def most(self, packed: int) -> int:
-        """The most bytes to which ``packed`` bytes may decompress now."""
         return min(self.left, USUAL_RATIO * packed + self.surplus.left)
 
     def take(self, size: int, packed: int) -> None:
-        """Raises ``FormatError`` (``too-large``)."""
         if size > self.most(packed):
             raise self.exceeded(size_text(self.used + size), packed)
         self.used += size

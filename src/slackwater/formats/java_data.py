@@ -28,11 +28,9 @@ class JavaReader:
         return taken
 
     def short(self) -> int:
-        """Signed, 16 bits."""
         return int(struct.unpack(">h", self.take(2))[0])
 
     def integer(self) -> int:
-        """Signed, 32 bits."""
         return int(struct.unpack(">i", self.take(4))[0])
 
     def utf(self) -> str:

@@ -11,7 +11,6 @@ _WHAT = "operator metadata"
 
 
 def parse_operator_metadata(data: bytes) -> OperatorMetadata:
-    """Raises ``FormatError``."""
     version, lines = split_log(data, newest=NEWEST_VERSION)
     text = "\n".join(lines)
     record = parse_object(text, _WHAT)

@@ -29,13 +29,11 @@ class TreeNode:
         return [parse_tree(tree) for tree in _trees(self.fields.get(field))]
 
     def all_expressions(self) -> Iterator[TreeNode]:
-        """The expressions of a plan node, each with all below it."""
         for field in self.fields:
             for tree in self.expressions(field):
                 yield from tree.walk()
 
     def walk(self) -> Iterator[TreeNode]:
-        """In preorder."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -67,7 +65,6 @@ def simple_name(qualified: str) -> str:
 
 
 def object_name(value: Any) -> str:
-    """The simple name of a field's Scala object, such as a join type; empty for none."""
     return simple_name(str(value["object"])) if isinstance(value, Mapping) and "object" in value else ""
 
 

@@ -66,7 +66,6 @@ class Records:
         return "merge" if self.merges is not None and bool(self.merges[index]) else "put"
 
     def value(self, index: int) -> bytes:
-        """Empty for a delete."""
         start = int(self.value_starts[index])
         return self.view.slice(start, start + max(0, int(self.value_lengths[index])))
 
@@ -81,7 +80,6 @@ def records_of_pairs(keys: Sequence[bytes], values: Sequence[bytes]) -> Records:
 
 
 def records_of_alternating(view: ByteView, lengths: Positions) -> Records:
-    """Puts of alternating keys and values."""
     starts = np.cumsum(lengths) - lengths
     return Records(view, starts[0::2], lengths[0::2], starts[1::2], lengths[1::2])
 
@@ -302,7 +300,6 @@ def apply_merges(records: Records) -> Records:
 
 
 def _last_of_each_key(records: Records) -> Positions | None:
-    """``None`` where every key is there once."""
     hashes = _key_hashes(records)
     # A sort: numpy's own `unique` builds a hash table, which takes ten times as long for a million rows.
     ordered = np.sort(hashes)

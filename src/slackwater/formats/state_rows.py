@@ -40,7 +40,6 @@ class Spans:
         return Spans(self.view, self.starts + front, lengths)
 
     def copied(self) -> tuple[bytes, int]:
-        """All bytes from the first to the last piece, and their position."""
         if not len(self.starts):
             return b"", 0
         first = int(self.starts.min())
@@ -222,7 +221,6 @@ def split_values(spans: Spans, *, checked: bool) -> tuple[Spans, Positions, Posi
 
 
 def _is_separator(data: bytes, position: int, end: int, head: int) -> bool:
-    """Whether the comma separates elements, and does not begin one."""
     if data[position : position + 1] != b",":
         return False
     # A row checksum in front of an element may start like a comma, so both readings are tried.

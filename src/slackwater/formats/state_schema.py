@@ -32,7 +32,6 @@ _ENCODER = re.compile(r"(.+?)(?:Key)?StateEncoderSpec")
 
 
 def parse_state_schema(data: bytes) -> StateSchema:
-    """Raises ``FormatError``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="a schema version", found="0 bytes")
     reader = JavaReader(data)
@@ -111,7 +110,6 @@ _DEEPEST = 100
 
 
 def parse_struct(text: str) -> StructType:
-    """Raises ``FormatError``."""
     parsed = parse_type(parse_object(text, "a schema"))
     if not isinstance(parsed, StructType):
         raise _foreign(text)
@@ -119,7 +117,6 @@ def parse_struct(text: str) -> StructType:
 
 
 def parse_type(value: object, depth: int = 0) -> DataType:
-    """Raises ``FormatError``."""
     if depth > _DEEPEST:
         raise _foreign("types nested too deep")
     if isinstance(value, str):

@@ -123,5 +123,4 @@ def render_json(value: object) -> str:
 
 
 def shown(text: str) -> str:
-    """The beginning, for one line of a report."""
     return brief(text.replace("\n", "\\n"), _SHOWN)

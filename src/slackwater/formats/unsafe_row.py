@@ -107,7 +107,6 @@ def _struct(columns: list[pa.Array], schema: StructType, rows: Rows) -> pa.Struc
 
 
 def read_values(slots: _Slots, kind: DataType, depth: int) -> pa.Array:
-    """Raises ``FormatError``."""
     match kind:
         case AtomicType(name):
             return _read_atomic(slots, name)
@@ -175,7 +174,6 @@ def _read_calendar_interval(slots: _Slots) -> pa.Array:
 
 
 def _pieces(slots: _Slots) -> Rows:
-    """The containers of variable-length slots."""
     words = slots.rows.view.integers(slots.positions)
     starts = np.where(slots.valid, slots.rows.starts + (words >> 32), slots.rows.starts)
     ends = np.where(slots.valid, starts + (words & 0xFFFFFFFF), starts)
@@ -284,7 +282,6 @@ def _read_array(arrays: Rows, element: DataType, depth: int) -> pa.Array:
 
 
 def _read_elements(arrays: Rows, element: DataType, depth: int) -> tuple[Positions, pa.Array]:
-    """All elements in one column, and where each array starts."""
     view, at = arrays.view, np.where(arrays.valid, arrays.starts, 0)
     view.require(at, np.where(arrays.valid, at + _WORD, at), np.where(arrays.valid, arrays.ends, at), "an array")
     counts = np.where(arrays.valid, view.integers(at), 0)

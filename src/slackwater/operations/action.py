@@ -50,7 +50,7 @@ PRECONDITIONS: Mapping[PreconditionName, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """A fact, as a string, that one action relies on; checked just before that action starts."""
+    """A fact that an action relies on, checked just before it starts."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -79,7 +79,6 @@ class PlanStep(ABC):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        """Pydantic parses an object of a document as the kind that it names."""
         if cls not in (Action, Inverse):
             return handler(source)
         from slackwater.operations.actions.kinds import ACTIONS, INVERSES  # noqa: PLC0415 - they are built on this class
@@ -98,7 +97,7 @@ class Inverse(PlanStep):
     """Whether it also undoes actions without an inverse, which worked on what it removes."""
 
     def check(self, operation: Operation) -> None:
-        """Raises Refused, before an undo changes anything, where this step would miss something."""
+        """Raises Refused, before an undo changes anything, where something is missing."""
 
     def check_unused(self, operation: Operation) -> None:
         """Raises Refused where a stream has used what would be taken back."""
@@ -109,23 +108,23 @@ class Inverse(PlanStep):
 
 
 class Action(PlanStep):
-    """One step of a plan, journaled before and after it. Can be repeated after a kill."""
+    """A step of a plan, journaled before and after it. Can be repeated after a kill."""
 
     __slots__ = ()
 
     needs: ClassVar[tuple[PreconditionName, ...]] = ()
     needs_adopted: ClassVar[tuple[PreconditionName, ...]] = ()
-    """More preconditions where the user's program runs the query: no lease keeps it from being started."""
+    """More preconditions for the user's program: no lease keeps it from being started."""
     risk_adopted: ClassVar[str] = ""
-    """What goes wrong where the user's program is started between this action and the end of the plan."""
+    """What goes wrong where the user's program is started before the end of the plan."""
     changes_in_use: ClassVar[bool] = False
-    """Whether it changes the output or checkpoint in use: an apply that fails afterwards is not taken back."""
+    """Whether output or checkpoint in use change: an apply that fails afterwards is not taken back."""
     changes_output: ClassVar[bool] = False
     """Whether it changes or builds an output, which the stream must own."""
     uses_checkpoint: ClassVar[bool] = False
-    """Whether the new checkpoint is no longer as it was verified once this has started."""
+    """Whether it changes the verified new checkpoint."""
     reads: ClassVar[Literal["range", "rest"] | None] = None
-    """What it reads that no replay does: the range of a request, or the rest of the sources."""
+    """What it reads that no replay does."""
     undone_by: ClassVar[type[Inverse] | None] = None
     """The kind of its inverse, unless the inverse is an action."""
 
@@ -149,7 +148,7 @@ class Action(PlanStep):
         """Raises Refused where it cannot be started, in addition to its preconditions."""
 
     def check_continued(self, operation: Operation) -> None:
-        """Raises Refused where an apply is continued and its result has changed since."""
+        """Raises Refused where its result has changed since the interruption."""
 
     @abstractmethod
     def do(self, operation: Operation) -> ActionFacts:
@@ -157,5 +156,4 @@ class Action(PlanStep):
 
 
 def kind_of(step: type[PlanStep]) -> str:
-    """The kind in a document."""
     return str(vars(step)["__dataclass_fields__"]["kind"].default)

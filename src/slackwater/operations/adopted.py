@@ -1,7 +1,7 @@
-"""Checkpoints at paths of the user's code, of queries that Slackwater records but does not run.
+"""Checkpoints at paths of the user's code, of queries that Slackwater only records.
 
 They have no lease, and a new checkpoint must end up at the same path. Ruled out are changes while the query runs, and
-changes that a kill leaves half done.
+changes left half done by a kill.
 """
 
 from __future__ import annotations
@@ -30,17 +30,14 @@ RECENT = 10
 """How many of the newest batches show how often the query writes."""
 
 COPIES = "copies.json"
-"""In the folder of an operation that replaces objects: hashes of both checkpoints, once both are complete."""
+"""Hashes of both checkpoints, where an operation replaces objects, once both are complete."""
 
 _WRITTEN_ONCE = "_metadata"
-"""Folders of operators and schemas: a query writes them only with its first batch, an operation may later."""
+"""A query writes these folders only with its first batch, an operation may later."""
 
 
 def adopted_directory(workspace: Workspace, stream: StreamRecord) -> str | None:
-    """The real path or URI of a checkpoint that the user's code names, else ``None``.
-
-    Raises Refused where no other directory can replace it.
-    """
+    """The real path or URI. Raises Refused where no other directory can replace it."""
     if not stream.is_watched:
         return None
     _check_name(stream)
@@ -63,7 +60,7 @@ def adopted_directory(workspace: Workspace, stream: StreamRecord) -> str | None:
 
 
 def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
-    """Raises Refused (``code-needed``) where a goal runs the query and no pipeline file is known."""
+    """Raises Refused (``code-needed``)."""
     if not reference:
         raise Refused(
             "code-needed",
@@ -80,7 +77,7 @@ def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
 def check_stopped(workspace: Workspace, stream: StreamRecord, *, since_ms: int, stopped: bool) -> None:
     """Raises Refused (``checkpoint-in-use``) where a watched query seems to run and is not declared ``stopped``.
 
-    Files written before ``since_ms``, by an operation itself, do not count.
+    An operation's own files, before ``since_ms``, do not count.
     """
     if stopped or not stream.is_watched:
         return
@@ -101,22 +98,20 @@ def check_stopped(workspace: Workspace, stream: StreamRecord, *, since_ms: int, 
 
 
 def written_since(workspace: Workspace, stream: StreamRecord, since_ms: int) -> str:
-    """The newest file of the checkpoint in use written since then, else ``none``: a precondition."""
+    """A precondition: the newest file written since then, else ``none``."""
     newest = newest_file(workspace, stream, since_ms)
     return "none" if newest is None else f"{newest[0]} at {utc_text(newest[1])}"
 
 
 def quiet_time_ms(batches: Sequence[BatchRecord]) -> int:
-    """How long a running query may write nothing: twice its usual interval between batches."""
+    """Twice the usual interval between batches."""
     # The median: one long stop must not count as the usual interval.
     gaps = sorted(later.timestamp_ms - earlier.timestamp_ms for earlier, later in pairwise(batches[-RECENT:]))
     return max(QUIET_MIN_MS, 2 * gaps[len(gaps) // 2] if gaps else 0)
 
 
 def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tuple[str, int] | None:
-    """The newest file of the checkpoint in use, written after ``since_ms``, and its time.
-
-    Files that an operation placed do not count. Object stores have times in seconds: in the second of an operation's
+    """Files that an operation placed do not count. Object stores have times in seconds: in the second of an operation's
     possible last write, only files that are not the operation's count.
     """
     location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
@@ -135,7 +130,7 @@ def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tu
 
 
 def _swapped_in_ms(location: str) -> int:
-    """When an operation may have placed the last file on a store where it replaces files; 0 elsewhere.
+    """When an operation may have replaced the last file; 0 on other stores.
 
     It writes ``metadata`` last, and may be killed before it records that. A query writes it first, and once.
     """
@@ -149,7 +144,6 @@ def _swapped_in_ms(location: str) -> int:
 
 
 def _placed(workspace: Workspace, stream: StreamRecord, operation: OperationRecord) -> frozenset[str] | None:
-    """The paths that an operation may have written; ``None`` where their list is lost."""
     folder = workspace.home.operation(stream.pipeline, stream.name, operation.id)
     try:
         copies: dict[str, dict[str, str]] = json.loads(open_read_store(str(folder)).read(COPIES))
@@ -179,7 +173,6 @@ def _times_ms(location: str) -> Iterator[tuple[str, int]]:
 
 
 def _fixed(real: Path) -> str | None:
-    """Why the query could not use another directory at its place."""
     # rename(2) fails on a mount point (EBUSY).
     if real.is_mount():
         return "a mount point"

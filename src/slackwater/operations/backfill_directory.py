@@ -21,7 +21,7 @@ def absolute_path(path: str) -> str:
 
 
 def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Request) -> BackfillDirectory | None:
-    """The directory of a request. Raises Refused (``backfill-directory-...``) if it cannot be used."""
+    """Raises Refused (``backfill-directory-...``) if it cannot be used."""
     if request.into is None:
         return None
     output = backfill_output(stream.sink, request.into)
@@ -30,7 +30,6 @@ def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Requ
 
 
 def _check(workspace: Workspace, output: BackfillDirectory) -> None:
-    """Raises Refused for a directory that is in use, or overlaps the output of a stream."""
     place = open_backfill_output(output).location
     ledger = workspace.ledger
     for taken in (home_place(workspace.home), *outputs(ledger), *checkpoints(ledger), *inputs(ledger)):

@@ -34,10 +34,7 @@ Consent = Literal["moved", "copied"] | None
 
 
 def check_home(workspace: Workspace, consent: Consent, say: Callable[[str], None]) -> None:
-    """Recognise a moved or copied home, and restore a lost ledger.
-
-    Raises Refused (``home-moved``, ``home-copied``) unless the user declares it.
-    """
+    """Raises Refused (``home-moved``, ``home-copied``) unless the user declares it."""
     place = place_of(workspace.home, workspace.in_home)
     if place.place != "here":
         if consent != place.place:
@@ -53,7 +50,7 @@ def check_home(workspace: Workspace, consent: Consent, say: Callable[[str], None
 
 
 def _refuse_links(workspace: Workspace, place: Place) -> None:
-    """Raises Refused (``home-shares-files``) for a copy made of links (cp -l, rsync --link-dest, a linked folder)."""
+    """Raises Refused (``home-shares-files``) for a copy with links (cp -l, rsync --link-dest, a linked folder)."""
     home, original = workspace.home.location.local, Location(str(place.was)).local
     if home is None or original is None:
         # A store of objects has no links.
@@ -108,7 +105,7 @@ def _accept(workspace: Workspace, place: Place) -> None:
 
 
 def _leave_outputs_to_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
-    """The original wrote an output without an owner's mark; from now on the mark names it."""
+    """From now on the owner's mark names the original."""
     for stream in streams:
         known = read_stream_file(workspace.home, stream.pipeline, stream.name)
         if known is None:
@@ -119,10 +116,7 @@ def _leave_outputs_to_the_original(workspace: Workspace, streams: list[StreamRec
 
 
 def _end_operations_of_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
-    """The original finishes or undoes what it was doing when it was copied.
-
-    Includes operations of which the ledger has no copies.
-    """
+    """The original finishes or undoes its operations, also those without copies in the ledger."""
     ledger = workspace.ledger
     for stream in streams:
         for operation in ledger.operations(stream.full_name):

@@ -1,4 +1,4 @@
-"""Derives a plan with the plans of later stages, which have read what it removes."""
+"""Plans a stream with the later stages that have read what it removes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from slackwater.sinks.common.registry import open_output
 
 
 def derive_all(planning: Planning, facts: StreamFacts, request: Request) -> Plan:
-    """The plan for a stream, and for later stages if requested. Raises as ``derive`` does, for any of them."""
+    """Raises as ``derive`` does, for any stage."""
     stream = facts.stream
     if request.ranges != "recorded":
         raise UsageError(
@@ -49,7 +49,6 @@ class _Stages:
         self._changes: list[tuple[StreamRecord, Cut]] = []
 
     def with_later(self, stream: StreamRecord, derived: PlannedStream) -> Plan:
-        """The first stream's plan with the plans of all readers of the change."""
         self._changes.append((stream, _change(derived)))
         plans: list[Plan] = []
         untouched: list[str] = []
@@ -66,7 +65,6 @@ class _Stages:
         return replace(derived.plan, facts=replace(facts, notes=notes), downstream=tuple(plans))
 
     def _first_batch(self, stage: StreamRecord) -> int | None:
-        """The first batch that has read something that is changed."""
         ledger, found = self._ledger, list[int]()
         for earlier, change in self._changes:
             read = read_of(ledger, earlier, change, stage.full_name)
@@ -116,7 +114,7 @@ def _change(derived: PlannedStream) -> Cut:
 
 
 def _later(planning: Planning, stream: StreamRecord) -> Iterator[StreamRecord]:
-    """Direct and indirect readers of the output; each after those that it has read."""
+    """Direct and indirect readers in order."""
     ledger = planning.workspace.ledger
     # Readers are found by the copies of their logs in the ledger.
     update_ledger(planning.workspace, ledger.streams(), planning.updated)
@@ -151,7 +149,7 @@ def _in_order(earlier: Mapping[str, set[str]]) -> list[str]:
 
 
 def first_batch(history: History, read: Mapping[str, int]) -> int:
-    """The first batch that has read one of these log entries; the next one where none has."""
+    """The next batch where none has read these log entries."""
     batches = BatchHistory(history)
     for batch in batches.batches:
         ends = offsets_by_source(batches.offset(batch))
@@ -163,10 +161,7 @@ def first_batch(history: History, read: Mapping[str, int]) -> int:
 
 
 def request_from(batch: int, written: int, output: OutputTreatment) -> Request:
-    """The request to process batches again from ``batch``.
-
-    Where the sink holds none of them (``written`` is its newest), nothing is removed: a rebuild.
-    """
+    """Where the sink holds none of the batches (``written`` is its newest), nothing is removed: a rebuild."""
     if batch <= written:
         return _request("replay", f"{BATCH}{batch}" if batch > 0 else EARLIEST, output)
     return _request("rebuild", at_batch(batch - 1), "cut")

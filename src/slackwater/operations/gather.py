@@ -1,4 +1,4 @@
-"""Gathers the facts of a stream with one walk of its checkpoint, and updates the ledger."""
+"""Gathers a stream's facts with one walk of its checkpoint."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ def gather(
     own_lease: bool = False,
     starting: bool = True,
 ) -> StreamFacts:
-    """The facts about a stream with the requested ``pipeline_file``.
+    """The ledger is updated first, unless checkpoint or output is foreign or unreadable.
 
-    The ledger is updated first, unless checkpoint or output is foreign or unreadable. ``own_lease``: the caller holds
-    the lease. ``starting`` reads all state that the next start reads, to find damage. Without a ``reader`` the pipeline
-    file is not read.
+    ``own_lease``: the caller holds the lease. ``starting`` reads all state that the next start reads, to find damage.
+    Without a ``reader`` the pipeline file is not read.
     """
     ledger, reference = workspace.ledger, stream.pipeline_file
     directory = _tried(lambda: adopted_directory(workspace, stream))
@@ -104,7 +103,7 @@ def _states(snapshot: Snapshot, opened: OpenedCheckpoint) -> frozenset[int]:
 
 
 def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
-    """Copy into the ledger what it lacks of the checkpoint and the sink, if this user may write to it."""
+    """Copy into the ledger what it lacks, if this user may write to it."""
     if not workspace.can_refresh(stream.full_name):
         return
     if stream.is_watched and workspace.ledger.open_operation(stream.full_name) is not None:
@@ -116,7 +115,7 @@ def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
 
 
 def update_ledger(workspace: Workspace, streams: Iterable[StreamRecord], updated: set[str]) -> None:
-    """Copy the streams' logs into the ledger, except for streams in ``updated``, to which it adds them."""
+    """Adds the copied streams to ``updated``."""
     for stream in streams:
         if stream.full_name not in updated:
             reconcile(workspace, stream)
@@ -124,9 +123,7 @@ def update_ledger(workspace: Workspace, streams: Iterable[StreamRecord], updated
 
 
 def readers_now(workspace: Workspace, stream: StreamRecord, cut: Cut, updated: set[str]) -> list[str]:
-    """Other streams that have read what a cut removes, also with logs not copied yet. ``updated``: see
-    ``update_ledger``.
-    """
+    """Also finds streams with logs not copied yet. ``updated``: see ``update_ledger``."""
     others = (one for one in workspace.ledger.streams() if one.full_name != stream.full_name)
     update_ledger(workspace, others, updated)
     return readers_of(workspace.ledger, stream, cut)

@@ -38,10 +38,7 @@ def make_plan(
     *,
     consent: Consent = None,
 ) -> Plan:
-    """The plan for a stream, and for later stages if requested.
-
-    Raises Refused where no exact and safe way exists, NotFound for an unknown stream.
-    """
+    """Raises Refused where no exact and safe way exists, NotFound for an unknown stream."""
     check_home(workspace, consent, say)
     stream, goal = find_stream(workspace.ledger, name), goal_named(request.goal)
     # The JVM of a killed driver can still commit a batch, after which the plan would be outdated.
@@ -108,9 +105,9 @@ def _read_present_query(
     *,
     target: int | None,
 ) -> QueryProfile | None:
-    """The present query; ``None`` without Spark or Java.
+    """``None`` without Spark or Java.
 
-    Raises Refused (``rebuild-insufficient``) where no rebuild at ``target`` corrects the output.
+    Raises Refused (``rebuild-insufficient``) where no rebuild corrects the output.
     """
     try:
         runtime.require_spark()

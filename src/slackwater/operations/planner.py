@@ -55,9 +55,7 @@ QueryReader = Callable[[], QueryProfile | None]
 
 @dataclass(frozen=True, slots=True)
 class Planning:
-    """What every stage of a plan is derived with.
-
-    ``query_readers`` read the present query of a stream to continue after a batch (``None``: the last written).
+    """``query_readers`` read the present query of a stream to continue after a batch (``None``: the last written).
     ``own_lease``: the caller holds the leases. The ledger has the logs of the streams in ``updated``. ``leader`` is the
     first stream with its request.
     """
@@ -72,9 +70,9 @@ class Planning:
     leader: tuple[str, Request] | None = None
 
     def facts(self, stream: StreamRecord, pipeline_file: str, goal: str) -> StreamFacts:
-        """The facts about a stream; ``pipeline_file`` replaces the last run's.
+        """``pipeline_file`` replaces the last run's.
 
-        Raises SettingsError (``home-owner``) where the last run's belongs to another user.
+        Raises SettingsError (``home-owner``) where that belongs to another user.
         """
         if not pipeline_file:
             _check_code(stream)
@@ -98,7 +96,7 @@ class PlannedStream:
 
 
 def refuse_without_session(planning: Planning, facts: StreamFacts, request: Request) -> None:
-    """Raises the refusals of ``derive`` that do not depend on positions, without a session of Spark."""
+    """The refusals of ``derive`` that do not depend on positions, without a session of Spark."""
     _refuse(facts, operation=planning.identity)
     _refuse_unmarked(facts.snapshot, request)
     goal = goal_named(request.goal)
@@ -110,10 +108,9 @@ def refuse_without_session(planning: Planning, facts: StreamFacts, request: Requ
 
 
 def derive(planning: Planning, facts: StreamFacts, request: Request, identity: str) -> PlannedStream:
-    """The plan for a stream.
+    """The query is read only where recorded batches ran with other code.
 
-    The query is read only where recorded batches ran with other code. Raises Refused where no exact and safe way
-    exists, DataError where something cannot be read.
+    Raises Refused where no exact and safe way exists, DataError where something cannot be read.
     """
     goal, made_at = goal_named(request.goal), planning.made_at
     _check_request(request, facts.stream)
@@ -154,7 +151,7 @@ def _risks_of_listing(basis: Basis, scope: Scope, change: Cut | Swap) -> Iterato
 
 
 def _check_request(request: Request, stream: StreamRecord) -> None:
-    """Raises UsageError (``plan-damaged``) for a request that the command line does not make."""
+    """Raises UsageError (``plan-damaged``)."""
     if not goal_named(request.goal).accepts(request):
         raise UsageError(
             "plan-damaged",
@@ -167,7 +164,7 @@ def _check_request(request: Request, stream: StreamRecord) -> None:
 
 
 def _check_offsets(request: Request, batches: BatchHistory) -> None:
-    """Raises UsageError (``target``) for a position that is none of its source: the plan was edited."""
+    """Raises UsageError (``target``) for a position that is none of its source."""
     newest = offsets_by_source(batches.offset(batches.batches[-1])) if batches.batches else {}
     given = [(one.source, one.offset) for one in request.starts] + list(request.ends.items())
     for source, offset in given:
@@ -197,10 +194,7 @@ def _refuse_unmarked(snapshot: Snapshot, request: Request) -> None:
 
 
 def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
-    """Reads the query where a run had other code, or recorded runs did not all read the same rows.
-
-    Raises Refused (``code-needed``) where no pipeline file is known.
-    """
+    """Raises Refused (``code-needed``) where no pipeline file is known."""
     require_code(basis.snapshot.stream, basis.goal, basis.snapshot.stream.pipeline_file)
     # Nothing but its checkpoint shows whether a query that was only watched has state.
     may_have_state = basis.snapshot.stateful or basis.facts.adopted is not None

@@ -56,7 +56,6 @@ class StoreDecoder:
     multi_valued: frozenset[str] = field(default_factory=frozenset)
 
     def split_families(self, records: Records, numbers: Mapping[str, int]) -> dict[str, Records]:
-        """Pairs by family; an unknown number is ``"#<number>"``."""
         if not self.store.with_families:
             return {(self.store.families[0].name if self.store.families else "default"): records}
         if len(records) and (records.key_lengths < _FAMILY_BYTES).any():
@@ -102,7 +101,6 @@ class StoreDecoder:
         return keys.cut(_FAMILY_BYTES) if self.store.with_families else keys
 
     def _elements(self, family: ColumnFamily, keys: Spans, values: Spans) -> tuple[Spans, Spans]:
-        """A row for each element, with verified checksums cut off."""
         checked = self.encoding.row_checksums
         if self.encoding.rocksdb:
             if family.name not in self.multi_valued and not checked:

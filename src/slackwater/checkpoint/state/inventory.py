@@ -124,7 +124,6 @@ def files_of_attempt(
 
 
 def _steps(lineage: Sequence[tuple[int, str]], first: int, version: int, there: set[str]) -> list[str]:
-    """The changelogs between whole file and version, which must exist."""
     by_version = {number: identity for number, identity in lineage if number < version}
     steps = []
     for number in range(first, version):

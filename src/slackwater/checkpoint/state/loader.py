@@ -86,7 +86,6 @@ class StateLoader:
         return LoadedStore(records, families)
 
     def files(self, place: Place) -> VersionFiles:
-        """Raises ``FormatError``."""
         names = self.listing.folder(place.folder).files
         with located(place.folder):
             if place.unique_id is None:

@@ -45,7 +45,6 @@ class OperatorReader:
     damage: list[Damage] = field(default_factory=list)
 
     def operators(self, batch: int | None = None) -> tuple[Operator, ...]:
-        """Operators at ``batch``, or now."""
         return tuple(self.operator(number, batch) for number in self.listing.numbered_directories(STATE))
 
     def operator(self, number: int, batch: int | None = None) -> Operator:

@@ -222,7 +222,6 @@ def _side_by_side(read: Callable[[int], _Read], partitions: Sequence[int]) -> It
 
 
 def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[Records]) -> tuple[FamilyRows, ...]:
-    """A family without a number: the only numbered group that fits its schema, if unique."""
     fitting = [rows for records in unknown if not (rows := decoder.decode(family, records))[0].reason]
     if len(fitting) == 1:
         return fitting[0]

@@ -19,8 +19,6 @@ from slackwater.core.units import parse_size
 Choice = TypeVar("Choice", bound=StrEnum)
 
 LARGEST_ID = 2**63 - 1
-"""Spark and the ledger have 64-bit batch ids."""
-
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/")
 _NATURAL = re.compile(r"[0-9]{1,19}")
 
@@ -32,8 +30,6 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option for shell completion, with its values where they are listed."""
-
     names: tuple[str, ...]
     summary: str
     takes_value: bool
@@ -77,13 +73,11 @@ class Parser(argparse.ArgumentParser):
         raise UsageError("usage", message[:1].upper() + message[1:], hint=f"{self.prog} --help")
 
     def _option(self, action: argparse.Action) -> Option:
-        """argparse replaces ``%(default)s`` and its like in the help."""
         summary = (action.help or "") % {**vars(action), "prog": self.prog}
         return Option(tuple(action.option_strings), summary, action.nargs != 0, _values(action))
 
 
 def _values(action: argparse.Action) -> tuple[str, ...]:
-    """Values listed as ``text|json``; upper case, as in ``FILE|MODULE``, is a kind of value."""
     shown = action.metavar if isinstance(action.metavar, str) else ""
     return tuple(shown.split("|")) if "|" in shown and shown.islower() else ()
 
@@ -160,18 +154,15 @@ def natural(text: str) -> int:
 
 
 def natural_or_none(text: str) -> int | None:
-    """``None`` for any string that is no such integer."""
     number = int(text) if _NATURAL.fullmatch(text) else -1
     return number if 0 <= number <= LARGEST_ID else None
 
 
 def shortened(text: str) -> str:
-    """A value quoted for an error, at most a line long."""
     return brief(repr(text))
 
 
 def byte_size(text: str) -> int:
-    """A positive number of bytes, with or without a unit."""
     try:
         size = parse_size(text)
     except ValueError:

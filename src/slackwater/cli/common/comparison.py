@@ -45,7 +45,6 @@ class CheckedPipeline:
 
     @property
     def effect(self) -> Effect | None:
-        """The gravest effect of a change, ``None`` where no stream was compared."""
         found = [one.verdict.effect for one in self.streams if one.verdict is not None]
         return max((effect for effect in found if effect is not None), default=None)
 
@@ -99,7 +98,6 @@ def check_pipeline(
 
 
 def _stream_of(definitions: list[StreamDefinition], checkpoint: str, reference: str) -> StreamDefinition:
-    """Raises UsageError where several streams are possible."""
     named = [
         one for one in definitions if one.checkpoint is not None and resolved(one.checkpoint) == resolved(checkpoint)
     ]
@@ -147,7 +145,6 @@ def _recorded(ledger: Ledger | None, definition: StreamDefinition) -> Generation
 
 
 def _from_file(home: Home, definition: StreamDefinition) -> GenerationRecord | None:
-    """From ``stream.json``; for a checkpoint that Slackwater never ran, from the pipeline file."""
     file = read_stream_file(home, definition.pipeline, definition.name)
     if file is not None:
         return next((one for one in file.generations if one.number == file.generation), None)
@@ -158,7 +155,6 @@ def _from_file(home: Home, definition: StreamDefinition) -> GenerationRecord | N
 
 
 def _here(home: Home, generation: GenerationRecord) -> GenerationRecord:
-    """With this home's checkpoint: it may have been moved."""
     pipeline, _, name = generation.stream.partition("/")
     folder = home.checkpoint(pipeline, name, generation.number)
     return replace(generation, location=str(folder)) if open_read_store(folder).exists("") else generation
@@ -167,7 +163,7 @@ def _here(home: Home, generation: GenerationRecord) -> GenerationRecord:
 def with_code(
     examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
 ) -> tuple[Examined, ...]:
-    """Adds the comparison of code. Raises PipelineError for a file that cannot be loaded."""
+    """Raises PipelineError for a file that cannot be loaded."""
     foreign = next((one.facts for one in examined if one.facts is not None and not one.facts.recorded), None)
     checkpoint = foreign.checkpoint.location if foreign is not None else None
     checked = check_pipeline(pipeline, CheckOptions((), checkpoint, master, spark), settings, say)

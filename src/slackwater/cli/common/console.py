@@ -98,12 +98,10 @@ _LONGEST_S = 366_000 * 86_400
 
 
 def out(*, width_of_files: int = WIDTH_OF_FILES) -> Console:
-    """stdout: data."""
     return _console(sys.stdout, width_of_files)
 
 
 def err() -> Console:
-    """stderr: messages."""
     return _console(sys.stderr, WIDTH_OF_FILES)
 
 
@@ -126,12 +124,10 @@ def _console(file: TextIO, width_of_files: int) -> Console:
 
 
 def write(text: str) -> None:
-    """Text on stdout, with control characters escaped."""
     sys.stdout.write(printable(text))
 
 
 def say(text: str) -> None:
-    """A message on stderr, at once."""
     sys.stderr.write(f"{printable(text)}\n")
     sys.stderr.flush()
 
@@ -204,7 +200,6 @@ def print_json(value: object, *, in_one_line: bool = False) -> None:
 
 
 def _finite(value: object) -> object:
-    """As Spark's ``to_json`` writes floats that are no numbers."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
@@ -315,8 +310,6 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 class Steps:
-    """A line for each step with its time; a spinner on a terminal."""
-
     def __init__(self, console: Console) -> None:
         self._console = console
         self._folder: Path | None = None

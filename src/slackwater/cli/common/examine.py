@@ -120,7 +120,7 @@ def examine(
 def with_compared_code(
     examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
 ) -> tuple[Examined, ...]:
-    """Adds the comparison of code. Raises PipelineError for a file that cannot be loaded."""
+    """Raises PipelineError for a file that cannot be loaded."""
     from slackwater.cli.common.comparison import with_code  # noqa: PLC0415 - brings what starts Spark
 
     return with_code(examined, pipeline, settings, master, spark)
@@ -142,7 +142,6 @@ def _location(location: str, sink: str | None, settings: Settings, *, verify: bo
 
 
 def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined | None:
-    """The stream whose checkpoint in use is, or was, at the location."""
     try:
         with open_workspace(settings) as workspace:
             stream = stream_at(workspace.ledger, location)

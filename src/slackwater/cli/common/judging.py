@@ -78,7 +78,6 @@ def _checked(
 
 
 def _waits_for_output(error: SlackwaterError, loaded: LoadedPipeline, definition: StreamDefinition) -> bool:
-    """Whether a run would first create the output that the stream reads."""
     others = [one for one in loaded.pipeline.streams.values() if one.name != definition.name]
     places = [output.location for one in others for output in open_each(one.sink.identity())]
     return isinstance(error, PipelineError) and any(place is not None and place in str(error) for place in places)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def plan_page(plan: Plan) -> Group:
-    """The page with a part for each later stage."""
     parts: list[Text | Table] = [Text(f"plan {plan.id}: {title(plan)}", style="bold"), *_of_stream(plan)]
     for number, stage in enumerate(plan.downstream, start=2):
         parts += [Text(), Text(f"stage {number}: {title(stage)}", style="bold"), *_of_stream(stage)]
@@ -65,7 +64,6 @@ def _indented(line: str) -> Text:
 
 
 def number_line(facts: Facts) -> Table:
-    """The marks, each with what it means for this plan."""
     table = Table(box=None, pad_edge=False, show_header=False)
     rows = [
         ("planned", facts.planned, "newest batch in offsets/"),
@@ -109,8 +107,6 @@ def _timestamp(epoch_ms: int) -> str:
 
 
 class ApplyDisplay:
-    """A line for each action and a bar over replayed batches, on stderr."""
-
     def __init__(self, plan: Plan) -> None:
         self._console = err()
         self._progress = Progress(

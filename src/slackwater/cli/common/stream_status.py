@@ -79,7 +79,6 @@ class Lag:
 
 
 def has_read_all(batch: BatchRecord) -> bool:
-    """Whether all sources report rows, and none beyond the batch's end."""
     return bool(batch.sources) and not any(rows is None or rows for rows in rows_ahead(batch))
 
 
@@ -169,12 +168,10 @@ class StreamStatus:
 
     @property
     def from_plan(self) -> tuple[str, ...]:
-        """Codes of findings that rest on the query's plan of the last run."""
         return codes_from_plan(self.findings)
 
     @property
     def rerun(self) -> bool:
-        """Whether the next batch is already planned, with a fixed source range."""
         return self.marks.committed < self.marks.planned
 
 

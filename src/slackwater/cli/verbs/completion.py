@@ -140,7 +140,6 @@ def _zsh_item(name: str, summary: str) -> str:
 
 
 def _prefix(one: Command) -> str:
-    """The words as a pattern before ``*``."""
     return f'"{" ".join(one.words)} "' if one.words else ""
 
 

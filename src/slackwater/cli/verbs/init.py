@@ -34,7 +34,6 @@ _UNUSABLE = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 )
 UPGRADES = {"clicks.py": "changes/upgraded_clicks.py", "weather.py": "changes/upgraded_gold.py"}
-"""Pipelines laid out again with a change, below ``upgrades/``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,6 @@ def init_project(folder: Path) -> Project:
 
 
 def _require_empty(target: Path) -> bool:
-    """Whether the folder exists. Raises Refused where something is in it or has its name."""
     found = None
     try:
         kind = target.lstat().st_mode
@@ -136,13 +134,11 @@ def _write(target: Path) -> tuple[Laid, ...]:
 
 
 def _writer_in(example: str) -> Callable[[Path, int], None]:
-    """``write(folder, files)`` of an example."""
     write: Callable[[Path, int], None] = runpy.run_path(str(examples_folder() / example))["write"]
     return write
 
 
 def _remove(target: Path, *, existed: bool) -> None:
-    """The folder was new or empty before."""
     if not existed:
         shutil.rmtree(target, ignore_errors=True)
         return

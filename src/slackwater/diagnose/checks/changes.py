@@ -169,7 +169,6 @@ def provider_edited(facts: Facts) -> Iterator[Found]:
 
 
 def _asked(facts: Facts) -> Mapping[str, str]:
-    """The session's settings; without code the last run's."""
     if isinstance(facts.code, Judged):
         return facts.code.settings
     if isinstance(facts.history, HistoryFacts) and facts.history.runs:
@@ -217,7 +216,6 @@ def session_setting_ignored(facts: Facts) -> Iterator[Found]:
 
 
 def _places(source: SourceFacts) -> tuple[frozenset[str], frozenset[str]]:
-    """Folders of files in the log's oldest and newest entry."""
     files = source.log.entries if source.log is not None else ()
     if not files:
         return frozenset(), frozenset()
@@ -230,7 +228,6 @@ def _places(source: SourceFacts) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _folder(path: str) -> str:
-    """Without folders of partitions (``key=value``)."""
     parts = path.split("/")[:-1]
     while parts and "=" in parts[-1]:
         parts.pop()

@@ -15,7 +15,6 @@ from slackwater.sources import kind_of
 
 
 def last_entry(offset: str | None) -> int | None:
-    """The newest log entry that an offset covers; ``None`` for other sources."""
     kind = kind_of(offset, {})
     return kind.cut_entry(offset) if kind.reads_files and offset is not None else None
 

@@ -25,7 +25,6 @@ class Lacking(NamedTuple):
     records: int
 
     def report(self, text: str, **more: str) -> Found:
-        """``more`` are further facts."""
         facts = {**self._asdict(), **more}
         return Found(text, where=self.place, expected=self.expected, found=self.found, facts=facts)
 
@@ -46,7 +45,6 @@ _UNSUCCESSFUL = (None, "killed", "failed", "interrupted")
 
 
 def _runs_without_batch(facts: Facts) -> int:
-    """How many of the last runs completed no batch."""
     if isinstance(facts.history, Unknown):
         return 0
     done = max((batch.run or 0 for batch in facts.batches), default=0)

@@ -32,7 +32,6 @@ def _at_stake(facts: Facts, batch: int) -> str:
 
 
 def _unparsed(facts: Facts, log: str, damage: Damage, batch: int, how: str) -> Found:
-    """An entry that a start reads and cannot parse."""
     return Found(
         f"the entry of batch {batch} in {log}/ is {damage.kind}: a start reads it, and is refused",
         where=f"{facts.checkpoint.location}/{log}/{batch}",
@@ -172,7 +171,6 @@ def commits_missing(facts: Facts) -> Iterator[Found]:
 
 
 def _same_time(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, str]]:
-    """Batches planned at the time of the batch before."""
     for earlier, later in pairwise(line for line in lines if line.planned and line.timestamp_ms):
         # An offline repartition keeps the time, too, but changes a setting.
         if earlier.timestamp_ms == later.timestamp_ms and earlier.settings == later.settings:
@@ -180,7 +178,6 @@ def _same_time(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, st
 
 
 def _same_state(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, str]]:
-    """Batches whose commit names an older one's state."""
     seen: dict[str, int] = {}
     for line in lines:
         shared = [identity for identity in sorted(line.state_ids) if identity in seen]

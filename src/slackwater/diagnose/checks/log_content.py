@@ -95,7 +95,6 @@ def _planned_ms(entry: OffsetEntry) -> int:
 
 
 def _difference(recorded: OffsetEntry, now: OffsetEntry) -> tuple[str, str, str] | None:
-    """The first difference that changes a start, with both values."""
     ends = {one.source: one.text for one in recorded.offsets}
     for one in now.offsets:
         if ends.get(one.source) != one.text:

@@ -18,7 +18,6 @@ from slackwater.sources.common.contract import SourceRange
 
 
 def _back(facts: Facts, batch: int, source: str, what: str, values: tuple[str, str]) -> Found:
-    """``values`` are the batch before's and this one's."""
     expected, now = values
     return Found(
         f"the range of source {source} in batch {batch} {what}: two queries may use this checkpoint, each skipping "
@@ -99,7 +98,6 @@ _LOGS = frozenset({"offsets", "commits"})
 
 
 def _twice(facts: Facts, batch: int, path: str, what: str, values: tuple[str, str]) -> Found:
-    """``values`` are the right and the present one."""
     expected, now = values
     return Found(
         f"batch {batch} {what}: two drivers may have used this checkpoint at the same time",

@@ -18,8 +18,6 @@ _QUERY_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Application(NamedTuple):
-    """An application id and its newest number."""
-
     id: str
     newest: int
 

@@ -17,8 +17,6 @@ _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:
 
 
 class Temporary(NamedTuple):
-    """A temporary file, and the name that it was to get."""
-
     folder: str
     name: str
     target: str

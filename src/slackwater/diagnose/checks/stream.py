@@ -16,12 +16,10 @@ from slackwater.sources import kind_described
 
 
 def in_progress(operation: OperationRecord | None, holder: str | None) -> Iterator[Finding]:
-    """``operation-running`` of a snapshot."""
     return map(operation_running.finding, _in_progress(operation, holder))
 
 
 def _in_progress(operation: OperationRecord | None, holder: str | None) -> Iterator[Found]:
-    """``holder`` is the purpose of the held lease."""
     if operation is not None and holder not in {None, "run"}:
         yield Found(f"operation {operation.id} ({operation.goal}) is in progress")
 
@@ -42,12 +40,10 @@ def operation_running(snapshot: Snapshot) -> Iterator[Found]:
 
 
 def unfinished(operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]) -> Iterator[Finding]:
-    """``operation-unfinished`` of a snapshot."""
     return map(operation_unfinished.finding, _unfinished(operation, holder, session))
 
 
 def _unfinished(operation: OperationRecord | None, holder: str | None, session: tuple[str, ...]) -> Iterator[Found]:
-    """``holder`` is the purpose of the held lease."""
     if operation is None or holder not in {None, "run"}:
         return
     undo, undoing = undo_command(operation.id), operation.status == UNDOING

@@ -187,13 +187,11 @@ def idle_source(facts: Facts) -> Iterator[Found]:
 
 
 def _is_answered(facts: Facts, batch: int) -> bool:
-    """Whether the running program has a longer delay than the batch's."""
     was, now = _delay_ms(facts, batch), _delay_ms(facts, sys.maxsize)
     return was is not None and now is not None and was < now
 
 
 def _delay_ms(facts: Facts, batch: int) -> int | None:
-    """The longest delay of a batch's program, if recorded."""
     program = parsed_program(facts.snapshot.generation.programs, batch)
     inputs = (one for operator in program.operators for one in operator.inputs) if program is not None else ()
     return max((mark.delay_ms for one in inputs for mark in one.watermarks), default=None)

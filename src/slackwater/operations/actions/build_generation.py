@@ -38,10 +38,7 @@ from slackwater.operations.plan.words import duration, plan_again
 
 @dataclass(frozen=True, slots=True)
 class BuildGeneration(Base):
-    """Build the staged checkpoint: the query's id, source logs, and empty state before ``first``.
-
-    ``pending`` is the batch after ``last`` that is planned with its recorded range.
-    """
+    """``pending`` is the batch after ``last`` that is planned with its recorded range."""
 
     number: int
     query_id: str
@@ -80,7 +77,7 @@ class BuildGeneration(Base):
 
 
 def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer, profile: QueryProfile) -> None:
-    """The upgraded query may need older batches than planned: a longer retention, or other rows."""
+    """The upgraded query may need older batches: a longer retention, or other rows."""
     facts = operation.plan.facts
     if facts.target < 0:
         # From batch 0 on nothing is replayed: the batches run again with their output.
@@ -112,7 +109,7 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
 
 
 def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
-    """What is read again must still exist: Spark would leave it out, or fail late."""
+    """Spark would leave missing input out, or fail late."""
     batches, available = operation.batches, StoreAvailability(replayer.served_positions())
     missing = batches.missing_for(action.first, action.last, available, operation.plan.request.ranges)
     refuse_lost(operation, missing)

@@ -1,4 +1,4 @@
-"""Builds the next generation from another checkpoint, with its state and recorded ranges.
+"""Copies a checkpoint with state and recorded ranges.
 
 No batch is run: neither Spark nor the pipeline file is needed, and any state can be kept.
 """
@@ -22,10 +22,8 @@ COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 
 @dataclass(frozen=True, slots=True)
 class CopyGeneration(Base):
-    """Build the staged checkpoint from generation ``source``, up to batch ``last``.
-
-    ``pending`` is the batch after ``last`` that is planned with its recorded range; ``state`` is the newest batch whose
-    state is copied.
+    """``pending`` is the batch after ``last`` that is planned with its recorded range; ``state`` is the newest batch
+    whose state is copied.
     """
 
     number: int
@@ -64,7 +62,7 @@ class CopyGeneration(Base):
 
 
 def _oldest_needed(operation: Operation, action: CopyGeneration) -> int:
-    """In checkpoint format 2 commits name the state files of their batches: all batches with state stay."""
+    """In format 2 commits name the state files of their batches: all batches with state stay."""
     if action.state is None:
         return max(action.last - 1, 0)
     kept = (batch for batch in operation.history.commits if batch in operation.history.offsets)

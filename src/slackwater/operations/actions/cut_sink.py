@@ -1,4 +1,4 @@
-"""Cuts whole batches from the sink, and restores them. The output determines their files."""
+"""Cuts whole batches from the sink, and restores them."""
 
 from __future__ import annotations
 

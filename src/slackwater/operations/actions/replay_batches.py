@@ -29,7 +29,7 @@ ONLY_RESET = "only a reset that processes everything again is exact"
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """SQL settings of the runs that executed ``first`` to ``last``; ``None``: not recorded, the session's are used."""
+    """SQL settings of the original runs; ``None``: not recorded, the session's are used."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -40,8 +40,6 @@ class ReplaySettings:
 
 @dataclass(frozen=True, slots=True)
 class ReplayBatches(Action):
-    """Replay recorded batches with their ids and watermarks, without output, to recompute state."""
-
     number: int
     first: int
     last: int
@@ -52,7 +50,7 @@ class ReplayBatches(Action):
         return f"replay {batch_range(self.first, self.last)} under their own ids, without output"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Replay what is left. Raises Refused where Spark reads other rows.
+        """Raises Refused where Spark reads other rows.
 
         An interrupted replay restarts at the first unchecked batch: running a batch again is exact.
         """
@@ -87,7 +85,6 @@ def _settings(action: ReplayBatches, batch: int) -> Mapping[str, str] | None:
 
 
 def _is_continued(action: ReplayBatches, operation: Operation, batch: int) -> bool:
-    """Whether the next batch is replayed under the same settings, pinned ones included."""
     if batch == action.last or _settings(action, batch) != _settings(action, batch + 1):
         return False
     present, following = (operation.batches.offset(one).metadata for one in (batch, batch + 1))
@@ -95,10 +92,8 @@ def _is_continued(action: ReplayBatches, operation: Operation, batch: int) -> bo
 
 
 def _first_unchecked(action: ReplayBatches, operation: Operation, store: WriteStore) -> int:
-    """The batch to start with.
-
-    Spark commits a batch before its rows are checked; the next entry is written after the check. So the newest batch of
-    an interrupted replay may have been refused, or never checked.
+    """Spark commits a batch before its rows are checked; the next entry is written after the check. So the newest batch
+    of an interrupted replay may have been refused, or never checked.
     """
     logs = read_logs(store)
     if action.first <= logs.committed == logs.planned:
@@ -109,7 +104,7 @@ def _first_unchecked(action: ReplayBatches, operation: Operation, store: WriteSt
 
 
 def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batch: int, *, again: bool = False) -> int:
-    """Run an uncommitted batch and return its rows. Raises Refused where Spark ran another one."""
+    """Raises Refused where Spark ran another batch."""
     entry = operation.batches.history.offsets[batch].encode("utf-8", "surrogateescape")
     if not store.exists(offset_path(batch)) or store.read(offset_path(batch)) != entry:
         write_log(store, offset_path(batch), entry)
@@ -136,9 +131,7 @@ def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batc
 
 @dataclass(frozen=True, slots=True)
 class _ExpectedRows:
-    """The recorded number of rows of a batch, and the size of its range.
-
-    Spark counts the rows that tasks have read. Where an executor is lost, tasks of a lost stage run again and are
+    """Spark counts the rows that tasks have read. Where an executor is lost, tasks of a lost stage run again and are
     counted again (``DAGScheduler.handleTaskCompletion``): a count can be too high, never too low. A transactional or
     compacted Kafka topic has fewer rows than offsets. A query can read rows several times, such as for the samples of
     ``repartitionByRange``: the count is then a multiple, also above the range, and only equal counts can be compared.
@@ -148,23 +141,20 @@ class _ExpectedRows:
     most: int | None = None
 
     def is_exceeded_by(self, rows: int) -> bool:
-        """Whether a count exceeds what the batch can have read."""
         return rows != self.recorded and any(known is not None and rows > known for known in (self.recorded, self.most))
 
 
 def _expected_rows(operation: Operation, batch: int, code: Code) -> _ExpectedRows:
-    """Nothing is expected where the batch's run counted other rows than ``code`` does."""
     if not code.counts_as(operation.history.runs.get(batch)):
         return _ExpectedRows()
     return _ExpectedRows(operation.history.input_rows.get(batch), operation.batches.most_rows(batch))
 
 
 def _check_served(operation: Operation, batch: int, rows: int, replayer: Replayer) -> None:
-    """Whether the sources still have the rows of a batch that other code counted.
+    """Raises Refused (``rows-differ``) where a source has fewer rows than other code counted.
 
     The counts differ where either code reads rows twice, or does not need them. So each source whose counts depend on
-    code is read once more, unless the replay read what was recorded or the full range. Raises Refused (``rows-differ``)
-    where a source has fewer rows.
+    code is read once more, unless the replay read what was recorded or the full range.
     """
     recorded = operation.ledger.batch(operation.plan.stream, batch)
     spans = operation.batches.spans(batch, batch)
@@ -185,7 +175,7 @@ def _options(operation: Operation, batch: int, index: int) -> Mapping[str, str]:
 
 
 def _check_rows(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> str | None:
-    """Why the recorded count is wrong, ``None`` where it is right. Raises Refused (``rows-differ``)."""
+    """Raises Refused (``rows-differ``)."""
     recorded, most = expected.recorded, expected.most
     if rows == recorded or (recorded is None and not expected.is_exceeded_by(rows)):
         return None
@@ -204,7 +194,6 @@ def _check_rows(operation: Operation, batch: int, rows: int, expected: _Expected
 
 
 def _more(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> Refused:
-    """More rows than recorded, or than the range has, also in a second replay of the batch."""
     again = f"where an executor was lost in both replays, plan again: {plan_again(operation.plan)}"
     if expected.recorded is None:
         known = f"its range has no more than {expected.most}"

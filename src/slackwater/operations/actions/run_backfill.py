@@ -1,7 +1,7 @@
 """Runs the batch of a backfill into the stream's output, and undoes it.
 
-The batch has the stream's next id, so that a sink keyed by batch ids writes it once. Its files or rows are known only
-afterwards: undo asks the output, and keeps the answer until all are removed.
+The batch has the stream's next id: a sink keyed by ids writes it once. Its files or rows are known only afterwards:
+undo asks the output, and keeps the answer until all are removed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ class _TakenOut:
 
 RECORD = RecordFile("backfill-cut.json", "slackwater.backfill-cut/1", _TakenOut)
 _NEVER_CUT = "cut-mismatch"
-"""An output raises it, before it removes anything, if its content differs from the cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,6 @@ class CutBackfill(Inverse):
         return cut_step(self.after)
 
     def check_unused(self, operation: Operation) -> None:
-        """The batch may be one that cannot be cut, or that other streams have read."""
         if operation.journal.state(operation.index_of(self)) == "undoing":
             # The attempt that was killed has checked it, and may have cut a part since.
             return
@@ -90,7 +88,6 @@ class CutBackfill(Inverse):
         folder.delete(RECORD.name)
 
     def _look_up(self, operation: Operation) -> _TakenOut | None:
-        """What the output has of the batch, recorded first; ``None`` for nothing."""
         output = operation.output
         if _newest(operation) <= self.after or not output.traits.cuts:
             return None
@@ -103,10 +100,7 @@ class CutBackfill(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class RunBackfill(OneBatch):
-    """Run only ``batch``, with checkpoint ``number``, into the stream's output.
-
-    ``ends`` are end offsets by source, as Spark writes them.
-    """
+    """``ends`` are end offsets by source, as Spark writes them."""
 
     number: int
     batch: int
@@ -146,7 +140,6 @@ def _cut(operation: Operation, taken: _TakenOut) -> None:
 
 
 def _may_skip(operation: Operation, after: int) -> bool:
-    """Whether an output has, or may have, the batch, and would skip another one with its id."""
     for output in _outputs(operation):
         written = output.last_written()
         if output.traits.skips_known_batches and (written is None or written > after):
@@ -178,7 +171,6 @@ def _newest(operation: Operation) -> int:
 
 
 def _outputs(operation: Operation) -> tuple[Output, ...]:
-    """The outputs one by one; a single one as the query's, which may have its marks."""
     each = open_each(operation.stream.sink)
     return each if len(each) > 1 else (operation.output,)
 

@@ -54,9 +54,7 @@ class EmptyDirectory(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class RunIntoDirectory(OneBatch):
-    """Run only batch 0, with checkpoint ``number``, into a backfill directory.
-
-    Readers of the file sink's manifest need every entry from 0 on. ``ends``: end offsets by source, as Spark writes
+    """Readers of the file sink's manifest need every entry from 0 on. ``ends``: end offsets by source, as Spark writes
     them.
     """
 
@@ -90,7 +88,6 @@ class RunIntoDirectory(OneBatch):
 
 
 def _record(operation: Operation, number: int) -> GenerationRecord:
-    """No generation inherits from the checkpoint, and it inherits nothing."""
     index, built = base_of(operation.plan, number)
     folder, layout = str(operation.checkpoint(number)), operation.journal.facts(index).get(LAYOUT)
     return GenerationRecord(operation.plan.stream, number, folder, query_id=built.query_id, layout=layout)

@@ -17,8 +17,6 @@ from slackwater.operations.apply.replayer import OperationRun, Replayer
 
 @dataclass(frozen=True, slots=True)
 class RunStaged(Action):
-    """Run the query into the staged output until it has caught up with its sources."""
-
     number: int
     kind: Literal["run-staged"] = "run-staged"
 
@@ -46,7 +44,6 @@ class RunStaged(Action):
 
 
 def _check_run_before(operation: Operation, number: int, replayer: Replayer) -> None:
-    """Raises Refused where an interrupted attempt has written rows, or made state, of another query."""
     name, ledger = operation.plan.stream, operation.ledger
     known = next((one for one in ledger.generations(name) if one.number == number), None)
     if known is None or all(run.generation != number for run in ledger.runs(name)):

@@ -15,8 +15,6 @@ from slackwater.operations.plan.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class SkipBatch(Action):
-    """Plan and commit ``batch`` where the batch before it ended, without running it."""
-
     number: int
     batch: int
     kind: Literal["skip-batch"] = "skip-batch"
@@ -25,7 +23,7 @@ class SkipBatch(Action):
         return f"skip batch {self.batch} in it: the query continues with batch {self.batch + 1} from where it is"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Repeat the entries of the batch before under this id: Spark continues from there."""
+        """Spark continues from the repeated entries."""
         store, before = operation.store(self.number), self.batch - 1
         write_log(store, offset_path(self.batch), store.read(offset_path(before)))
         write_log(store, commit_path(self.batch), store.read(commit_path(before)))
@@ -33,5 +31,4 @@ class SkipBatch(Action):
 
 
 def skipped_in(plan: Plan, number: int) -> int | None:
-    """The batch that a generation skips."""
     return next((one.batch for one in plan.actions if isinstance(one, SkipBatch) and one.number == number), None)

@@ -27,7 +27,7 @@ class DiscardStaged(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class StageOutput(Action):
-    """Prepare a staged output with what the batches up to ``after`` wrote, -1 for nothing."""
+    """Keeps what the batches up to ``after`` wrote, -1 for nothing."""
 
     after: int
     kind: Literal["stage-output"] = "stage-output"

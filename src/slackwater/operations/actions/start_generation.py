@@ -1,4 +1,4 @@
-"""Builds a generation with empty state whose sources start at chosen positions, for a reset or backfill."""
+"""Builds a generation with empty state at chosen positions, for a reset or backfill."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ from slackwater.storage.protocols import WriteStore
 
 @dataclass(frozen=True, slots=True)
 class StartGeneration(Base):
-    """Build a staged checkpoint with empty state and sources at ``starts``, after batch ``last`` (-1: no batch, the
-    first one is 0).
-    """
+    """``last`` -1: no batch, the first one is 0."""
 
     number: int
     query_id: str
@@ -45,7 +43,7 @@ class StartGeneration(Base):
     needs = ("generation", "planned", "committed", "written", "pipeline")
 
     def log_of(self, start: SourceStart) -> dict[str, str]:
-        """The own log of a source. Where a source cannot start so, its first batch is planned: all of it."""
+        """Where a source cannot start so, its first batch is planned: all of it."""
         return start.log if self.last >= 0 or start.first is None else start.first
 
     def text(self) -> str:
@@ -77,7 +75,7 @@ class StartGeneration(Base):
 
 
 def _check_served(operation: Operation, replayer: Replayer) -> None:
-    """The whole range of a backfill must still exist: its batch would fail halfway, or leave rows out."""
+    """The batch would fail halfway, or leave rows out."""
     ranges = ranges_of(operation.plan.request)
     if ranges:
         available = StoreAvailability(replayer.served_positions())
@@ -86,7 +84,6 @@ def _check_served(operation: Operation, replayer: Replayer) -> None:
 
 
 def entry_of(operation: Operation, action: StartGeneration) -> OffsetEntry:
-    """The entry of the empty batch, with the settings of the newest recorded batch."""
     batches = operation.batches
     metadata = batches.offset(batches.batches[-1]).metadata if batches.batches else None
     # The time of the plan: Spark takes ``current_timestamp()`` from it, and each attempt must write the same rows.

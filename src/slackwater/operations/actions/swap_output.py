@@ -57,7 +57,7 @@ class SwapBack(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class SwapOutput(Action):
-    """Swap in the staged output, in one step for readers of its log; the old one is kept."""
+    """One step for readers of its log; the old output is kept."""
 
     swap: Swap
     kind: Literal["swap-output"] = "swap-output"
@@ -90,6 +90,5 @@ class SwapOutput(Action):
 
 
 def _is_undone_with(operation: Operation, reader: str) -> bool:
-    """Whether the same operation changed a later stage, and undoes it too."""
     whole = leader_id(operation.plan.id)
     return any(leader_id(one.id) == whole for one in operation.ledger.operations(reader))

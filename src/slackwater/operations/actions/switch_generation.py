@@ -67,7 +67,6 @@ class SwitchGeneration(Action, Inverse):
         return NOTHING
 
     def check_continued(self, operation: Operation) -> None:
-        """The checkpoint at the user's path must be unchanged since the interrupted switch."""
         expected, adopted = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.adopted
         if expected is None or adopted is None or not adopted.is_old_in_place:
             return
@@ -125,7 +124,6 @@ class SwitchGeneration(Action, Inverse):
 
 
 def _record_kept(operation: Operation, action: SwitchGeneration) -> None:
-    """Journal what identifies the old checkpoint before the switch."""
     # By the first attempt only: a later one could record a checkpoint that was changed meanwhile.
     if KEPT not in operation.journal.facts(operation.index_of(action)):
         location = operation.ledger.generation(operation.plan.stream, action.old).location
@@ -139,7 +137,6 @@ def _journal(operation: Operation, action: SwitchGeneration, facts: ActionFacts)
 
 
 def _seen_in(store: ReadStore) -> dict[str, object]:
-    """What identifies a checkpoint: the query's id and its newest batches."""
     logs = read_logs(store)
     return {"query": logs.query_id, PLANNED: logs.planned, COMMITTED: logs.committed}
 
@@ -174,7 +171,6 @@ def _check_not_run(operation: Operation, number: int) -> None:
 
 
 def _left_at(operation: Operation, number: int) -> tuple[int, int]:
-    """The newest planned and committed batch at the switch."""
     for index in range(len(operation.plan.actions)):
         facts = operation.journal.facts(index)
         # A staged run goes further than the plan; how far is known from its journal line alone.

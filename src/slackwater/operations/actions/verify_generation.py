@@ -22,10 +22,7 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class VerifyGeneration(Action):
-    """Check that marks, ranges and watermarks of the new checkpoint are the recorded ones.
-
-    ``state`` is the newest batch whose state must be there, unless the query keeps none.
-    """
+    """``state`` is the newest batch whose state must be there, unless the query keeps none."""
 
     number: int
     first: int

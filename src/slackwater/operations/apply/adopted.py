@@ -1,13 +1,13 @@
 """Puts a new checkpoint at the path that the user's code names, and keeps the old one.
 
-Whichever is at the path is the generation in use. On a local disk two adjacent directories change places. From just
-before the exchange until the ledger has recorded it, a mark in the new checkpoint shows where it is, so that each step
-can be repeated after a kill.
+Whichever is at the path is in use. On a local disk two adjacent directories change places. From just before the
+exchange until the ledger has recorded it, a mark in the new checkpoint shows where it is, so that each step can be
+repeated after a kill.
 
 Stores such as S3 cannot exchange directories: files are replaced. ``metadata`` is replaced first, by a line on which no
-query starts (``halted``), and written last: at each step the checkpoint is the old one, the new one, or unusable by any
-query. Both are complete in the operation's folder before the first file is replaced, so that a kill or store failure
-leaves nothing that cannot be continued or undone.
+query starts (``halted``), and written last: at each step the checkpoint is the old one, the new one, or unusable. Both
+are complete in the operation's folder before the first file is replaced, so that a kill or store failure leaves nothing
+that cannot be continued or undone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
 @dataclass(frozen=True)
 class AdoptedCheckpoint(ABC):
-    """An operation's work on it. ``location`` is as ``slackwater.watch`` recorded it; ``folder`` is in the home."""
+    """``location`` is as ``slackwater.watch`` recorded it; ``folder`` is in the home."""
 
     plan: Plan
     ledger: Ledger
@@ -50,7 +50,6 @@ class AdoptedCheckpoint(ABC):
         return next(one.switch for one in self.plan.actions if one.switch is not None)
 
     def exchanges(self, number: int) -> bool:
-        """Whether the generation is part of the operation's switch."""
         switches = (one.switch for one in self.plan.actions if one.switch is not None)
         return any(number in (switch.old, switch.new) for switch in switches)
 
@@ -132,7 +131,6 @@ class AdoptedDirectory(AdoptedCheckpoint):
 
     @cached_property
     def staging(self) -> StagingDirectory:
-        """``real`` is the directory that the code names, ``folder`` the one next to it."""
         return StagingDirectory(self.location, self.plan.id)
 
     @property
@@ -304,7 +302,6 @@ class AdoptedObjects(AdoptedCheckpoint):
             self._own.delete_tree(KEPT)
 
     def _recorded_copies(self) -> Copies | None:
-        """The hashes of both checkpoints, ``None`` before both are complete."""
         where = f"{self.folder}/{COPIES}"
         try:
             copies: Copies = json.loads(self._own.read(COPIES))
@@ -328,7 +325,6 @@ class AdoptedObjects(AdoptedCheckpoint):
         return copies
 
     def _check(self, name: str, copies: Copies) -> None:
-        """What is put in place was verified, or was in place before."""
         recorded, found = copies[name], _hashes(open_read_store(self.folder / name))
         for path in sorted(recorded.keys() | found.keys()):
             if recorded.get(path) != found.get(path):
@@ -339,7 +335,6 @@ class AdoptedObjects(AdoptedCheckpoint):
         self._store.write(METADATA, halted_by(self.plan.id))
 
     def _replace(self, new: str, old: str, copies: Copies) -> None:
-        """Replace all files but ``metadata``; files equal in both copies are there already."""
         source, wanted, before = open_read_store(self.folder / new), copies[new], copies[old]
         for path in sorted(set(_files(self._store)) - wanted.keys() - {METADATA}, reverse=True):
             self._store.delete(path)

@@ -66,9 +66,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """What the user declares: a moved or copied home, a ``stopped`` query, rows of others that may go.
+    """What the user declares.
 
-    ``file`` has the plan. ``session`` are options of Spark, repeated in printed commands.
+    ``session`` are options of Spark, repeated in printed commands.
     """
 
     consent: Consent = None
@@ -121,7 +121,7 @@ def apply_plan(
 
 
 def is_started(workspace: Workspace, plan: Plan) -> bool:
-    """Whether the plan was applied, or its apply interrupted; not where it was refused or undone."""
+    """False where it was refused or undone."""
     return _status(workspace, plan) not in {None, "refused", "undone"}
 
 
@@ -131,7 +131,6 @@ def _status(workspace: Workspace, plan: Plan) -> str | None:
 
 
 def _check_whole(workspace: Workspace, plan: Plan) -> None:
-    """Raises Refused for the plan of a later stage alone."""
     leader = leader_id(plan.id)
     if leader == plan.id:
         return
@@ -153,7 +152,6 @@ def _file_of(workspace: Workspace, stream: str, operation: str) -> Location:
 
 
 def _apply_one(operations: Sequence[Operation], operation: Operation) -> bool:
-    """Finish one stream's plan; false where nothing was left."""
     plan, ledger, journal = operation.plan, operation.ledger, operation.journal
     if journal.end in {"applied", PRUNED}:
         # Killed between the journal's last line and the ledger's, or later.
@@ -170,7 +168,7 @@ def _apply_one(operations: Sequence[Operation], operation: Operation) -> bool:
 
 
 def _begin(workspace: Workspace, operations: Sequence[Operation], runtime: QueryRuntime, opened: Opened) -> None:
-    """Compare the plan with a new one, then record the operations, first that of the whole: it is undone."""
+    """Records first the operation of the whole, which is undone."""
     try:
         _check_derived(workspace, operations[0].plan, runtime, opened)
     except SlackwaterError as error:
@@ -251,7 +249,6 @@ def _end_as_refused(operations: Sequence[Operation], why: str) -> None:
 
 
 def _check_continued(operation: Operation) -> None:
-    """Raises Refused for another plan than it started with, and while it is being undone."""
     undoing = any(
         one.id == operation.plan.id and one.status == UNDOING
         for one in operation.ledger.operations(operation.plan.stream)
@@ -295,10 +292,7 @@ def _record(operation: Operation) -> None:
 def _one_at_a_time(
     workspace: Workspace, runtime: QueryRuntime, on_jvm: Callable[[int], None], whole: Plan
 ) -> Iterator[Opened]:
-    """Keeps a replayer between uses, so that Spark starts once to check and apply a plan.
-
-    It is closed when another plan's is opened, and at the end.
-    """
+    """Keeps a replayer between uses, so that Spark starts once to check and apply a plan."""
     with ExitStack() as stack:
         kept: dict[str, Replayer] = {}
 

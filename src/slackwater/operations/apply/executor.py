@@ -41,7 +41,6 @@ def check_continued(operation: Operation) -> None:
 
 
 def plan_changed(operation: str, file: Location) -> Refused:
-    """The refusal of a plan file that differs from the recorded one."""
     return Refused(
         "plan-changed",
         f"The plan in the folder of operation {operation} was changed since the operation was started",
@@ -53,7 +52,7 @@ def plan_changed(operation: str, file: Location) -> Refused:
 
 
 def check_owner(operation: Operation) -> None:
-    """Raises Refused (``sink-owned``) where another stream now owns the output to be changed."""
+    """Raises Refused (``sink-owned``) where another stream now owns it."""
     stream = operation.stream
     if not any(action.changes_output for action in operation.plan.actions):
         return
@@ -72,9 +71,7 @@ def check_owner(operation: Operation) -> None:
 
 
 def execute(operation: Operation) -> None:
-    """Apply what is left of the plan.
-
-    Raises Refused (or another error) where nothing in use was changed, else OutcomeUnknown. KeyboardInterrupt leaves
+    """Raises Refused (or another error) where nothing in use was changed, else OutcomeUnknown. KeyboardInterrupt leaves
     the operation to be continued or undone, with a note on how.
     """
     journal = operation.journal
@@ -96,7 +93,7 @@ def summary_of(plan: Plan) -> str:
 
 
 def undo(operation: Operation) -> None:
-    """Undo the operation, the last action first. Can be repeated after a kill."""
+    """Can be repeated after a kill."""
     try:
         _take_back_all(operation)
     except KeyboardInterrupt as interrupt:
@@ -106,7 +103,6 @@ def undo(operation: Operation) -> None:
 
 
 def has_changed_what_is_in_use(operation: Operation) -> bool:
-    """Whether an action has started that changes more than staging."""
     return any(
         operation.journal.state(index) is not None
         for index, action in enumerate(operation.plan.actions)
@@ -143,7 +139,7 @@ def _undo_one(operation: Operation, one: Undo) -> None:
 
 
 def _forget_work_on_it(operation: Operation) -> None:
-    """Actions without an inverse are undone with their generation, and have to be done again."""
+    """Without an inverse, actions are undone with their generation, and have to be done again."""
     inverted = {one.action for one in operation.plan.undo}
     for index, action in enumerate(operation.plan.actions):
         if index not in inverted and operation.journal.state(index) is not None:
@@ -151,9 +147,7 @@ def _forget_work_on_it(operation: Operation) -> None:
 
 
 def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
-    """Remove staging, unless the change of something in use has started.
-
-    Before a later stage changes, the earlier ones have. Where the lease was lost, another process has the operation,
+    """Before a later stage changes, the earlier ones have. Where the lease was lost, another process has the operation,
     and staging may be in use.
     """
     if isinstance(error, LeaseHeld):
@@ -180,7 +174,6 @@ def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
 
 
 def _ways(operation: Operation) -> str:
-    """How to end an operation that stopped halfway."""
     return (
         f"continue: {apply_command(str(operation.whole / PLAN_FILE), operation.session)}; "
         f"or go back: {undo_command(operation.plan.id)}"

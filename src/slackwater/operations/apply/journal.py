@@ -21,7 +21,7 @@ End = Literal["applied", "pruned", "refused", "undone"]
 STATES: tuple[State, ...] = ("started", "done", "undoing", "undone")
 ENDS: tuple[End, ...] = ("applied", "pruned", "refused", "undone")
 PRUNED: Literal["pruned"] = "pruned"
-"""The operation was applied and can no longer be undone: what undo needs was deleted."""
+"""The operation can no longer be undone: what undo needs was deleted."""
 JOURNAL = "journal.jsonl"
 
 
@@ -39,7 +39,6 @@ class Copies(Protocol):
 
 
 def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises ValueError or TypeError for another type."""
     facts = dict(record.get("facts") or {})
     if not isinstance(facts.get("layout", {}), dict):
         raise TypeError(facts)
@@ -53,9 +52,8 @@ def _unguarded() -> None:
 class Journal:
     """``journal.jsonl`` of an operation, and its copy.
 
-    ``files`` is the ledger's record of the folder. ``check_lease`` runs before each line: a process paused while
-    another took its lease must neither write nor act. Raises FormatError (``journal-damaged``) if the journal cannot be
-    parsed, or the copy has other lines.
+    ``check_lease`` runs before each line: a process paused while another took its lease must neither write nor act.
+    Raises FormatError (``journal-damaged``) if the journal cannot be parsed, or the copy has other lines.
     """
 
     def __init__(
@@ -75,13 +73,13 @@ class Journal:
         self._read()
 
     def begin(self, files: OperationFiles) -> None:
-        """Record the start before the first line; lines of an earlier attempt stay."""
+        """Lines of an earlier attempt stay."""
         if self._copies is not None:
             self.files = replace(files, journal=self._lines.decode())
             self._copies.record_operation_files(self.files)
 
     def state(self, index: int) -> State | None:
-        """The state after this or an earlier attempt; ``None``: not started, or undone."""
+        """``None``: not started, or undone."""
         state = self._states.get(index)
         return None if state == "undone" else state
 
@@ -91,12 +89,10 @@ class Journal:
 
     @property
     def has_effect(self) -> bool:
-        """Whether an action was started and not undone."""
         return any(state != "undone" for state in self._states.values())
 
     @property
     def in_progress(self) -> bool:
-        """Whether an action has started and not ended."""
         return bool(self._states) and self.end is None
 
     def facts(self, index: int) -> Mapping[str, Any]:
@@ -156,7 +152,7 @@ class Journal:
             self._take_missing(self.files.journal.encode())
 
     def _take_missing(self, recorded: bytes) -> None:
-        """Take lines that only the copy has: the file was deleted or cut short, or a kill came in between."""
+        """The file was deleted or cut short, or a kill came in between."""
         if not recorded.startswith(self._lines):
             count = recorded.count(b"\n")
             raise self._damaged("was changed", f"the {count} lines that the ledger has recorded", "other or more lines")
@@ -198,7 +194,7 @@ class Journal:
 
 
 def move_away(file: Location) -> str:
-    """The command that moves away a file to be written again, or what to do by hand."""
+    """The command, or what to do by hand."""
     if file.local is None:
         return f"rename {file} to {file.name}.damaged"
     return f"mv {quoted(str(file))} {quoted(f'{file}.damaged')}"

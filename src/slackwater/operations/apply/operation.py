@@ -39,10 +39,9 @@ class Progress(Protocol):
 class Operation:
     """One operation on one stream, under the stream's lease.
 
-    ``look`` forgets the facts that preconditions have looked up. ``readers`` are other streams that have read what a
-    cut removes. ``epoch`` is the lease's fence number; ``check_lease`` raises LeaseHeld (``lease-lost``) where another
-    process has taken it. ``whole`` is the folder of the operation for all stages. ``session`` are options of Spark, for
-    the command that continues it.
+    ``look`` forgets looked-up facts. ``readers`` are other streams that have read what a cut removes. ``epoch`` is the
+    lease's fence number; ``check_lease`` raises LeaseHeld (``lease-lost``). ``whole`` is the folder of the operation
+    for all stages. ``session`` are options of Spark, for the command that continues it.
     """
 
     plan: Plan
@@ -67,7 +66,6 @@ class Operation:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the ledger still has its plan and journal."""
         return self.journal.files is not None
 
     @property
@@ -88,7 +86,6 @@ class Operation:
 
     @property
     def adopted(self) -> AdoptedCheckpoint | None:
-        """The checkpoint of a query that the user's program runs, else ``None``."""
         if not self.stream.is_watched:
             return None
         name = self.plan.stream
@@ -99,7 +96,6 @@ class Operation:
         return kind(self.plan, self.ledger, current.location, self.folder)
 
     def index_of(self, step: Action | Inverse) -> int:
-        """The index of an action, or of the action that an inverse undoes."""
         actions = (index for index, one in enumerate(self.plan.actions) if one is step)
         inverses = (one.action for one in self.plan.undo if one.inverse is step)
         return next(chain(actions, inverses))
@@ -108,7 +104,7 @@ class Operation:
         return open_write_store(self.checkpoint(number))
 
     def checkpoint(self, number: int) -> Location:
-        """The directory of a checkpoint that the operation builds; never read from a plan."""
+        """Never read from a plan."""
         adopted = self.adopted
         if adopted is None:
             return generation_location(self.home, self.ledger, self.stream, number)

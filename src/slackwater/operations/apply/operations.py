@@ -34,9 +34,9 @@ from slackwater.sinks.files.backfill_output import backfill_output, found_in
 def operations_of(
     workspace: Workspace, plan: Plan, progress: Progress, fence: Callable[[str], int], session: tuple[str, ...] = ()
 ) -> tuple[Operation, ...]:
-    """The operations of a plan and its later stages, from the ledger; nothing is written.
+    """From the ledger; nothing is written.
 
-    ``fence`` is the fence number of a stream's lease. ``ready`` adds replays and preconditions.
+    ``fence`` is a lease's fence number. ``ready`` adds replays and preconditions.
     """
     members = {one.stream for one in plan.members}
 
@@ -78,7 +78,6 @@ def operations_of(
 def ready(
     workspace: Workspace, operation: Operation, code: PipelineReader, open_replayer: Callable[[], Replayer]
 ) -> Operation:
-    """The operation with facts for preconditions, and Spark."""
     return replace(operation, look=lambda: _facts(workspace, operation, code), open_replayer=open_replayer)
 
 
@@ -93,7 +92,7 @@ def _no_replayer() -> Replayer:
 def _facts(
     workspace: Workspace, operation: Operation, code: PipelineReader
 ) -> Mapping[PreconditionName, Callable[[], str]]:
-    """How to look up each fact; checkpoint and output are read at most once."""
+    """Checkpoint and output are read at most once."""
     plan, stream, history = operation.plan, operation.stream, operation.history
     ledger, batches = workspace.ledger, BatchHistory(history)
     facts, target = plan.facts, plan.facts.target

@@ -25,7 +25,7 @@ from slackwater.sinks.common.registry import open_output
 
 
 def check_consent(plan: Plan, command: str) -> None:
-    """Raises Refused where a stage removes rows of others; ``command`` applies the plan all the same."""
+    """Raises Refused where a stage removes rows of others."""
     for one in plan.members:
         found = others_in(one)
         if found.any:
@@ -34,7 +34,6 @@ def check_consent(plan: Plan, command: str) -> None:
 
 
 def others_in(plan: Plan) -> Others:
-    """What a plan removes from its output although its stream did not write it."""
     changes = [action.change for action in plan.actions if action.change is not None]
     return others_of(changes[0]) if changes else Others()
 
@@ -90,7 +89,7 @@ DIGEST_SHOWN = 12
 
 
 def check(plan: Plan, index: int, facts: Mapping[PreconditionName, Callable[[], str]]) -> None:
-    """Raises Moved at the first precondition of an action that no longer holds."""
+    """Raises Moved at the first precondition that no longer holds."""
     compare(
         plan,
         [one for one in plan.preconditions if one.action == index],
@@ -118,9 +117,8 @@ def compare(
 
 
 def check_number(plan: Plan, derived: Plan, whole: Plan) -> None:
-    """Raises Moved (``moved-number``) where another operation used the new checkpoint's number.
-
-    A backfill into a directory changes no precondition but the number.
+    """Raises Moved (``moved-number``) where another operation used the new checkpoint's number, as a backfill into a
+    directory does without another change.
     """
     planned, free = _built(plan), _built(derived)
     if planned is not None and free is not None and planned < free:

@@ -29,7 +29,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class OperationRun:
-    """A run with the checkpoint of ``generation``; ``epoch`` is the fence number of its lease."""
+    """``epoch`` is the fence number of the lease."""
 
     generation: GenerationRecord
     stream: StreamRecord
@@ -40,14 +40,14 @@ class OperationRun:
 
 
 class Replayer(Protocol):
-    """The present query with a no-op sink, a staged output, a backfill directory, or the stream's output."""
+    """The present query."""
 
     @property
     def sink_written(self) -> Mapping[str, str] | None:
-        """The output of the writer in a program that starts the query; ``None`` for a pipeline file."""
+        """``None`` for a pipeline file, which has no writer."""
 
     def writes_to(self, sink: Mapping[str, str]) -> bool:
-        """Whether the code is a program that starts the query, with this output."""
+        """Whether a program starts the query with this output."""
 
     @property
     def output_mode(self) -> str:
@@ -60,16 +60,16 @@ class Replayer(Protocol):
         """The loaded pipeline file, and which rows its query reads."""
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
-        """The program as the ledger keeps it; ``None`` where it cannot be read."""
+        """``None`` where it cannot be read."""
 
     def compact_interval(self) -> int:
-        """The session's setting for file source logs: how Spark reads a log with fewer entries."""
+        """The session's setting, by which Spark reads shorter file source logs."""
 
     def served_positions(self) -> Mapping[str, Served]:
         """The positions that sources serve now, by place in the query."""
 
     def rows_served(self, span: SourceRange, was: Mapping[str, str]) -> int | None:
-        """The rows that a source has now of a range, read with the options ``was``; ``None``: unknown.
+        """``None``: unknown. ``was``: options of the recorded read.
 
         Raises EnvironmentMissing where the source does not answer.
         """
@@ -84,7 +84,7 @@ class Replayer(Protocol):
         only_source: str | None = None,
         offsets: Mapping[str, str] | None = None,
     ) -> Mapping[str, Position]:
-        """Each source's position at a target, by place in the query; arguments as of ``runtime.positions``.
+        """By place in the query; arguments as of ``runtime.positions``.
 
         Raises UsageError (``target``), and Refused for what a source does not have.
         """
@@ -98,15 +98,15 @@ class Replayer(Protocol):
         more: bool = False,
         again: bool = False,
     ) -> Replayed:
-        """Run the one batch planned in ``checkpoint`` and not committed.
+        """Run the one batch planned and not committed.
 
-        ``changelog`` False turns RocksDB's changelog files off. ``settings`` ``None``: those of the session. ``more``:
-        the next call is for the following batch with the same settings, pinned ones included. ``again``: the last call
-        ran the same batch, whose commit was removed. Raises StreamFailed where the batch fails.
+        ``changelog`` False turns RocksDB's changelog files off. ``settings`` ``None``: the session's. ``more``: the
+        next call is for the following batch with the same settings, pinned ones included. ``again``: the last call ran
+        the same batch, whose commit was removed. Raises StreamFailed.
         """
 
     def run_staged(self, run: OperationRun) -> None:
-        """Run the query into the staged output until it has caught up. Raises StreamFailed."""
+        """Raises StreamFailed."""
 
     def run_backfill(self, run: OperationRun) -> None:
         """Run the one planned batch into the output. Raises StreamFailed."""
@@ -116,10 +116,10 @@ class Replayer(Protocol):
 
 
 class PipelineReader(Protocol):
-    """Reads pipeline files without running them. ``reference`` is a path or a module name."""
+    """``reference`` is a path or a module name; the file is not run."""
 
     def digest(self, reference: str) -> str:
-        """SHA-256 of the file and the project's modules that it imports. Raises PipelineError."""
+        """SHA-256 of the file and the project's imported modules. Raises PipelineError."""
 
     def environment_read(self, reference: str) -> tuple[str, ...]:
         """Sorted names of the environment variables that the file reads."""
@@ -142,8 +142,8 @@ class QueryRuntime(PipelineReader, Protocol):
         *,
         brief: bool = True,
     ) -> AbstractContextManager[Replayer]:
-        """Open a stream's replayer; Spark starts at its first use, and ``on_jvm`` is given its pid.
+        """Spark starts at the first use, and ``on_jvm`` is given its pid.
 
-        ``brief``: it analyses the query, or runs so few batches that starting Spark takes longer. Runs the pipeline
-        file's code: raises PipelineError where it fails.
+        ``brief``: starting Spark takes longer than its work. Runs the pipeline file's code: raises PipelineError where
+        it fails.
         """

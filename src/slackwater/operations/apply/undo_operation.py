@@ -32,7 +32,7 @@ ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})
 
 
 def find_operation(workspace: Workspace, name: str) -> OperationRecord:
-    """The operation with this id or part of an id. Raises NotFound (``operation-unknown``)."""
+    """By id or part of an id. Raises NotFound (``operation-unknown``)."""
     operations = [one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name)]
     leader = leader_id(name) if name in {one.id for one in operations} else None
     for operation in operations:
@@ -48,7 +48,7 @@ def find_operation(workspace: Workspace, name: str) -> OperationRecord:
 
 
 def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
-    """The plan that an operation started with. Raises NotFound, or UsageError where it was changed."""
+    """Raises NotFound, or UsageError where it was changed."""
     if IDENTIFIER.fullmatch(operation.id) is None:
         raise DataError(
             "ledger-unreadable",
@@ -88,7 +88,7 @@ def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
 
 
 def recorded_plan(settings: Settings, file: AnyLocation) -> Plan | None:
-    """The ledger's copy of an operation's deleted plan file; ``None`` where ``file`` is no such file."""
+    """The ledger's copy of a deleted plan file."""
     file, home = Location(file), Home(settings.home)
     if not file.startswith(home.location / ""):
         return None
@@ -113,7 +113,7 @@ def undo_operation(
     *,
     stopped: bool = False,
 ) -> Outcome:
-    """Undo the operation. Raises Refused where a stream has run since, or the backup was pruned."""
+    """Raises Refused where a stream has run since, or the backup was pruned."""
     check_home(workspace, consent, display.say)
     check_own(workspace, operation.id)
     records = _records(workspace, operation, plan)
@@ -140,7 +140,7 @@ def undo_operation(
 
 
 def check_undoable(workspace: Workspace, operation: OperationRecord, display: ApplyDisplay) -> None:
-    """Raises the error that an undo would end with, as far as can be seen; nothing is written."""
+    """Raises the errors of an undo, as far as they can be seen; nothing is written."""
     plan = plan_of_operation(workspace, operation)
     records = _records(workspace, operation, plan)
     _check_kept(records, plan)
@@ -165,7 +165,7 @@ def _check(operation: Operation, record: OperationRecord) -> None:
 
 
 def _records(workspace: Workspace, operation: OperationRecord, plan: Plan) -> list[OperationRecord]:
-    """The records of all stages; an operation killed before its record has changed nothing."""
+    """An operation killed before its record has changed nothing."""
     ledger, ids = workspace.ledger, [one.id for one in plan.downstream]
     later = [one for stage in plan.downstream for one in ledger.operations(stage.stream) if one.id in ids]
     return [operation, *later]
@@ -174,7 +174,6 @@ def _records(workspace: Workspace, operation: OperationRecord, plan: Plan) -> li
 def _left(
     operations: Sequence[Operation], records: Sequence[OperationRecord]
 ) -> list[tuple[Operation, OperationRecord]]:
-    """Operations with an effect, in the order of their apply."""
     open_ones = {one.id: one for one in records if one.status not in ENDED_WITHOUT_EFFECT}
     return [(one, open_ones[one.plan.id]) for one in operations if one.plan.id in open_ones]
 

@@ -17,7 +17,7 @@ from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore
 
 BACKUP_FACT = "backup"
-"""Hashes of an action's records by path. The last one counts, but a kill may have left the one before it."""
+"""The last one counts, but a kill may have left the one before it."""
 
 _Hashes = Mapping[str, list[str]]
 
@@ -30,7 +30,7 @@ class WitnessedBackup(Below):
         self._index = operation.index_of(action)
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a record and journal its hash; copies of files, hashed in records, come in pieces."""
+        """Copies of files, hashed in records, come in pieces."""
         known = hashes_of(self._operation, self._index).get(path, [])
         digest = hashlib.sha256(data).hexdigest()
         if known:
@@ -55,7 +55,7 @@ def hashes_of(operation: Operation, index: int) -> _Hashes:
 
 
 def backup_for(operation: Operation, action: Action) -> WriteStore:
-    """The backup for an action. Raises Refused (``backup-damaged``) if it was changed.
+    """Raises Refused (``backup-damaged``) if it was changed.
 
     Leftovers without a record in the journal were never acted on, and are made again.
     """
@@ -70,12 +70,11 @@ def backup_for(operation: Operation, action: Action) -> WriteStore:
 
 
 def changed_nothing(operation: Operation, index: int) -> bool:
-    """Whether an action has made no record, and so changed nothing."""
     return operation.is_recorded and not hashes_of(operation, index)
 
 
 def check_started(operation: Operation, action: Action) -> None:
-    """Raises Refused (``backup-damaged``) where a record of a started action has changed."""
+    """Raises Refused (``backup-damaged``) where a record has changed."""
     index = operation.index_of(action)
     if operation.journal.state(index) == "started":
         check_records(operation, index)

@@ -38,7 +38,7 @@ _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 
 
 def scope_of_backfill(basis: Basis) -> Scope | None:
-    """The scope of a backfill, ``None`` for an empty range.
+    """``None`` for an empty range.
 
     Raises Refused where the stream cannot keep its position, its result would differ, or the range is not free.
     """
@@ -101,7 +101,7 @@ def _check_mode(stream: str, output_mode: str) -> None:
 
 
 def check_writer(stream: StreamRecord, replayer: Replayer, *, into_directory: bool) -> None:
-    """Raises Refused unless the stream's own writer writes the batch. Slackwater writes a backfill directory."""
+    """Raises Refused unless the stream's own writer writes the batch."""
     if not stream.is_watched:
         return
     # What its checkpoint and sink have recorded does not show the mode.
@@ -133,7 +133,6 @@ def _unready(snapshot: Snapshot, found: str, expected: str, then: str) -> Refuse
 
 
 def stateful(stream: str) -> Refused:
-    """The refusal of a stateful query, with alternatives."""
     return Refused(
         "backfill-stateful",
         f"The query of stream {stream} keeps state: older rows would meet the state and watermark of newer ones, and "
@@ -152,7 +151,7 @@ def _in_order(stream: str) -> str:
 
 
 def live_ranges(snapshot: Snapshot, batches: BatchHistory) -> dict[str, SourceRange]:
-    """The ranges up to the stream's position, by source. Raises Refused where a part is not recorded."""
+    """By source. Raises Refused where a part is not recorded."""
     newest = snapshot.marks.committed
     if not batches.is_whole(newest):
         raise Refused(
@@ -212,7 +211,7 @@ def check_free(
 
 
 def named_range(request: Request, look_up: Lookups) -> tuple[NamedPosition, NamedPosition]:
-    """Both ends of the range. Raises UsageError (``target``), and Refused for a batch's position."""
+    """Raises UsageError (``target``), and Refused for a batch's position."""
     facts = look_up.facts
     batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
     return (
@@ -224,10 +223,7 @@ def named_range(request: Request, look_up: Lookups) -> tuple[NamedPosition, Name
 def with_range(
     request: Request, ends: tuple[NamedPosition, NamedPosition], look_up: Lookups, replayer: Replayer
 ) -> Request:
-    """The request with each source's start and end.
-
-    Raises UsageError (``target``), and Refused for a stateful query and for what a source does not have.
-    """
+    """Raises UsageError (``target``), and Refused for a stateful query and for what a source does not have."""
     facts = look_up.facts
     if replayer.profile().stateful:
         raise stateful(facts.stream.full_name)

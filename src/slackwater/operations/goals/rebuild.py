@@ -16,10 +16,7 @@ from slackwater.sources import kinds
 
 
 def target_batch(basis: Basis) -> int:
-    """The requested batch, else the last written, else the newest recorded one.
-
-    ``BEFORE_ALL`` where nothing was written. Raises Refused where the sink shows less than that.
-    """
+    """Raises Refused where the sink shows less."""
     stream, written = basis.snapshot.stream, basis.written
     if basis.target is not None:
         check_since_start(basis, basis.target)
@@ -72,12 +69,12 @@ def check_shown(basis: Basis, written: int) -> None:
 
 
 def scope_of_rebuild(basis: Basis) -> Scope:
-    """The batches that a rebuild reads again. Raises Refused where it is not recorded or exact."""
+    """Raises Refused where it is not recorded or exact."""
     return recomputed(basis, target_batch(basis))
 
 
 def recomputed(basis: Basis, target: int) -> Scope:
-    """Continue after a batch with recomputed state. Raises Refused as above."""
+    """Raises Refused where it is not recorded or exact."""
     if target > BEFORE_ALL and basis.profile is not None:
         # From batch 0 on nothing is replayed: the batches run again with their output.
         check_reproducible(basis.profile, basis.snapshot.stream, basis.request, basis.leader)
@@ -90,7 +87,7 @@ def recomputed(basis: Basis, target: int) -> Scope:
 
 
 def scope_at(basis: Basis, target: int) -> Scope:
-    """The scope as far as the query does not matter. Raises Refused for an impossible cut."""
+    """Raises Refused for an impossible cut."""
     following = target + 1
     # With new ranges the earlier stage writes other files, which the recorded range does not name.
     pending = following if basis.request.ranges == "recorded" and basis.batches.is_whole(following) else None
@@ -119,8 +116,6 @@ def _check_sources(basis: Basis, first: int, target: int) -> None:
 
 
 class Rebuild(Goal):
-    """Recomputes state from older batches."""
-
     name = "rebuild"
     summary = "Continue after the last written batch, with state recomputed."
     flags = (

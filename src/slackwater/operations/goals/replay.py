@@ -23,7 +23,7 @@ from slackwater.sources.common.source import Source
 
 
 def kept_scope_of_replay(basis: Basis) -> Scope | None:
-    """The scope with the kept state, ``None`` where state has to be recomputed.
+    """``None``: state has to be recomputed.
 
     Raises Refused where the output lacks the batches, or cannot be treated as requested.
     """
@@ -39,7 +39,7 @@ def kept_scope_of_replay(basis: Basis) -> Scope | None:
 
 
 def recomputed_scope_of_replay(basis: Basis) -> Scope:
-    """The scope with recomputed state. Raises Refused where it is not recorded or exact."""
+    """Raises Refused where it is not recorded or exact."""
     return recomputed(basis, _recorded_target(basis))
 
 
@@ -92,8 +92,6 @@ def _check_kept(basis: Basis, target: int) -> None:
 
 
 class Replay(Goal):
-    """Processes the batches from a given one on again."""
-
     name = "replay"
     summary = "Process the batches from a given one on again."
     outputs = ("cut", "swap", "keep")
@@ -127,7 +125,7 @@ class Replay(Goal):
         parse_target(text)
 
     def complete(self, request: Request, look_up: Lookups, /) -> Request:
-        """Replaces a time or position by a batch, which means the same when the plan is applied."""
+        """A batch means the same when the plan is applied, a time or position does not."""
         if request.target in {LAST_WRITTEN, EARLIEST} or request.target.startswith(BATCH):
             return request
         snapshot, batches = look_up.facts.snapshot, BatchHistory(look_up.facts.history)
@@ -169,7 +167,7 @@ Reads = Callable[[int], bool]
 
 @dataclass(frozen=True, slots=True)
 class FirstBatch:
-    """A search in the batches up to ``written``; ``offsets`` are from the target's file."""
+    """``offsets`` are from the target's file."""
 
     stream: str
     batches: BatchHistory
@@ -179,10 +177,7 @@ class FirstBatch:
     offsets: Mapping[str, str] = field(default_factory=dict)
 
     def find(self) -> int:
-        """The first batch planned at the time or later, or with input from the position on.
-
-        Raises UsageError (``target``) for what names no batch, Refused outside of the recorded batches.
-        """
+        """Raises UsageError (``target``) for what names no batch, Refused outside of the recorded batches."""
         recorded = self.batches.history.offsets
         known = [one for one in self.batches.batches if one <= self.written and (one == 0 or one - 1 in recorded)]
         if not known:
@@ -226,7 +221,6 @@ class FirstBatch:
         return lambda batch: planned_ms(self.batches, batch) >= time_ms
 
     def _reads_last(self, known: Sequence[int], count: int) -> Reads:
-        """Whether a batch has read one of the newest ``count`` offsets of a partition, or files."""
         found: set[int] = set()
         later: dict[tuple[str, str], int] = {}
         for batch in reversed(known):
@@ -286,13 +280,12 @@ class FirstBatch:
 
 
 def planned_ms(batches: BatchHistory, batch: int) -> int:
-    """When the batch's range was fixed, which later input is not in. 0: not recorded."""
+    """When the batch's range was fixed. 0: not recorded."""
     metadata = batches.offset(batch).metadata
     return metadata.batch_timestamp_ms if metadata is not None else 0
 
 
 def _ahead(kind: Source, span: SourceRange, position: str) -> Mapping[str, int | None]:
-    """How far a range's end is ahead of a position, by part."""
     named = _counted(kind, replace(span, start=position, end=position))
     return {part: count for part, count in _counted(kind, replace(span, start=position)).items() if part in named}
 

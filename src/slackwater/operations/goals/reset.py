@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 
 def scope_of_reset(basis: Basis) -> Scope:
-    """The scope of a start at the request's positions.
-
-    Where the output is kept, batches are numbered after its newest: a sink keyed by ids then skips none. Else they
+    """Where the output is kept, batches are numbered after its newest: a sink keyed by ids then skips none. Else they
     start at 0. Raises Refused where the output cannot be treated as requested.
     """
     keep = basis.request.output == "keep"
@@ -74,7 +72,7 @@ def position_of(request: Request, look_up: Lookups) -> NamedPosition:
 
 
 def starts_at(request: Request, named: NamedPosition, look_up: Lookups, replayer: Replayer) -> tuple[SourceStart, ...]:
-    """Each source's position. Raises UsageError (``target``), and Refused for what a source does not have."""
+    """Raises UsageError (``target``), and Refused for what a source does not have."""
     batches, (target, offsets) = BatchHistory(look_up.facts.history), named
     history = batches.history
     committed = max((batch for batch in history.commits if batch in history.offsets), default=None)
@@ -100,8 +98,6 @@ def starts_at(request: Request, named: NamedPosition, look_up: Lookups, replayer
 
 
 class Reset(Goal):
-    """Starts at a position of the sources with empty state."""
-
     name = "reset"
     summary = "Start again at a position of the sources, with empty state."
     outputs = ("swap", "clear", "keep")

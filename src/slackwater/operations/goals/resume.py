@@ -21,7 +21,7 @@ _NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "s
 
 
 def scope_of_resume(basis: Basis) -> Scope | None:
-    """The change before a start, ``None`` where there is none.
+    """``None`` where nothing has to be changed.
 
     A batch that the sink would skip unread is cut and run again if possible: its rows count for the watermark. Raises
     Refused or DataError where the next batch's state is not kept.
@@ -46,7 +46,7 @@ def scope_of_resume(basis: Basis) -> Scope | None:
 
 
 def kept_scope(basis: Basis, target: int) -> Scope | None:
-    """Continue after a batch from the kept checkpoint, ``None`` where it is not kept.
+    """``None`` where it is not kept.
 
     A query without state needs only recorded ranges.
     """
@@ -70,7 +70,6 @@ def kept_scope(basis: Basis, target: int) -> Scope | None:
 
 
 def _run_again(basis: Basis) -> Scope | None:
-    """Cut the newest written batch and run it again, from the state before it."""
     snapshot, written = basis.snapshot, basis.written
     if snapshot.marks.written is None or not snapshot.output.can_cut or not basis.batches.is_whole(written):
         return None
@@ -79,9 +78,7 @@ def _run_again(basis: Basis) -> Scope | None:
 
 
 def _before_what_is_skipped(basis: Basis) -> Scope | None:
-    """Run the newest written batch again, which the sink then skips.
-
-    Spark's file sink skips the whole job (measured: the next batch fails with CANNOT_LOAD_STATE_STORE), so the state
+    """Spark's file sink skips the whole job (measured: the next batch fails with CANNOT_LOAD_STATE_STORE), so the state
     after the batch must be there; for other sinks it runs without output.
     """
     written, snapshot = basis.written, basis.snapshot
@@ -109,8 +106,6 @@ def _not_kept(basis: Basis) -> Refused:
 
 
 class Resume(Goal):
-    """The least change that makes a stream startable."""
-
     name = "resume"
     summary = "Make the stream startable from the state it has; the least change that does."
 

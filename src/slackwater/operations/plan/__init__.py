@@ -1,1 +1,1 @@
-"""Plans: frozen lists of actions with preconditions, cost and undo. No IO happens here."""
+"""Plans: frozen lists of actions. No IO happens here."""

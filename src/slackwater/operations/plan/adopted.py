@@ -1,4 +1,4 @@
-"""Plans for a checkpoint at the path that the user's own code names."""
+"""Plans for a checkpoint at a path of the user's code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUTPUT_FIRST = (
 )
 
 BUILT, KEPT = "checkpoint", "kept"
-"""Folders of the operation: the new checkpoint and the old one's copy, on stores without directories."""
+"""Folders of the operation, on stores without directories."""
 
 
 def is_of_objects(path: str) -> bool:
@@ -27,7 +27,7 @@ def is_of_objects(path: str) -> bool:
 
 
 def staging_of(path: str, operation: str) -> str:
-    """Where the new checkpoint is built, and the old one kept: on the same file system as ``path``."""
+    """On the same file system as ``path``."""
     place = PurePosixPath(path)
     return str(place.with_name(staging_path(place.name, operation)))
 
@@ -39,7 +39,7 @@ def held_of(path: str, operation: str) -> str:
 
 
 def notes_of_adopted(path: str, operation: str) -> tuple[str, ...]:
-    """Where the new checkpoint is built, and steps by hand after a failure of the machine."""
+    """Also has steps by hand after a failure of the machine."""
     if is_of_objects(path):
         how = (
             f"the query's own code names the checkpoint {path}: the new one is built in the folder of the operation, "

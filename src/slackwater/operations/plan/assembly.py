@@ -53,7 +53,6 @@ def plan_of(basis: Basis, scope: Scope, change: Cut | Swap, identifier: str, mad
 
 
 def plan_of_nothing(basis: Basis, identifier: str, made_at: str) -> Plan:
-    """The plan without actions, for a startable stream."""
     marks = basis.snapshot.marks
     following = marks.next_batch
     pending = following if marks.next_is_planned else None
@@ -129,7 +128,7 @@ def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ..
 
 
 def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
-    """Two checkpoints are verified before the output changes: one to run the batch, one to continue."""
+    """Two checkpoints are verified before the output changes."""
     before, number, following = batch - 1, basis.facts.next_generation, basis.facts.next_generation + 1
     identifier, old = query_id(basis, before), basis.snapshot.generation.number
     return (
@@ -144,7 +143,7 @@ def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
 
 
 def _actions_into_directory(basis: Basis, last: int, side: BackfillDirectory) -> tuple[Action, ...]:
-    """The range is the first batch of a separate checkpoint; the stream stays after batch ``last``."""
+    """The range is the first batch of a separate checkpoint."""
     number = basis.facts.next_generation
     return (
         StartGeneration(number, query_id(basis, last), BEFORE_ALL, basis.request.starts),
@@ -164,7 +163,6 @@ def _base(basis: Basis, scope: Scope) -> Base:
 
 
 def _settings(batches: BatchHistory, first: int, target: int) -> tuple[ReplaySettings, ...]:
-    """Groups of batches with the same settings."""
     groups = groupby(range(first, target + 1), batches.settings)
     spans = [(settings, list(group)) for settings, group in groups]
     return tuple(
@@ -220,7 +218,6 @@ def _facts(basis: Basis, scope: Scope) -> Facts:
 
 
 def _watermark_ms(basis: Basis, scope: Scope) -> int:
-    """The watermark of the newest recorded batch up to the target, 0 for none."""
     before = basis.snapshot.marks.committed if scope.added else scope.target
     return basis.batches.offset(before).watermark_ms if before in basis.history.offsets else 0
 
@@ -234,7 +231,6 @@ def _notes_of_positions(basis: Basis, scope: Scope, starts: Sequence[SourceStart
 
 
 def _code_differs(basis: Basis, scope: Scope) -> bool:
-    """Whether a batch that may contribute ran with code that, as far as is known, reads other rows."""
     runs, code = basis.history.runs, basis.code
     return scope.state.stateful and not all(code.reads_as(runs.get(batch)) for batch in range(scope.target + 1))
 

@@ -22,17 +22,13 @@ from slackwater.operations.plan.words import plan_command
 
 
 class Continues(Protocol):
-    """A goal as its plan's basis needs it."""
-
     def continued_after(self, request: Request, /) -> int | None:
         """As ``Goal`` has it. Raises UsageError (``target``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The facts, the request, and what was looked up for it.
-
-    ``query`` is the present code's profile, where it was needed and read. ``side`` replaces the stream's output.
+    """``query`` is the present code's profile, where it was needed and read. ``side`` replaces the stream's output.
     ``readers`` have read what the operation changes; ``replaced`` is all that a swap replaces. ``leader`` is the plan's
     first stream with its request, for later stages.
     """
@@ -76,7 +72,6 @@ class Basis:
 
     @property
     def states(self) -> frozenset[int]:
-        """Batches whose state the checkpoint in use can load."""
         return self.facts.checkpoint.states
 
     @property
@@ -85,19 +80,16 @@ class Basis:
 
     @property
     def written(self) -> int:
-        """The sink's newest batch, -1 for none; if it cannot show it, the newest committed one."""
+        """-1 for none; if the sink cannot show it, the newest committed one."""
         return self.snapshot.written_or_committed
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The batches of an operation, which continues after ``target``.
-
-    ``first`` to ``target`` are replayed without output; ``pending`` stays planned after them with its recorded range.
-    ``copied``: state and ranges come from the checkpoint in use, without Spark. ``keeps_pending``: outputs with
-    ``pending`` keep it, and skip it when it runs again. ``state_until`` is the newest batch with state. ``starts``
-    replace the recorded end of ``target``. ``added``: a batch with its own range runs under the next id, and the stream
-    keeps its position.
+    """``first`` to ``target`` are replayed without output; ``pending`` stays planned after them with its recorded
+    range. ``copied``: state and ranges come from the checkpoint in use, without Spark. ``keeps_pending``: outputs keep
+    ``pending``, and skip it when it runs again. ``state_until`` is the newest batch with state. ``starts`` replace the
+    recorded end of ``target``. ``added``: a batch with its own range runs under the next id.
     """
 
     target: int
@@ -116,10 +108,7 @@ class Scope:
 
 
 def is_cut(basis: Basis, scope: Scope) -> bool:
-    """Whether the sink holds batches that it must lose.
-
-    A kept ``pending`` has the same range, so that outputs need not be cut.
-    """
+    """A kept ``pending`` has the same range, so that outputs need not be cut."""
     shown = basis.snapshot.shown
     return bool(shown) and max(shown) > (scope.planned if scope.keeps_pending else scope.target)
 
@@ -144,14 +133,11 @@ def written_text(snapshot: Snapshot) -> str:
 
 
 def batches_used(first: int, target: int, pending: int | None) -> range:
-    """Batches whose recorded ranges the new checkpoint copies."""
     return range(max(min(first, target) - 1, 0), (target if pending is None else pending) + 1)
 
 
 def ends_after(batches: BatchHistory, target: int) -> dict[str, int]:
-    """By source the last entry of its log that a generation inherits (-1: none); sources that inherit all are left
-    out.
-    """
+    """Last inherited log entries (-1: none), without sources that inherit all."""
     if target < 0:
         return dict.fromkeys(batches.history.sources, -1)
     ends = offsets_by_source(batches.offset(target))
@@ -201,9 +187,7 @@ def check_reproducible(
 
 
 def _with_no_state(stream: str, leader: str | None, *, stage_first: bool) -> str:
-    """The alternative: a start with no state.
-
-    A later stage alone would read again what the plan removes from the output before it. Only where the plan starts
+    """A later stage alone would read again what the plan removes from the output before it. Only where the plan starts
     that output without state, too, the stage is reset first: it then has read all from its first batch on.
     """
     if leader is None:
@@ -217,7 +201,6 @@ def _with_no_state(stream: str, leader: str | None, *, stage_first: bool) -> str
 
 
 def state_bounds(basis: Basis) -> StateBounds:
-    """Bounds of the state, by the present query where it was read, else the recorded one."""
     given, output_mode = basis.request.retention_ms, basis.snapshot.stream.output_mode
     if basis.profile is None:
         retention = None if output_mode == "complete" else given

@@ -22,13 +22,11 @@ MERGE = "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition"
 
 @dataclass(frozen=True, slots=True)
 class StateBounds:
-    """Known bounds of a query's state.
-
-    ``retention_ms`` ``None``: unknown, so all batches contribute. ``delay_ms`` of the watermark is ``None`` if unknown
-    or several. ``any_row_order``: the user declares that functions give the same for any order of rows. ``several``: of
-    several watermarks, a batch reports the event times of one. ``window_starts_ms``: windows of length ``retention_ms``
-    start at this interval, one of them at the second number after the epoch. ``session_gap_ms``: sessions end after
-    this gap, so ``retention_ms`` is unknown.
+    """``retention_ms`` ``None``: unknown, so all batches contribute. ``delay_ms`` of the watermark is ``None`` if
+    unknown or several. ``any_row_order``: the user declares that functions give the same for any order of rows.
+    ``several``: a batch reports the event times of one watermark. ``window_starts_ms``: windows of length
+    ``retention_ms`` start at this interval, one of them at the second number after the epoch. ``session_gap_ms``:
+    sessions end after this gap, so ``retention_ms`` is unknown.
     """
 
     stateful: bool
@@ -49,12 +47,13 @@ class StateBounds:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The code that will replay: SHA-256 of its files and digest of the part of its query that reads rows.
+    """The code that will replay.
 
-    Files are the pipeline and the project's modules; a query may read settings from others. ``rows_digest`` is of a
-    plan optimised by ``spark_version``, comparable within a minor release. Without comparable digests equal files are
-    the evidence, unless ``programs``, by digest, show whether a compared program reads the same rows (``None``: nothing
-    was compared). A run of another release without a compared program is no evidence.
+    Files, by SHA-256, are the pipeline and the project's modules; a query may read settings from others.
+    ``rows_digest``, of the part that reads rows, is comparable within a minor release, as ``spark_version`` optimised
+    the plan. Without comparable digests equal files are the evidence, unless ``programs``, by digest, show whether a
+    compared program reads the same rows (``None``: nothing was compared). A run of another release without a compared
+    program is no evidence.
     """
 
     digest: str
@@ -70,10 +69,7 @@ class Code:
         return run.code == self.digest and self._has_rows_of(run)
 
     def counts_as(self, run: RunRecord | None) -> bool:
-        """Whether its counts of rows can be compared.
-
-        Spark counts behind filters pushed into a source, and its versions push different ones.
-        """
+        """Spark counts behind filters pushed into a source, and its versions push different ones."""
         return run is not None and self.reads_as(run) and self._has_release_of(run)
 
     def _has_rows_of(self, run: RunRecord) -> bool:
@@ -92,7 +88,7 @@ def minor_release(version: str) -> str:
 
 
 def first_contributing(history: BatchHistory, target: int, state: StateBounds, code: Code) -> int:
-    """The first batch to be replayed; ``target + 1`` without state.
+    """``target + 1`` without state.
 
     With state the target is always replayed: Spark needs the entries of two batches. Raises Refused (``history-short``)
     where a batch that may contribute is not recorded.
@@ -132,7 +128,6 @@ class _Search:
         return self.history.history.begins
 
     def _first_since(self, threshold: int) -> int:
-        """The first batch not proven older than the threshold."""
         begins = self.history.history.begins
         offsets, skipped = self.history.history.offsets, self.history.history.skipped
         for batch in sorted(batch for batch in offsets.keys() | skipped if begins <= batch <= self.target):
@@ -146,7 +141,7 @@ class _Search:
         return self.target + 1
 
     def _first_of_sessions(self, watermark: int, gap_ms: int) -> int:
-        """The first batch with a row in a session that is open at the target, through any rows between.
+        """The first batch with a row in a session that is open at the target.
 
         A session is open while its newest row is less than the gap behind the watermark. The threshold moves back to
         the oldest accepted row of batches that reach it, less the gap, until none is older. All earlier rows are then
@@ -171,7 +166,7 @@ class _Search:
         return not self.history.reads_nothing(batch) and (seen is None or seen >= threshold)
 
     def _oldest_accepted(self, batch: int, gap_ms: int) -> int | None:
-        """A time before which no row of the batch is in a session, ``None`` if unknown.
+        """A time before which no row of the batch is in a session.
 
         Spark reports a batch's oldest event time, and drops a row whose own session ends at the previous watermark.
         With ``MERGE`` it joins rows before dropping any: the watermark then bounds nothing.
@@ -210,7 +205,7 @@ class _Search:
 
 
 def newest_event_time(history: BatchHistory, batch: int, delay_ms: int | None) -> int | None:
-    """The newest event time up to a batch's end, in epoch milliseconds, if recorded.
+    """In epoch milliseconds.
 
     Spark's watermark after a batch is that time less the delay; a progress event has the batch's own newest time.
     """

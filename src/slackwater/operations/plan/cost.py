@@ -82,7 +82,6 @@ def _after_target(basis: Basis, scope: Scope) -> Work:
 
 
 def _from_positions(basis: Basis, scope: Scope) -> Work:
-    """Batches with input after the sources' start positions, the first in part."""
     processed = _processed(basis)
     recorded = [batch for batch in processed if batch in basis.history.offsets]
 
@@ -180,7 +179,6 @@ def _work(basis: Basis, batches: Collection[int], spans: list[Span]) -> Work:
 
 
 def _duration(history: History, batches: Collection[int]) -> tuple[int | None, int]:
-    """The duration, with the mean for batches without one, and how many have one."""
     known = [history.durations_ms[batch] for batch in batches if batch in history.durations_ms]
     if len(known) == len(batches):
         return sum(known), len(known)
@@ -191,7 +189,6 @@ def _duration(history: History, batches: Collection[int]) -> tuple[int | None, i
 
 
 def _files_of(spans: list[Span]) -> tuple[int | None, int | None]:
-    """The files and bytes; 0 files where no source reads files."""
     try:
         if not spans or any(kind.unrecorded(span) for kind, span in spans):
             return None, None
@@ -250,7 +247,6 @@ def cost_lines(plan: Plan) -> list[str]:
 
 
 def total_lines(plan: Plan) -> list[str]:
-    """The total cost with later stages."""
     return list(_lines(total_of(plan), [action for one in plan.members for action in one.actions]))
 
 

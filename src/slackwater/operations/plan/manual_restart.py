@@ -28,10 +28,7 @@ Output = Literal["same", "new", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One effect, with the ``same`` output directory, a ``new`` one, or ``any``.
-
-    ``batches`` of a skip are the new checkpoint's, else recorded ones. ``rows`` are from progress events.
-    """
+    """``batches`` of a skip are the new checkpoint's, else recorded ones. ``rows`` are from progress events."""
 
     output: Output
     risk: Risk
@@ -42,10 +39,10 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class RestartFacts:
-    """``written``: w; ``after``: p; ``contributing``: b. All are batch ids, or -1.
+    """``written``: w; ``after``: p; ``contributing``: b; -1 for none.
 
-    ``source_kinds`` as in ``SourcePosition``; ``watermark_ms`` is after w. ``not_reproducible``: why state cannot be
-    recomputed. ``batches_skipped``: the sink skips known ids.
+    ``watermark_ms`` is after w. ``not_reproducible``: why state cannot be recomputed. ``batches_skipped``: the sink
+    skips known ids.
     """
 
     written: int
@@ -165,9 +162,8 @@ def _count(batches: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """One source's position: ``offset`` is Spark's string, if recorded.
-
-    ``files_read`` before the position is ``None`` where not all are recorded; ``files_to_come`` were recorded after it.
+    """``offset`` is Spark's string. ``files_read`` before the position is ``None`` where not all are recorded;
+    ``files_to_come`` were recorded after it.
     """
 
     source: str
@@ -178,7 +174,7 @@ class SourcePosition:
 
 
 def position_after(batches: BatchHistory, batch: int) -> tuple[SourcePosition, ...]:
-    """The end of a recorded batch by source; ``BEFORE_ALL``: the start of its first batch."""
+    """``BEFORE_ALL``: the start of its first batch."""
     if not batches.batches:
         return ()
     if batch > BEFORE_ALL:

@@ -57,7 +57,6 @@ def notes_of(
 
 
 def notes_of_start(starts: Sequence[SourceStart], last: int, output: OutputTreatment) -> tuple[str, ...]:
-    """Each source's start, and the treatment of existing output."""
     treatment = {
         "keep": f"what the output has stays: rows that are read again are written twice; batches count from {last + 1}",
         "swap": "readers see what the output has until the new output has caught up; batches count from 0",
@@ -66,7 +65,6 @@ def notes_of_start(starts: Sequence[SourceStart], last: int, output: OutputTreat
 
 
 def notes_of_backfill(starts: Sequence[SourceStart], batch: int) -> tuple[str, ...]:
-    """What the batch reads, and how the stream continues."""
     return (
         *summaries_of(starts),
         f"all of it is batch {batch}, in one piece; its rows are added to what the output has",
@@ -76,7 +74,6 @@ def notes_of_backfill(starts: Sequence[SourceStart], batch: int) -> tuple[str, .
 
 
 def notes_of_directory(starts: Sequence[SourceStart], last: int, side: BackfillDirectory) -> tuple[str, ...]:
-    """What the batch reads, and that the stream is not changed."""
     return (
         *summaries_of(starts),
         f"all of it is one batch; its rows, as the query returns them, are written as {side.format} to {side.path}",
@@ -91,7 +88,6 @@ def summaries_of(starts: Sequence[SourceStart]) -> tuple[str, ...]:
 
 
 def risks_of_backfill(snapshot: Snapshot, environment: Sequence[str], batch: int) -> tuple[str, ...]:
-    """What may differ from a timely read of the range, and what undo cannot do."""
     risks = ["streams that read this output get the rows as new ones: one with a watermark may drop them as late"]
     for output in snapshot.outputs:
         if output.delivery is not None and output.delivery.guarantee == "at-least-once":
@@ -138,10 +134,8 @@ def risks_of(
     kept: bool,
     replays: bool,
 ) -> tuple[str, ...]:
-    """What may differ from an uninterrupted run.
-
-    ``following`` runs next, and ``pending`` where its recorded range is kept; ``kept``: the output keeps its part of
-    it. ``replays``: state is recomputed.
+    """``following`` runs next, and ``pending`` where its recorded range is kept; ``kept``: the output keeps its part of
+    it.
     """
     profile = query or snapshot.profile
     risks: list[str] = []
@@ -166,7 +160,6 @@ def risks_of(
 
 
 def risks_of_environment(changed: Sequence[str]) -> tuple[str, ...]:
-    """Changes of the functions' environment since the replayed batches."""
     return tuple(f"{text}; apply replays with the environment that it is started in" for text in changed)
 
 

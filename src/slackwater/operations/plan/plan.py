@@ -25,8 +25,6 @@ PLAN_SCHEMA: Literal["slackwater.plan/1"] = "slackwater.plan/1"
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The inverse of the action with this index."""
-
     __pydantic_config__: ClassVar = STRICT
 
     action: int
@@ -41,9 +39,7 @@ def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Batches that are processed again, or a backfill's new one.
-
-    ``rows`` are from progress events or offsets; those of ``batches_uncounted`` are unknown. ``files`` and ``bytes``
+    """``rows`` are from progress events or offsets; those of ``batches_uncounted`` are unknown. ``files`` and ``bytes``
     are as they were read. ``duration_ms``, without the start of Spark, is estimated from ``batches_timed`` batches.
     """
 
@@ -74,8 +70,7 @@ class Kept:
 class Cost:
     """The cost of the apply, and of the run that follows.
 
-    ``batches_replayed`` run without output, for state. ``rows_recorded`` are all rows in the stream's progress events.
-    ``checkpoint_bytes`` are the kept checkpoint's.
+    ``batches_replayed`` run without output, for state. ``rows_recorded`` are all in the stream's progress events.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -90,10 +85,10 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts of a plan. Marks are batch ids, -1 for none; ``pending`` as in ``BuildGeneration``.
+    """Marks are batch ids, -1 for none.
 
-    ``adopted`` is the directory or URI of a checkpoint that the user's code names. It is for people: ``apply`` reads
-    the ledger. ``keeps_unmarked``: the output keeps rows that its marker does not show.
+    ``adopted``, the directory or URI of a checkpoint that the user's code names, is for people: ``apply`` reads the
+    ledger. ``keeps_unmarked``: the output keeps rows that its marker does not show.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -117,9 +112,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class SourceStart:
-    """Where a source starts: ``offset`` as Spark writes it, and all of ``sources/<source>/`` in ``log``.
-
-    ``first`` is that folder without any batch, ``None`` where the source cannot start so. ``summary`` is for people.
+    """``offset`` is as Spark writes it; ``log`` has all of ``sources/<source>/``. ``first`` is that folder without any
+    batch, ``None`` where the source cannot start so.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -135,14 +129,13 @@ class SourceStart:
 class Request:
     """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query.
 
-    ``pipeline_file`` is the upgraded file or the last run's; empty where unknown. ``pipeline_named``: commands that
-    plan again have to name it. ``target`` is a batch to continue after, a replay's first batch, or a reset's position
-    of the sources (or of ``only_source``), whose offsets at planning are in ``starts``. A backfill's range is
-    ``target`` to ``to`` (``None``: all unread), found as ``starts`` and ``ends`` by source; ``into`` is its directory.
-    ``query_read`` is false where the changed query should have been read and Spark was unavailable. ``downstream``:
-    readers of removed output are planned, too. ``session`` are options of Spark in commands (``session_words``).
-    ``row_order`` "any": functions of arbitrary state, and aggregates by row order, give the same for any order of rows
-    in a batch.
+    ``pipeline_file`` is the upgraded file or the last run's. ``pipeline_named``: commands that plan again have to name
+    it. ``target`` is a batch to continue after, a replay's first batch, or a reset's position of the sources (or of
+    ``only_source``), whose offsets at planning are in ``starts``. A backfill's range is ``target`` to ``to`` (``None``:
+    all unread), found as ``starts`` and ``ends``; ``into`` is its directory. ``query_read`` is false where Spark was
+    unavailable. ``downstream``: readers of removed output are planned, too. ``session`` are options of Spark in
+    commands (``session_words``). ``row_order`` "any": functions of arbitrary state, and aggregates by row order, give
+    the same for any order of rows in a batch.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -175,7 +168,6 @@ class Request:
         downstream: bool = False,
         ranges: Ranges = "recorded",
     ) -> Self:
-        """The request of a goal without positions."""
         return cls(
             goal,
             "",
@@ -198,10 +190,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One goal for one stream, with all that ``apply`` needs, and the inverses.
-
-    ``downstream`` plans of later stages are applied in order after this one, as one operation: undone in reverse, and
-    none alone.
+    """``downstream`` plans of later stages are applied in order, as one operation: undone in reverse, and none
+    alone.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -231,7 +221,6 @@ class Plan:
 
     @property
     def members(self) -> tuple[Plan, ...]:
-        """The plan itself, then the later stages."""
         return (self, *self.downstream)
 
     @property

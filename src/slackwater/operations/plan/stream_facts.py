@@ -1,7 +1,4 @@
-"""The facts of a stream at one time, from which plans and reports are derived.
-
-An error is kept in place of a fact, and raised where the fact is needed.
-"""
+"""Facts of a stream at one time. An error is kept in place of a fact, and raised where the fact is needed."""
 
 from __future__ import annotations
 
@@ -20,10 +17,8 @@ Fact = TypeVar("Fact")
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """The snapshot, and facts from the same walk.
-
-    ``states`` can be loaded: those that need a damaged file are left out. ``size_bytes`` is ``None`` where asking for
-    each file's size would take too long.
+    """``states`` are loadable without damaged files. ``size_bytes`` is ``None`` where asking for sizes would take too
+    long.
     """
 
     snapshot: Snapshot
@@ -33,7 +28,7 @@ class CheckpointFacts:
 
 @dataclass(frozen=True, slots=True)
 class PipelineFacts:
-    """The pipeline file, read without running it; empty if unknown.
+    """The pipeline file, read without running it.
 
     ``digest`` is the SHA-256, in hexadecimal, of the file and the project's imported modules; ``environment`` has the
     names of variables that it reads. ``changed``: what of the functions' environment differs from the newest state's.
@@ -46,11 +41,11 @@ class PipelineFacts:
 
 @dataclass(frozen=True, slots=True)
 class StreamFacts:
-    """One stream. Fields of a ``Problem`` type may have an error in place of the fact.
+    """One stream; an error may be in place of a fact.
 
     ``checkpoint_seen`` has marks, damage, output, operation, lease and last run; ``recorded`` the ledger's batches,
-    updated from checkpoint and output. No generation has had the number ``next_generation``. ``executed`` is empty
-    unless requested. ``directory`` is the directory or URI of a checkpoint that the user's code names.
+    updated from checkpoint and output. No generation has had the number ``next_generation``. ``directory`` is the
+    directory or URI of a checkpoint that the user's code names.
     """
 
     stream: StreamRecord

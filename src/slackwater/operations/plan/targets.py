@@ -230,11 +230,10 @@ def _invalid(text: str, expected: str, hint: str) -> UsageError:
 
 
 NamedPosition: TypeAlias = tuple[PositionTarget, Mapping[str, str] | None]
-"""A target of positions, with the offsets of a file or recorded batch."""
 
 
 def position_target(text: str, batches: BatchHistory, written: int, read_file: Callable[[str], str]) -> NamedPosition:
-    """The target as a position; ``written`` is the newest batch.
+    """``written`` is the newest batch.
 
     Raises UsageError (``target``), and Refused (``target-unknown``) for a batch that is not recorded.
     """
@@ -263,5 +262,4 @@ def _recorded_ends(batches: BatchHistory, batch: int, text: str) -> Mapping[str,
 
 
 def log_text(log: Mapping[str, bytes]) -> dict[str, str]:
-    """A source's log as strings of a plan."""
     return {name: content.decode("utf-8", "surrogateescape") for name, content in log.items()}

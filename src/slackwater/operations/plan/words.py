@@ -16,7 +16,7 @@ ALL_MS = 1000 * 366 * 86_400_000
 
 
 def plan_command(stream: str, request: Request, *, at: str | None = None, retention: str | None = None) -> str:
-    """The command that plans a request; ``at`` and ``retention`` replace the request's."""
+    """``at`` and ``retention`` replace the request's."""
     line = command("plan", request.goal, stream)
     target, planned = at or request.target, goal_named(request.goal)
     if planned.target_option is not None and target != LAST_WRITTEN:
@@ -43,18 +43,16 @@ def plan_command(stream: str, request: Request, *, at: str | None = None, retent
 
 
 def title(plan: Plan) -> str:
-    """A plan's goal, stream, target and backfill directory."""
     return f"{plan.goal} {plan.stream} {where_to(plan)}"
 
 
 def where_to(plan: Plan) -> str:
-    """A plan's target and backfill directory."""
     into = plan.request.into
     return f"at {plan.target}" if into is None else f"at {plan.target} into {into}"
 
 
 def start_command(plan: Plan, session: Sequence[str]) -> str:
-    """The command that starts the stream, as the next step; ``session`` are options of Spark."""
+    """``session`` are options of Spark."""
     if plan.facts.adopted is not None:
         return f"start the query again; its checkpoint is {plan.facts.adopted}"
     return command("run", plan.pipeline_file, *session)
@@ -66,7 +64,6 @@ def at_batch(batch: int) -> str:
 
 
 def plan_again(plan: Plan, *, retention: str | None = None) -> str:
-    """The command that makes the plan again."""
     return plan_command(plan.stream, plan.request, retention=retention)
 
 

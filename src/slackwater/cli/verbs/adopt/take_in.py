@@ -1,4 +1,4 @@
-"""Records a checkpoint that Slackwater has not seen, with all that its logs have; it is only read.
+"""Records a checkpoint that Slackwater has not seen; it is only read.
 
 Ruled out are a stream without its generation and two streams with one checkpoint. A killed command is finished by
 repeating it.
@@ -79,8 +79,6 @@ class Ranges:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """The stream; ``entries`` are those newly recorded."""
-
     stream: StreamRecord
     entries: int
     facts: Facts
@@ -129,7 +127,6 @@ def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = 
 
 
 def _require_checkpoint(workspace: Workspace, location: str, store: ReadStore) -> None:
-    """As ``require_reachable``, with a hint about a recorded stream."""
     try:
         require_reachable(store)
     except NotFound as error:
@@ -194,7 +191,6 @@ def _stream(workspace: Workspace, location: str, sink: Identity, request: Reques
 
 
 def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
-    """Raises Refused where the stream has another output."""
     # A location shows no format, which a run may have recorded; and nothing is compared that is not known.
     if not is_same_sink(stream.sink, sink) and not is_same_sink(sink, stream.sink):
         raise Refused(

@@ -1,5 +1,3 @@
-"""Has a plan confirmed, and applies it."""
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -34,7 +34,6 @@ Run = Literal["reference", "drill"]
 REFERENCE: Run = "reference"
 DRILL: Run = "drill"
 DRILLS = CHOICES
-"""All drills, in order."""
 ONE_CORE = "local[1,4]"
 """Tasks run one after the other, and each may fail three times."""
 FIXED = {
@@ -88,13 +87,12 @@ class DrillResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the drill took place and changed nothing."""
         return self.reached and not self.differs
 
 
 @dataclass(frozen=True, slots=True)
 class StreamAudit:
-    """One stream's drills. ``rows`` are the target's after the uninterrupted run."""
+    """``rows`` are the target's after the uninterrupted run."""
 
     stream: str
     sink: Mapping[str, str]
@@ -113,8 +111,6 @@ class StreamAudit:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """``folder``: what was kept, if anything."""
-
     streams: tuple[StreamAudit, ...]
     unread: tuple[str, ...]
     folder: str | None
@@ -250,13 +246,11 @@ class _Auditing:
             self._progress.end(f"kill -9 in batch {len(results)}")
 
     def _work(self, run: Run) -> Path:
-        """The working directory of a run, for sinks with relative paths."""
         folder = Path(self._request.scratch) / run / "work"
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def _process(self, request: Request, folder: Path) -> bool:
-        """Whether the drill has killed the process. Raises the process's error."""
         request.folder.mkdir(parents=True, exist_ok=True)
         marks = len(list(request.folder.glob("drilled-*")))
         log = request.folder / "log.txt"
@@ -347,7 +341,6 @@ def steps_of(stream: str, options: AuditOptions, reference: Mapping[int, Mapping
 def compared(
     steps: Sequence[Step], reference: Mapping[int, Mapping[str, Any]], drilled: Mapping[int, Mapping[str, Any]]
 ) -> tuple[DrillResult, ...]:
-    """The differences that appeared with each step."""
     found: list[DrillResult] = []
     missing_before, extra_before = Counter[str](), Counter[str]()
     for number, step in enumerate(steps):

@@ -1,5 +1,3 @@
-"""Confirms the targets, runs the drills, and shows the result."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
@@ -182,7 +180,7 @@ def _known(drills: list[str], choices: tuple[str, ...]) -> list[str]:
 
 
 def _pairs(given: list[str] | None) -> dict[str, str]:
-    """Parses ``--set NAME=VALUE``. Raises UsageError."""
+    """Raises UsageError."""
     found: dict[str, str] = {}
     for pair in given or []:
         name, equals, value = pair.partition("=")

@@ -1,5 +1,3 @@
-"""Shows whether streams could continue with their state."""
-
 from __future__ import annotations
 
 from typing import Any

@@ -1,5 +1,3 @@
-"""Lists connectors for this machine's Spark, and fetches their jars."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -1,5 +1,3 @@
-"""Shows the diagnosis as a page or as JSON."""
-
 from __future__ import annotations
 
 import re
@@ -76,7 +74,6 @@ def doctor(
 
 
 def doctor_page(examined: Sequence[Examined]) -> Group:
-    """A block for each stream, the gravest finding first."""
     lines: list[Text] = []
     for one in examined:
         lines += [Text()] if lines else []
@@ -117,7 +114,6 @@ def _block(one: Examined) -> Iterator[Text]:
 
 
 def _errors(one: Examined) -> Iterator[Text]:
-    """Causes that the files confirm come first."""
     for error in one.errors:
         line = _line("error", "")
         line.append(error.symptom.symptom, style="bold")
@@ -164,7 +160,6 @@ def _after_text_alone(one: Examined) -> Iterator[Text]:
 
 
 def _checkpoint_in(line: str) -> str | None:
-    """The checkpoint whose files a message of Spark names."""
     found = _FILE_OF_CHECKPOINT.search(line)
     return found[1] if found else None
 

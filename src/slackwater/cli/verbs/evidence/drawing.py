@@ -12,8 +12,6 @@ WIDE, NARROW = 960, 360
 
 @dataclass(slots=True)
 class Drawing:
-    """A canvas of ``width`` units, a screen's pixels. ``height`` grows with the elements."""
-
     width: int
     height: float = 0
     parts: list[Html] = field(default_factory=list)
@@ -44,7 +42,6 @@ class Drawing:
 
 
 def figure(name: str, title: str, description: str, draw: Callable[[Drawing], None], caption: object = "") -> Html:
-    """The drawing in both widths; the page shows the one that fits."""
     sizes = (("wide", WIDE), ("narrow", NARROW))
     drawn = [_svg(f"{name}-{size}", title, description, draw, width, size) for size, width in sizes]
     return element("figure", *drawn, element("figcaption", caption) if caption else "")

@@ -37,8 +37,6 @@ LEDGER_ERRORS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRequest:
-    """What to gather: ``pipeline`` has code to compare, ``failed`` is from a given text."""
-
     target: str
     sink: str | None = None
     verify: bool = False

@@ -67,7 +67,6 @@ def make_evidence(gathered: Gathered, made_ms: int, *, messages: bool) -> model.
 
 
 def _redacted(evidence: model.Evidence) -> model.Evidence:
-    """Types of masked values are checked again."""
     values = redact.redacted(asdict(evidence))
     return TypeAdapter(model.Evidence).validate_python(values, strict=False)
 
@@ -353,7 +352,6 @@ def _lanes_of_files(facts: Facts) -> Iterator[model.Lane]:
 
 
 def _damaged(checkpoint: CheckpointSeen, log: str) -> tuple[int, ...]:
-    """Batches with an unreadable file in the log; a missing one is not kept."""
     names = (item.path.rpartition("/")[2] for item in checkpoint.damage_below(log) if item.kind != "missing")
     return tuple(sorted({int(name) for name in names if name.isascii() and name.isdigit()}))
 

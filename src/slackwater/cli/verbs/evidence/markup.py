@@ -29,7 +29,6 @@ def text(value: object) -> Html:
 
 
 def prose(value: str | None) -> Html:
-    """Sentences with backticks, as in docstrings."""
     return Html(_BACKTICKS.sub(r"<code>\1</code>", text(value))) if value else Html("")
 
 

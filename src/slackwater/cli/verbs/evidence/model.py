@@ -116,8 +116,6 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch in the checkpoint's logs, and its progress in the ledger."""
-
     batch: int
     planned: bool
     committed: bool
@@ -168,8 +166,6 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A state store over all partitions, with loadable versions."""
-
     name: str
     provider: str | None
     first: int | None
@@ -239,8 +235,6 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding with the headings of ``explain``."""
-
     code: str
     severity: str
     text: str
@@ -260,8 +254,6 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A known failure that an error text may mean."""
-
     code: str
     title: str
     state: str
@@ -270,8 +262,6 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """A recognised failure, without its text."""
-
     symptom: str
     certainty: str
     causes: tuple[Cause, ...]

@@ -37,7 +37,6 @@ def number_line(made: Evidence) -> Html:
 
 
 def lines_of(made: Evidence) -> Iterator[str]:
-    """The drawing in words."""
     for lane in made.lanes:
         yield f"{lane.name}: {shown(lane)}"
     if made.marks is not None:
@@ -129,7 +128,6 @@ def _lane(drawing: Drawing, lane: Lane, at: dict[int, float], y: float, step: fl
 
 
 def _bars(ids: Sequence[int], lane: Lane) -> Iterator[tuple[int, int]]:
-    """Columns of unbroken runs of kept batches."""
     run: list[int] = []
     for batch in ids:
         if run and (not _kept(batch, lane.kept) or not _joined(run[-1], batch, lane.kept)):

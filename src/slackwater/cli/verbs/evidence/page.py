@@ -95,7 +95,6 @@ def _stake(made: Evidence, head: Head) -> str | None:
 
 
 def _goal(goal: str | None) -> str | None:
-    """A goal with its meaning, for new readers."""
     if goal is None or goal not in GOALS:
         return goal
     summary = goal_named(goal).summary

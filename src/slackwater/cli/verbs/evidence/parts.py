@@ -1,5 +1,3 @@
-"""The tables of the page below its head."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +43,6 @@ def _time(epoch_ms: int | None) -> Html:
 
 
 def _long(value: object) -> Html:
-    """May be broken anywhere."""
     return element("span", value, class_="long")
 
 

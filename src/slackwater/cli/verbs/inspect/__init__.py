@@ -15,7 +15,6 @@ from slackwater.cli.common.arguments import (
 )
 
 ROWS_SHOWN = 20
-"""Without ``--limit``."""
 
 
 def declare(parser: Parser) -> None:

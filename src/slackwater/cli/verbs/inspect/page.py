@@ -97,7 +97,6 @@ def _mark(mark: int | None) -> str:
 
 
 def number_line(report: CheckpointReport) -> str:
-    """The batch ids around the marks, and the marks below."""
     marks, coming = report.marks, report.next_batch
     marked: dict[int, list[str]] = {}
     for name, mark in (("planned", marks.planned), ("committed", marks.committed), ("state", marks.state)):

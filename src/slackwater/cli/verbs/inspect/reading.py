@@ -25,8 +25,6 @@ READ_WITH_DAMAGE = 3
 
 @dataclass(frozen=True, slots=True)
 class StateRequest:
-    """The state to read: an operator, and where needed a store or a join's side."""
-
     operator: int
     store: str | None = None
     side: str | None = None

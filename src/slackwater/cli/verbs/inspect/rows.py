@@ -171,7 +171,6 @@ def _storable_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def _narrow(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Only the fields of ``kind``."""
     return pa.chunked_array([_narrow_array(chunk, kind) for chunk in column.chunks], kind)
 
 
@@ -226,7 +225,6 @@ def _require_partition(state: BatchState, request: StateRequest) -> None:
 
 
 def choose(operator: Operator, request: StateRequest) -> StateChoice:
-    """The requested store or state variable. Raises ``UsageError`` where more than one is possible."""
     stores = choices(operator)
     if request.side is not None:
         return _choose_side(operator, request)

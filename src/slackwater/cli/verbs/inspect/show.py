@@ -1,5 +1,3 @@
-"""Shows a file, state rows, or a checkpoint's page."""
-
 from __future__ import annotations
 
 from pathlib import Path

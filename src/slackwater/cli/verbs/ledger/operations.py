@@ -29,10 +29,7 @@ from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, che
 
 @dataclass(frozen=True, slots=True)
 class OperationView:
-    """An operation with its commands, if any.
-
-    ``obstacle``: why it cannot be undone now.
-    """
+    """``obstacle``: why it cannot be undone now."""
 
     record: OperationRecord
     continue_command: str | None = None

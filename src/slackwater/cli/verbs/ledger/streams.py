@@ -28,8 +28,6 @@ from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.sinks.common.registry import open_output
 
 NEWEST_BATCHES = 20
-"""Batches shown without a range."""
-
 NEWEST_POSSIBLE = 2**63 - 1
 _Ends = tuple[OffsetEntry | None, OffsetEntry | None]
 _RANGE = re.compile(r"(?P<first>\d*)(?P<dots>\.\.)?(?P<last>\d*)")
@@ -37,16 +35,12 @@ _RANGE = re.compile(r"(?P<first>\d*)(?P<dots>\.\.)?(?P<last>\d*)")
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """A run, and its end as seen now."""
-
     record: RunRecord
     end: str
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRange:
-    """One source's part in a batch, in Spark's own strings."""
-
     source: str
     start: str | None
     end: str | None
@@ -79,7 +73,6 @@ class StreamView:
 
 
 def parent_of(generation: GenerationRecord) -> int:
-    """The generation from which a rebuilt one was built."""
     return generation.number - 1 if generation.parent is None else generation.parent
 
 

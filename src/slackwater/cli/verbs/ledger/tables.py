@@ -1,5 +1,3 @@
-"""Tables of streams and operations."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -14,7 +12,6 @@ WIDE = 1000
 
 
 def table_of(*columns: str) -> Table:
-    """A table without lines; its first column is indented."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for index, column in enumerate(columns):
         table.add_column(f"  {column}" if index == 0 else column)

@@ -35,8 +35,6 @@ from slackwater.sources import kind_named
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """After the last written batch, before the first contributing one, or after a batch."""
-
     kind: Literal["last-written", "contributing", "batch"] = "last-written"
     batch: int | None = None
 
@@ -65,8 +63,6 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The input of a position."""
-
     batches: BatchHistory
     snapshot: Snapshot
 
@@ -101,7 +97,6 @@ class _Known:
 
     @property
     def state(self) -> StateBounds:
-        """Bounds of the state; everything counts where it cannot be recomputed."""
         if self.profile is None:
             return StateBounds(self.snapshot.marks.state is not None, None, None)
         return bounds_of(self.profile, self.profile, self.snapshot.stream.output_mode)
@@ -206,7 +201,6 @@ def offsets_document(position: Position) -> dict[str, Any]:
 
 
 def instead_of(position: Position) -> str:
-    """The command that continues without a manual restart."""
     return command("plan", "rebuild", position.stream, *position.session)
 
 

@@ -1,5 +1,3 @@
-"""Makes a plan, shows it, and writes it to a file."""
-
 from __future__ import annotations
 
 import sys
@@ -71,7 +69,6 @@ def _show(made: Plan, file: Path | None) -> None:
 
 
 def _value(flag: Flag, text: str | None) -> Value:
-    """An option's value for its goal. Raises UsageError."""
     if text is None:
         return None
     if flag.kind == "duration":

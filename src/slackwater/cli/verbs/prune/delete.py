@@ -162,7 +162,6 @@ def _exists(folder: Location) -> bool:
 
 
 def _not_made(workspace: Workspace, stream: StreamRecord, made: set[Location]) -> tuple[Location, ...]:
-    """Unrecorded folders next to the stream's checkpoints."""
     folder = workspace.home.checkpoints(stream.pipeline, stream.name)
     found = sorted(folder / entry.name for entry in open_read_store(folder).list())
     return tuple(path for path in found if path not in made)

@@ -28,7 +28,7 @@ _KEEPS_GENERATION = "applied"
 
 
 def released(workspace: Workspace, name: str, consent: Consent = None) -> StreamRecord:
-    """The stream, if it may be released. Raises NotFound or Refused."""
+    """Raises NotFound or Refused."""
     check_home(workspace, consent, workspace.say)
     stream = find_stream(workspace.ledger, name)
     if not stream.is_watched:

@@ -55,8 +55,6 @@ Reading = Mapping[str, StreamStatus | None]
 
 
 class RunMetrics:
-    """A display that counts what it passes on."""
-
     def __init__(self, display: RunDisplay, settings: Settings, clock: Clock = time.time) -> None:
         self.registry = CollectorRegistry()
         self._display = display
@@ -141,7 +139,6 @@ class StatusCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """The families of ``READ_AT_REQUEST`` without unknown values."""
         with self._one_at_a_time:
             if time.monotonic() - self._read_at >= READ_AGAIN_S:
                 self._read = self._statuses()

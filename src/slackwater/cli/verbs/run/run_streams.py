@@ -1,5 +1,3 @@
-"""Runs the streams of a pipeline file."""
-
 from __future__ import annotations
 
 import sys
@@ -82,7 +80,6 @@ _APPLICATION = "slackwater.runtime.application.running"
 def run_application(
     reference: str, options: RunOptions, settings: Settings, display: RunDisplay
 ) -> tuple[tuple[StreamOutcome, ...], int]:
-    """The outcomes of the application's own queries, and its exit code."""
     require_spark()
     if options.streams or options.until_caught_up:
         raise UsageError(
@@ -265,7 +262,6 @@ def run(
 
 @contextmanager
 def _metered(display: Display, settings: Settings, host: str, port: int | None) -> Iterator[RunDisplay]:
-    """The display, with metrics served if a port is given."""
     if port is None:
         yield display
         return
@@ -282,5 +278,4 @@ def _metered(display: Display, settings: Settings, host: str, port: int | None) 
 
 
 def _traceback(error: SlackwaterError | None, of_the_query: str | None) -> str | None:
-    """The traceback of the user's own code, where it raised the error."""
     return user_traceback(error) if error is not None else of_the_query

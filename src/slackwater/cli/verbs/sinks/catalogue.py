@@ -1,5 +1,3 @@
-"""The catalogue of sinks. Reads nothing."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

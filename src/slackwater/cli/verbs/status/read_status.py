@@ -116,7 +116,6 @@ def _all_names(settings: Settings) -> tuple[str, ...]:
 
 
 def doctor_of(status: StreamStatus) -> str | None:
-    """The command that examines everything, where a finding asks for care."""
     serious = any(finding.severity is not Severity.INFO for finding in status.findings)
     return command("doctor", status.stream.full_name) if serious else None
 
@@ -359,7 +358,6 @@ def _run_text(status: StreamStatus) -> str:
 
 
 def status(*, stream: str | None, verify: bool, watch: str | None, home: str | None, shown_as: Format) -> int:
-    """With ``watch`` until Ctrl-C."""
     settings = prepare(home, shown_as)
     if watch is not None:
         return _watch(settings, stream, _interval(watch), verify=verify, shown_as=shown_as)

@@ -1,5 +1,3 @@
-"""Asks a running stream to stop between two batches."""
-
 from __future__ import annotations
 
 import time

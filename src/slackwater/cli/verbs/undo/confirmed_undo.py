@@ -1,5 +1,3 @@
-"""Has an undo confirmed, and does it."""
-
 from __future__ import annotations
 
 from slackwater.cli.common.arguments import (

@@ -80,11 +80,6 @@ class Found(NamedTuple):
 
 
 class Diagnosed(NamedTuple):
-    """A finding with certainty, risk and facts.
-
-    ``covers`` are codes of failures that it may be.
-    """
-
     finding: Finding
     certainty: Certainty
     at_stake: str | None
@@ -145,7 +140,6 @@ class Check(Generic[Subject]):
 
     @property
     def exit_code(self) -> int:
-        """Of ``status`` and of a refused start."""
         if self.ends_with is not None:
             return self.ends_with
         return REFUSED if self.severity is Severity.STOP else 0

@@ -31,7 +31,6 @@ class Written:
 
     @property
     def is_ahead(self) -> bool:
-        """Whether the sink has an unplanned batch."""
         return self.newest > self.following or (self.newest == self.following and not self.next_is_planned)
 
 
@@ -45,23 +44,19 @@ def written(snapshot: Snapshot) -> Written | None:
 
 
 def range_differs(snapshot: Snapshot) -> bool:
-    """Whether the recorded offsets of the next batch differ from the planned ones."""
     recorded, planned = snapshot.recorded.next_entry, snapshot.planned_entry
     return recorded is not None and planned is not None and recorded.offsets != planned.offsets
 
 
 def is_known(snapshot: Snapshot) -> bool:
-    """Whether ledger or checkpoint has any batch."""
     return snapshot.recorded.planned >= 0 or snapshot.marks.planned >= 0
 
 
 def location_of(snapshot: Snapshot, batch: int) -> str | None:
-    """The output with this newest batch."""
     return next((one.location for one in snapshot.outputs if one.written == batch), snapshot.output.location)
 
 
 def lost_batch(snapshot: Snapshot) -> int | None:
-    """The newest recorded batch, where the checkpoint holds none."""
     newest = max(snapshot.recorded.planned, snapshot.recorded.committed)
     return newest if snapshot.marks.planned < 0 <= newest else None
 
@@ -71,7 +66,6 @@ def state_held(snapshot: Snapshot) -> int:
 
 
 def state_is_lost(snapshot: Snapshot) -> bool:
-    """Whether the next batch needs state that cannot be loaded."""
     marks = snapshot.marks
     return snapshot.stateful and marks.planned >= 0 and state_held(snapshot) < marks.next_batch - 1
 
@@ -97,7 +91,6 @@ def and_more(items: Sequence[object], shown: int) -> str:
 
 
 def failed_run(snapshot: Snapshot) -> RunRecord | None:
-    """The last run, if it failed on the generation in use."""
     run = snapshot.last_run
     failed = run is not None and run.end == "failed" and run.generation == snapshot.generation.number
     return run if failed else None

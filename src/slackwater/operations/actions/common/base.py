@@ -32,7 +32,7 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 
 @dataclass(frozen=True, slots=True)
 class RemoveGeneration(Inverse):
-    """Remove a checkpoint; the operation's journal is the evidence that the operation built it."""
+    """The operation's journal is the evidence that it built the checkpoint."""
 
     number: int
     kind: Literal["remove-generation"] = "remove-generation"
@@ -57,7 +57,7 @@ def query_in(plan: Plan) -> str | None:
 
 
 class Base(Action):
-    """Starts a new checkpoint: each generation that a plan builds has exactly one."""
+    """Each generation that a plan builds has exactly one such action."""
 
     __slots__ = ()
 
@@ -73,7 +73,7 @@ class Base(Action):
 
     @property
     def planned(self) -> int:
-        """The newest batch in ``offsets/`` before the first action that uses the checkpoint."""
+        """The newest batch in ``offsets/`` before the checkpoint is used."""
         return self.last
 
     def inverse(self) -> RemoveGeneration:
@@ -98,7 +98,7 @@ def base_of(plan: Plan, number: int) -> tuple[int, Base]:
 
 
 def refuse_lost(operation: Operation, lost: Sequence[str], instead: str = "") -> None:
-    """Raises Refused where the source has lost something to be read. ``instead``: what else can be done."""
+    """Raises Refused where the source has lost it. ``instead``: what else can be done."""
     if lost:
         more = f" and {len(lost) - LOST_SHOWN} more" if len(lost) > LOST_SHOWN else ""
         raise Refused(
@@ -111,7 +111,7 @@ def refuse_lost(operation: Operation, lost: Sequence[str], instead: str = "") ->
 
 
 def new_folder(operation: Operation, action: Base) -> WriteStore:
-    """The folder of the checkpoint with only the query's id, without leftovers of an earlier attempt."""
+    """Without leftovers of an earlier attempt."""
     store = operation.store(action.number)
     # Only reached after the journal records that the folder is this operation's own.
     store.delete_tree()
@@ -123,7 +123,7 @@ def new_folder(operation: Operation, action: Base) -> WriteStore:
 def write_sources(
     store: WriteStore, newest: int, batches: BatchHistory, interval: int, starts: Mapping[str, str | None]
 ) -> None:
-    """Write each source's log up to ``newest``. An empty base has ``starts``, its initial offsets by source."""
+    """``starts``: initial offsets of an empty base."""
     ends = offsets_by_source(batches.offset(newest)) if newest >= 0 else {}
     for source, log in batches.history.sources.items():
         end = ends.get(source)
@@ -137,14 +137,14 @@ def write_sources(
 
 
 def write_positions(store: WriteStore, batches: BatchHistory, batch: int, *, alone: bool) -> None:
-    """Write the entry of a batch. ``alone``: also as the batch before, as Spark reads two when it starts."""
+    """``alone``: also as the batch before, as Spark reads two when it starts."""
     entry = batches.history.offsets[batch].encode("utf-8", "surrogateescape")
     for number in range(max(batch - 1, 0) if alone else batch, batch + 1):
         write_log(store, offset_path(number), entry)
 
 
 def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: int) -> None:
-    """Write recorded entries; one without a commit gets the batch's own watermark."""
+    """An entry without a commit gets the batch's own watermark."""
     history = batches.history
     if last >= 0 and last - 1 not in history.offsets:
         # After a reset nothing of the batches before its first one is known.
@@ -158,7 +158,7 @@ def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: in
 
 
 def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) -> None:
-    """Run an empty batch 0 at the positions of ``entry``, so that Spark lays out each state store."""
+    """With it Spark lays out each state store."""
     batches, replayer = operation.batches, operation.open_replayer()
     bases = {one.source: batches.kind(one.source, one.text).empty_base(one.text) for one in entry.offsets}
     empty = tuple(
@@ -183,7 +183,7 @@ def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) 
 
 
 def rename_base(store: WriteStore, first: int) -> None:
-    """Version 1 of each state store becomes version ``first``; batch 0 becomes the batch before ``first``."""
+    """Version 1 of each state store becomes ``first``; batch 0 becomes the one before."""
     # ``_metadata`` and ``_stateSchema`` are numbered by batch or schema, and not by version of the state.
     for folder in [folder for folder in store.folders(STATE) if "/_" not in folder.path]:
         for name in folder.files:
@@ -200,11 +200,11 @@ def rename_base(store: WriteStore, first: int) -> None:
 
 
 def check_same_code(operation: Operation, number: int, replayer: Replayer, *, writes: bool = False) -> None:
-    """Raises Refused where the code is not the code that started the checkpoint.
+    """Raises Refused where other code started the checkpoint.
 
     Equal files can have different queries: a query may read settings from other files. Compared are state, positions,
-    and, where it ``writes`` a batch, the rows read: one output may have the batch from another attempt. Written values
-    may differ: each attempt has another time or process id.
+    and, where it ``writes``, the rows read: one output may have the batch from another attempt. Written values may
+    differ, such as a time or process id.
     """
     index, base = base_of(operation.plan, number)
     facts, digest = operation.journal.facts(index), replayer.code().digest
@@ -220,7 +220,7 @@ def check_same_code(operation: Operation, number: int, replayer: Replayer, *, wr
 def check_same_query(
     plan: Plan, started: Mapping[str, object] | None, now: Mapping[str, object] | None, *, writes: bool
 ) -> None:
-    """Raises Refused where the program differs from the earlier attempt's, as far as both are recorded."""
+    """Raises Refused where the program differs from the earlier attempt's."""
     found = [one.text for one in recorded_verdict(started, now).unaccepted(frozenset())]
     found += other_rows(started, now) if writes else ()
     if found:
@@ -228,7 +228,7 @@ def check_same_query(
 
 
 def pipeline_edited(plan: Plan, expected: str, found: str) -> Refused:
-    """The refusal to continue with other code. What was staged is removed; a backfill has reached the output."""
+    """Staging was removed; a backfill has reached the output."""
     in_output = any(action.reads is not None and action.changes_in_use for action in plan.actions)
     return Refused(
         "pipeline-edited",

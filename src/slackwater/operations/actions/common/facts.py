@@ -4,7 +4,7 @@ from slackwater.operations.action import ActionFacts
 
 NOTHING: ActionFacts = {}
 LAYOUT = "layout"
-"""The query's profile when the generation was built: the pipeline may be edited before the switch."""
+"""The pipeline may be edited between build and switch."""
 
 PLANNED, COMMITTED = "planned", "committed"
 """The newest batches of the new checkpoint after the query has run."""
@@ -16,10 +16,10 @@ PROGRAMS = "programs"
 """The programs that built it, as in ``core.state_programs``."""
 
 KEPT = "kept"
-"""What the old checkpoint has at the switch, so that undo can recognise it."""
+"""What identifies the old checkpoint, for undo."""
 
 CODE = "code"
 """The SHA-256 of the pipeline file that built the generation."""
 
 COUNTED = "counted"
-"""Replayed batches whose recorded number of rows was too high, with both numbers."""
+"""Replayed batches with a recorded number of rows that was too high, and both numbers."""

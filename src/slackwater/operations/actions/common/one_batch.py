@@ -27,7 +27,7 @@ Running = Callable[[Replayer, OperationRun], None]
 
 
 class OneBatch(Action):
-    """Run only batch ``ran``, with checkpoint ``number``. ``ends``: end offsets by source, as Spark writes them."""
+    """``ends``: end offsets by source, as Spark writes them."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class OneBatch(Action):
 
 
 def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, run: Running) -> None:
-    """Run the batch unless it is committed; a killed run is continued exactly-once.
+    """A killed run is continued exactly-once.
 
     Raises Refused where the code has changed since the first attempt, or Spark ran another batch.
     """

@@ -40,7 +40,6 @@ def record_of(operation: Operation, number: int) -> GenerationRecord:
 
 
 def _programs(operation: Operation, number: int) -> list[Mapping[str, object]]:
-    """The programs of its runs, else of its replay, else of its parent."""
     known = next((one for one in operation.ledger.generations(operation.plan.stream) if one.number == number), None)
     if known is not None and known.programs:
         return list(known.programs)
@@ -55,19 +54,16 @@ def _checkpoint_of(action: Action) -> int | None:
 
 
 def _parent(plan: Plan, skipped: int | None) -> int:
-    """The generation with the batches before the new one's; for a skipped batch, the one that ran it."""
     ran = next((one for one in plan.actions if isinstance(one, OneBatch) and one.ran == skipped), None)
     return ran.number if ran is not None else next(one.switch.old for one in plan.actions if one.switch is not None)
 
 
 def _inherited(operation: Operation, built: Base, skipped: int | None) -> dict[str, int]:
-    """The newest entry of each source's log that the new generation shares with its parent."""
     last = BEFORE_ALL if isinstance(built, StartGeneration) or skipped is not None else built.last
     return ends_after(operation.batches, last)
 
 
 def _begins(operation: Operation, built: Base, skipped: int | None) -> int | None:
-    """The first batch since a reset or backfill; other operations keep it unless they start before all batches."""
     if built.last < 0:
         return None
     if skipped is not None:

@@ -1,7 +1,4 @@
-"""The base of goals: requests, checks and scopes.
-
-Plans depend on goals, so this module imports the modules that make plans only for their types.
-"""
+"""Plans depend on goals, so this module imports the modules that make plans only for their types."""
 
 from __future__ import annotations
 
@@ -28,15 +25,12 @@ LARGEST_BATCH = 2**63 - 1
 DIGITS_MAX = 19
 Value = str | int | None
 WithQuery = Callable[["Basis"], "Basis"]
-"""Reads the present query where batches ran with other code. Raises Refused (``code-needed``)."""
+"""Reads the present query. Raises Refused (``code-needed``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """An option of a goal; ``field`` names its value.
-
-    A ``duration`` is in milliseconds, a ``directory`` an absolute path.
-    """
+    """``field`` names the value; a ``duration`` is in milliseconds, a ``directory`` an absolute path."""
 
     option: str
     field: str
@@ -93,10 +87,9 @@ class Lookups(Protocol):
 
 
 class Goal:
-    """A goal, named like its module.
-
-    ``outputs`` are the ways to treat existing output, the default first; printed commands leave out ``unnamed_output``.
-    ``emptying_output`` removes rows in place of a swap. ``needs_executed``: it is derived from what batches have read.
+    """``outputs`` are the ways to treat existing output, the default first; printed commands leave out
+    ``unnamed_output``. ``emptying_output`` removes rows in place of a swap. ``needs_executed``: it is derived from what
+    batches have read.
     """
 
     name: ClassVar[str]
@@ -129,7 +122,7 @@ class Goal:
         )
 
     def own_arguments(self, _request: Request, /) -> str:
-        """Options of this goal alone in a printed command, with a leading space."""
+        """With a leading space."""
         return ""
 
     def check_target(self, text: str) -> None:
@@ -137,7 +130,7 @@ class Goal:
         self._named_batch(text)
 
     def complete(self, request: Request, _look_up: Lookups, /) -> Request:
-        """The request with everything that must be the same when the plan is applied."""
+        """Everything in it must be the same when the plan is applied."""
         return request
 
     def accepts(self, request: Request) -> bool:
@@ -157,10 +150,7 @@ class Goal:
         return not request.starts and not request.ends
 
     def continued_after(self, request: Request, /) -> int | None:
-        """The batch to continue after, -1 for none; ``None`` where the goal determines it.
-
-        Raises UsageError (``target``).
-        """
+        """-1 for none; ``None`` where the goal determines it. Raises UsageError (``target``)."""
         return self._named_batch(request.target)
 
     def allows_unmarked(self, _request: Request, _snapshot: Snapshot, /) -> bool:
@@ -172,11 +162,11 @@ class Goal:
         raise NotImplementedError
 
     def scope_without_positions(self, _basis: Basis, /) -> Scope | None:
-        """The scope if it does not depend on positions. Raises as ``scope``, before Spark starts to look them up."""
+        """``None`` if it depends on positions. Raises as ``scope``, before Spark starts."""
         return None
 
     def scope_without_query(self, _basis: Basis, /) -> Scope | None:
-        """The output's scope if it does not depend on the query. Raises as ``scope``, before Spark starts."""
+        """``None`` if it depends on the query. Raises as ``scope``, before Spark starts."""
         return None
 
     def nothing_to_do(self, basis: Basis) -> tuple[str, ...]:
@@ -196,13 +186,12 @@ class Goal:
         return f"rebuild at the last written batch, which removes nothing: {command('plan', 'rebuild', stream)}"
 
     def without_read_cut(self, basis: Basis) -> str | None:
-        """The alternative to a cut of read output, ``None`` where another target works."""
+        """``None`` where another target works."""
         if self.target_option is not None:
             return None
         return f"a rebuild is exact without a cut: {rebuild_command(basis.snapshot)}"
 
     def swapped(self, request: Request, after: int, /) -> Request:
-        """The request that swaps the output in place of a cut after ``after``."""
         return replace(request, goal="replay", output="swap", retention_ms=None, target=f"{BATCH}{after + 1}")
 
     def _named_batch(self, text: str) -> int | None:
