@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from slackwater.operations.plan.document import DIGEST, digest_of, render
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import plan_again
 from slackwater.runtime.verdict import program_json
+from tests.support import warm_python
 from tests.support.homes import STREAM
 from tests.support.rebuilds import BEGINNING, Project, StopBefore, StubReplayer, make_project
 from tests.support.stages import DAY, three_stages
@@ -41,14 +41,7 @@ def _apply(project: Project, reference: str) -> subprocess.CompletedProcess[str]
 
 
 def _slackwater(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "slackwater", *arguments],
-        cwd=project.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return warm_python.run(arguments, project.folder, {})
 
 
 @pytest.mark.parametrize("reference", ["other.py", "package.pipeline", "package"])

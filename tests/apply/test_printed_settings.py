@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from slackwater.core.commands import session_words
 from slackwater.core.errors import OutcomeUnknown
 from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan
+from tests.support import warm_python
 from tests.support.homes import STREAM
 from tests.support.rebuilds import Project, Silent, StopBefore, StubReplayer, StubRuntime, make_project
 
@@ -53,14 +52,7 @@ def test_so_is_one_that_was_applied_in_part(project: Project) -> None:
 def test_a_plan_names_them_for_the_next_step(project: Project) -> None:
     words = ("plan", "replay", STREAM, "--from", "batch:3", "--output", "cut", *GIVEN.split())
     planned = [
-        subprocess.run(
-            [sys.executable, "-m", "slackwater", *words, *more],
-            cwd=project.folder,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        ).stderr.splitlines()[-1]
+        warm_python.run([*words, *more], project.folder, {}).stderr.splitlines()[-1]
         for more in ((), ("--out", "plan.json"))
     ]
 
