@@ -134,7 +134,6 @@ def _run_steps(request: Request, loaded: LoadedPipeline, definition: StreamDefin
 
 
 def _scratch(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, armed: Armed) -> LoadedPipeline:
-    """The pipeline with the drilled sink, and rows of its schema as input."""
     pipeline = Pipeline(loaded.pipeline.name)
     schema = json.loads((Path(request.scratch) / SCHEMA).read_text())
 
@@ -156,7 +155,6 @@ def _scratch(request: Request, loaded: LoadedPipeline, definition: StreamDefinit
 
 
 def _add_rows(request: Request, number: int) -> None:
-    """Give the stream a batch's files once."""
     files = sorted((Path(request.scratch) / STAGED).glob("part-*.parquet"))[number * TASKS : (number + 1) * TASKS]
     for file in files:
         target = request.folder / "in" / file.name
@@ -181,7 +179,6 @@ def _check_empty(request: Request, shown: Counter[str]) -> None:
 
 
 def _shown(loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> Counter[str]:
-    """The rows of the user's reader. Raises PipelineError."""
     reader = loaded.pipeline.audit_readers[definition.name]
     try:
         found = reader(spark)
@@ -196,7 +193,6 @@ def _shown(loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSes
 
 
 def _canonical(row: Any) -> str:
-    """A row as a string without order of columns."""
     if hasattr(row, "asDict"):
         row = row.asDict(recursive=True)
     if isinstance(row, Mapping):

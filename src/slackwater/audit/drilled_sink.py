@@ -122,8 +122,6 @@ def check_drilled(sink: Sink, stream: str, drills: Sequence[Drill] = ()) -> None
 
 
 class _Asked:
-    """Records a sink's calls of a ``DataStreamWriter``."""
-
     def __init__(self) -> None:
         self.calls: set[str] = set()
 
@@ -136,8 +134,6 @@ class _Asked:
 
 
 class _Writer:
-    """A ``DataStreamWriter`` that puts the drill around its function."""
-
     def __init__(self, writer: DataStreamWriter, armed: Armed) -> None:
         self._writer = writer
         self._armed = armed

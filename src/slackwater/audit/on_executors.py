@@ -25,7 +25,7 @@ class TaskDrill:
         self.processes = processes
 
     def frame_stage(self) -> Callable[[Iterable[Any]], Iterator[Any]]:
-        """For ``mapInArrow``: passes the rows on."""
+        """The function for ``mapInArrow``, which passes the rows on."""
 
         def stage(batches: Iterable[Any]) -> Iterator[Any]:
             due = self.is_due()

@@ -43,7 +43,7 @@ class Step:
 
     @property
     def text(self) -> str:
-        """In a sentence's words."""
+        """The step in a sentence's words."""
         return f"killed before {self.place}" if self.drill == "line" else TEXTS[self.drill]
 
 
@@ -64,5 +64,4 @@ def most_steps(wanted: Sequence[Drill]) -> int:
 
 
 def _spread(lines: int) -> list[int]:
-    """Places between two lines, spread over all."""
     return sorted({lines * part // (LINES_MOST + 1) for part in range(1, LINES_MOST + 1)} - {0})

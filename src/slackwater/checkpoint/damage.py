@@ -113,8 +113,6 @@ def _distinct(damage: Iterable[Damage]) -> tuple[Damage, ...]:
 
 @dataclass(slots=True)
 class _Check:
-    """Reads the files of one listing and collects ``damage``."""
-
     opened: OpenedCheckpoint
     damage: list[Damage] = field(default_factory=list)
 
@@ -320,7 +318,6 @@ class _StartCheck(_Check):
             self._decompress(path, data)
 
     def _decompress(self, path: str, data: bytes) -> None:
-        """For state without a checksum file. Raises ``FormatError``."""
         beside = (hadoop_checksum_path(path), spark_checksum_path(path))
         if not self.all_state or any(self.opened.listing.has(one) for one in beside):
             return

@@ -95,7 +95,7 @@ def _logs(
 
 
 def marks(store: ReadStore) -> Marks:
-    """Without the sink's mark."""
+    """The marks without the sink's."""
     store = limited(store)
     listing = read_listing(store)
     return marks_of_inventory(logs_of_listing(store, listing), read_inventory(listing))

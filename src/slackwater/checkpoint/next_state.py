@@ -61,7 +61,7 @@ class NextStateFiles:
     def _of_attempt(
         self, folder: str, names: frozenset[str], version: int, unique_id: str | None
     ) -> Iterator[NextState]:
-        """None where the newest file is missing, which names show."""
+        """Yields no files where the newest one is missing, which names show."""
         if unique_id is None:
             return
         newest = [name for name in names if _is(name, version, unique_id)]
@@ -90,7 +90,6 @@ def _in_order(files: VersionFiles) -> list[str]:
 
 
 def _of_version(names: Iterable[str], version: int) -> list[str]:
-    """Oldest first; none where one is missing, which the check by names reports."""
     try:
         return _in_order(files_of_version(names, version))
     except FormatError:

@@ -153,7 +153,7 @@ class CheckpointReader:
         return {} if entry is None or has_checksum or not self._is_remote else {batch: entry}
 
     def _read_all(self, batches: list[int], path_of: Callable[[int], str]) -> list[tuple[int, bytes]]:
-        """At once where each is a request."""
+        """Reads all files at once where each is a request."""
         paths = [path_of(batch) for batch in batches]
         read = self._read_at_once(paths) if self._is_remote else [self._read(path) for path in paths]
         return [(batch, checked.data) for batch, checked in zip(batches, read, strict=True) if checked is not None]

@@ -70,7 +70,6 @@ class SourceReader:
         return SourceLog(min(log), max(log), count, tuple(files), differing)
 
     def _differing(self, kind: Source, log: _EntryFiles, files: Sequence[SourceFile]) -> Iterator[str]:
-        """Older entries that differ from the newest compacted one, where reading is cheap."""
         first = log.newest()[0]
         older = [entry for entry in log if entry < first]
         if not older or self.store.traits.remote or len(files) > _FILES_COMPARED:
@@ -88,7 +87,6 @@ class SourceReader:
                     yield log.path(entry)
 
     def _initial(self, kind: Source, log: _EntryFiles) -> str | None:
-        """The first entry, such as the initial position, if it is text."""
         data = log.data(_FIRST_ENTRY) if _FIRST_ENTRY in log else None
         if data is None:
             return None
@@ -153,7 +151,7 @@ class _EntryFiles(Mapping[int, str]):
                 self._names[parsed[0]] = name
 
     def __getitem__(self, entry: int) -> str:
-        """Empty for an unreadable entry."""
+        """The entry; empty for an unreadable one."""
         return (self.data(entry) or b"").decode("utf-8", "surrogateescape")
 
     def __contains__(self, entry: object) -> bool:

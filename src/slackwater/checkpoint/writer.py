@@ -54,7 +54,6 @@ def rename_state_file(store: WriteStore, source: str, target: str) -> None:
 
 
 def _drop_stale_checksum(store: WriteStore, path: str) -> None:
-    """A leftover checksum would not match a new file."""
     if store.exists(path):
         raise FileExistsError(path)
     store.delete(hadoop_checksum_path(path))

@@ -102,7 +102,6 @@ class JarCache:
         self._refuse_unless_complete(name, jars, wrong, output)
 
     def _admit(self, jars: Sequence[Jar], staging: Path) -> dict[Jar, str]:
-        """Move files with locked hashes in; returns the other files' hashes."""
         wrong = {}
         for jar in jars:
             arrived = staging / jar.file_name

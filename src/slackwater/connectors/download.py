@@ -112,7 +112,6 @@ def _ivy_module(jars: Sequence[Jar]) -> str:
 
 
 def _run(*command: str) -> str:
-    """The output. A failure shows in the missing files."""
     try:
         done = subprocess.run(
             command,

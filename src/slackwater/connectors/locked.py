@@ -34,7 +34,7 @@ class Jar:
 
     @property
     def repository_path(self) -> str:
-        """In Maven's layout."""
+        """The path in Maven's layout."""
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.file_name}"
 
 
@@ -67,7 +67,7 @@ def jars_of(name: str, spark_version: str) -> tuple[Jar, ...]:
 
 
 def parse(text: str) -> Mapping[str, Mapping[str, tuple[Jar, ...]]]:
-    """By Spark's minor version (or ``any``) and connector."""
+    """The jars by Spark's minor version (or ``any``) and connector."""
     return {
         minor: {name: tuple(_jar(*entry) for entry in entries) for name, entries in connectors.items()}
         for minor, connectors in tomllib.loads(text).items()

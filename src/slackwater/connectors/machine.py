@@ -63,7 +63,6 @@ def _java_of(home: str) -> Path:
 
 
 def _other_homes(distribution: Path) -> Iterator[Path]:
-    """Where ``scripts/lib.sh`` looks for a Java outside of JAVA_HOME and PATH."""
     for version in FITTING:
         yield from sorted(distribution.glob(f"*{version}*"))
     with suppress(RuntimeError):  # a user without a home folder
@@ -71,7 +70,7 @@ def _other_homes(distribution: Path) -> Iterator[Path]:
 
 
 def _java_major(program: Path) -> str | None:
-    """From the JDK's own ``release`` file: starting a JVM takes longer."""
+    """Reads the JDK's own ``release`` file: starting a JVM takes longer."""
     with suppress(OSError):
         release = (program.resolve().parents[1] / "release").read_text(encoding="utf-8", errors="replace")
         if found := re.search(r'^JAVA_VERSION="(\d+)', release, re.MULTILINE):

@@ -54,7 +54,7 @@ def printable_bytes(output: bytes) -> bytes:
 
 
 def quoted(word: str) -> str:
-    """Has control characters as in ``$'...'`` of bash and zsh."""
+    """Quotes a word; control characters are as in ``$'...'`` of bash and zsh."""
     if one_line(word) == word:
         return shlex.quote(word)
     escaped = word.replace("\\", "\\\\").replace("'", "\\'")

@@ -194,7 +194,7 @@ class Facts:
 
     @property
     def batches(self) -> tuple[BatchRecord, ...]:
-        """Of the generation in use, newest last."""
+        """The batches of the generation in use, newest last."""
         if isinstance(self.history, Unknown):
             return ()
         generation = self.snapshot.generation.number

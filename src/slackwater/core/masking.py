@@ -139,7 +139,6 @@ def _is_path(value: str) -> bool:
 
 
 def _forms(secret: str, login: str) -> Iterable[str]:
-    """The encodings of a secret: escaped, quoted, of URLs and HTML, Base64."""
     quotings = {
         secret,
         secret.replace('"', '\\"'),
@@ -165,7 +164,7 @@ def _forms(secret: str, login: str) -> Iterable[str]:
 
 
 def _escaped(text: str) -> tuple[str, ...]:
-    """As a string of JSON or Python, whose ``repr`` escapes a quote only if both kinds occur."""
+    """The text in a string of JSON or Python, whose ``repr`` escapes a quote only if both kinds occur."""
     return (
         json.dumps(text)[1:-1],
         json.dumps(text, ensure_ascii=False)[1:-1],

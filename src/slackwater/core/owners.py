@@ -62,7 +62,6 @@ def safe_with(folder: Path, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def _place(path: Path) -> Path:
-    """The place of a link, not its target."""
     return path.parent.resolve() / path.name
 
 

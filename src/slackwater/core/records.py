@@ -117,7 +117,7 @@ class BatchSource:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """From a progress event. Times are epoch milliseconds.
+    """A batch in a progress event. Times are epoch milliseconds.
 
     ``state_bytes`` is the state stores' memory (``memoryUsedBytes`` of the operators).
     """
@@ -166,7 +166,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class SinkMark:
-    """-1 for none.
+    """A sink's newest batch, -1 for none.
 
     ``committed`` was Spark's newest batch then. The sink skips a batch in between when it runs again.
     """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def absolute_path(typed: str | Path) -> Path:
-    """With ``~`` and ``~user`` as the user's folder; an unknown user's stays, as in a shell."""
+    """Expands ``~`` and ``~user``; an unknown user's stays, as in a shell."""
     path = Path(typed)
     try:
         return path.expanduser().absolute()

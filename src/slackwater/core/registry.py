@@ -48,7 +48,7 @@ class Registry(Generic[Kind]):
         self._all = None
 
     def names(self) -> tuple[str, ...]:
-        """In alphabetical order. Nothing is imported."""
+        """The names in alphabetical order. Nothing is imported."""
         return tuple(sorted({*self._modules(), *self._registered, *self._entry_points()}))
 
     def get(self, name: str) -> Kind | None:
@@ -100,7 +100,6 @@ def _entry_points(group: str) -> Mapping[str, EntryPoint]:
 
 @cache
 def _may_have_kinds() -> bool:
-    """Whether a distribution has our entry points; an archive may have some."""
     for folder in map(Path, sys.path):
         if folder.is_file():
             return True

@@ -348,7 +348,7 @@ def _count(values: Mapping[str, Any], key: str, default: int, file: Path | None)
 
 
 def _spark_string(value: object) -> str:
-    """As Spark writes it: ``true``, not Python's ``True``."""
+    """The value as Spark writes it: ``true``, not Python's ``True``."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -20,7 +20,7 @@ it has caught up; or rows go to a backfill directory.
 
 
 def sink_text(identity: Mapping[str, str]) -> str:
-    """As in messages: ``kind=files path=/out``."""
+    """The identity as in messages: ``kind=files path=/out``."""
     return " ".join(f"{key}={value}" for key, value in sorted(identity.items()))
 
 
@@ -138,7 +138,7 @@ class Others:
 
     @property
     def text(self) -> str:
-        """In words, such as ``3 rows, 1 file, 1 commit``."""
+        """The counts in words, such as ``3 rows, 1 file, 1 commit``."""
         unknown = ["an unknown number of rows"] if self.rows is None else []
         known = ((self.rows or 0, "row"), (self.files, "file"), (self.commits, "commit"))
         return ", ".join([*unknown, *(counted(count, noun) for count, noun in known if count)]) or "none"

@@ -165,7 +165,7 @@ class Snapshot:
 
     @property
     def stateful(self) -> bool:
-        """As far as checkpoint, recorded plan, or recorded stores show."""
+        """Whether checkpoint, recorded plan, or recorded stores show state."""
         if self.marks.state is not None:
             return True
         # Without a run only the stores that a checkpoint had when it was adopted are recorded.
@@ -180,7 +180,6 @@ class Snapshot:
 
     @property
     def _restarts_itself(self) -> bool:
-        """Whether the user's program starts the query."""
         return self.stream.is_watched and not self.by_run
 
     @property

@@ -20,7 +20,7 @@ class AtomicType:
 
 @dataclass(frozen=True, slots=True)
 class DecimalType:
-    """Up to 18 digits it is stored as an integer."""
+    """A decimal; up to 18 digits it is stored as an integer."""
 
     precision: int
     scale: int

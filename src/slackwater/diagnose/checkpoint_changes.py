@@ -101,17 +101,14 @@ def _of_sources(text: str, place: str | None, before: str, after: str) -> Change
 
 
 def _labels(name: str) -> frozenset[str]:
-    """The kinds that a checkpoint may show for a format; none if unknown."""
     return frozenset(kind.label for kind in kinds_of_format(name))
 
 
 def _is_path(location: str) -> bool:
-    """Other sources' locations are names."""
     return location.startswith("/") or ":/" in location
 
 
 def _below(folder: str, location: str) -> bool:
-    """Of a pattern only the part before it is compared."""
     read = _plain(location)
     wild = min((read.index(one) for one in "*?[{" if one in read), default=None)
     read = read if wild is None else read[:wild].rpartition("/")[0]
@@ -152,7 +149,7 @@ def _operators(kept: Sequence[OperatorEvidence], now: Sequence[OperatorShape]) -
 
 
 def operator_kind(name: str) -> OperatorKind | None:
-    """Of Spark's name; ``None`` for an unknown one."""
+    """The kind by Spark's name; ``None`` for an unknown one."""
     return "transform-with-state" if name.startswith("transformWithState") else PHYSICAL.get(name)
 
 

@@ -67,7 +67,7 @@ class Diagnosis:
 
     @property
     def problems(self) -> tuple[Diagnosed, ...]:
-        """Without findings on how the stream continues."""
+        """The findings without those on how the stream continues."""
         return tuple(one for one in self.found if one.finding.severity is not Severity.INFO)
 
 
@@ -78,7 +78,7 @@ def documented() -> tuple[Check[Any], ...]:
 
 @cache
 def checks() -> tuple[Check[Facts], ...]:
-    """By code."""
+    """The checks, ordered by code."""
     found: Iterator[Check[Facts]] = (one for area in AREAS for one in vars(area).values() if isinstance(one, Check))
     return tuple(sorted(found, key=lambda check: check.code))
 
@@ -176,7 +176,6 @@ def _of_number_line(facts: Facts) -> Iterator[Diagnosed]:
 
 
 def _of_code(judged: Judged, *, recorded: bool) -> Iterator[Diagnosed]:
-    """A change that keeps the state's meaning is a note."""
     ways = (judged.ways if recorded else (_WITHOUT_HOME,)) or (None,)
     for change in judged.verdict.verdict.changes:
         keeps = change.effect <= Effect.COMPATIBLE
@@ -201,7 +200,6 @@ def _code_not_checked(unknown: Unknown) -> NotChecked:
 
 
 def _not_in_files(facts: Facts, judged: Judged) -> Iterator[NotChecked]:
-    """Changes that a checkpoint without a recorded program does not show."""
     if judged.verdict.basis == "unreadable":
         yield _code_not_checked(Unknown(_UNREADABLE, "compare the code with the one that ran before"))
     if judged.verdict.basis != "checkpoint":

@@ -191,7 +191,7 @@ class _Found:
 
     @property
     def weight(self) -> tuple[int, int, int, bool]:
-        """Of overlapping texts the best first: a longer one says more, and so does what is close."""
+        """Orders overlapping texts, the best first: a longer one says more, and so does what is close."""
         length = self.end - self.start
         return self.error.level, _CERTAINTIES.index(self.certainty), -length, not self.error.needs
 
@@ -310,7 +310,6 @@ def _found_in(part: _Part) -> Iterator[_Found]:
 
 
 def _is_below(error: ErrorText, place: Place) -> bool:
-    """True for unknown values."""
     smaller, larger = (place.params.get(name, "") for name in error.below or ("", ""))
     return not (smaller.isdecimal() and larger.isdecimal()) or int(smaller) < int(larger)
 
@@ -352,7 +351,7 @@ class _Part:
     lines: int
 
     def line_number(self, at: int) -> int:
-        """From 1, in the input."""
+        """The line of the input, counted from 1."""
         return self.lines + self.text.count("\n", 0, at) + 1
 
 
@@ -370,7 +369,6 @@ def _parts(pieces: Iterable[str]) -> Iterator[_Part]:
 
 
 def _cut(pieces: Iterable[str]) -> Iterator[str]:
-    """At the ends of lines where there are some."""
     waiting: list[str] = []
     length = 0
     for piece in pieces:

@@ -80,7 +80,6 @@ def _apply(rules: Iterable[Check[Snapshot]], snapshot: Snapshot) -> Iterator[tup
 
 
 def _with_code(finding: Finding, snapshot: Snapshot) -> Finding:
-    """Explains a command that needs a watched query's unknown code."""
     words = code_words(snapshot)
     if not words or snapshot.code_file or words[0] not in f"{finding.next} {finding.advice}":
         return finding

@@ -281,7 +281,6 @@ def _input(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:
 
 
 def _given(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:
-    """Columns for a function with state: one more changes nothing."""
     before = {column.name: column.text for column in was.columns}
     after = {column.name: column.text for column in now.columns}
     words = [f"column {name} was removed" for name in before if name not in after]
@@ -293,7 +292,7 @@ def _given(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:
 
 
 def duration(milliseconds: int) -> str:
-    """As a user writes it: ``1 hour``."""
+    """The duration as a user writes it: ``1 hour``."""
     for unit, size in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000)):
         if milliseconds and milliseconds % size == 0:
             count = milliseconds // size
@@ -316,7 +315,6 @@ def _change(
 
 
 def _without_windows(operator: OperatorShape) -> tuple[Traced, ...]:
-    """Windows, compared separately, are ``window 1``."""
     found = []
     for key in operator.keys:
         text = key.text

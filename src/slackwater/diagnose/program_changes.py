@@ -33,7 +33,7 @@ def verdict(kept: Program, now: Program) -> Verdict:
 
 
 def recorded_verdict(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> Verdict:
-    """On recorded programs; without changes if one is not recorded."""
+    """Compares recorded programs; there are no changes if one is not recorded."""
     if kept is None or now is None:
         return Verdict()
     return verdict(Program.from_json(kept), Program.from_json(now))
@@ -117,7 +117,6 @@ def _with_new_names(kept: Program, now: Program) -> Program:
 
 
 def _sides(change: Change, kept: Program, now: Program) -> Change:
-    """Reordered sources in the words of the join."""
     joins = all(operator.kind == "join" for one in (kept, now) for operator in one.operators)
     if (
         change.code != "sources-reordered"
@@ -403,7 +402,6 @@ def _identity(one: SourceShape) -> tuple[str, str]:
 
 
 def _family(one: SourceShape) -> str:
-    """One kind for formats with equal positions."""
     return next((kind.kind for kind in kinds_of_format(one.kind) if kind.reads_files), one.kind)
 
 

@@ -86,7 +86,7 @@ class Ways:
 
 
 def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool, session: tuple[str, ...] = ()) -> Ways:
-    """With what the sink can do.
+    """Adds what the sink can do.
 
     A run of Slackwater writes a swap's output, which a watched query has not.
     """

@@ -126,7 +126,7 @@ def decompress(data: bytes, *, check: bool = True, budget: Budget | None = None)
 
 
 def decompress_start(data: bytes, needed: int, budget: Budget) -> ByteView:
-    """At least the ``needed`` first bytes, if there are as many. Raises as ``decompress``."""
+    """Decompresses at least the ``needed`` first bytes, if there are as many. Raises as ``decompress``."""
     match require_codec(data):
         case "lz4":
             return _decompress_lz4(data, budget, check=True, needed=needed)

@@ -92,7 +92,7 @@ _SINK_LINE = re.compile(
 
 
 def parse_file_sink_log(data: bytes) -> tuple[SinkFile, ...]:
-    """None for a batch without output. Raises ``FormatError``."""
+    """The files, none for a batch without output. Raises ``FormatError``."""
     _, lines = split_log(data, newest=NEWEST_VERSION)
     return tuple(parse_sink_file(line) for line in lines if line.strip())
 

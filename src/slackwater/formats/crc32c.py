@@ -36,7 +36,7 @@ _TABLE = _byte_table()
 
 
 def crc32c(data: bytes) -> int:
-    """Unsigned."""
+    """The unsigned checksum."""
     checksum: int = google_crc32c.value(data)
     return checksum
 

@@ -35,7 +35,7 @@ def parse_offset_entry(data: bytes) -> OffsetEntry:
 
 
 def planned_watermark_ms(text: str) -> int:
-    """0 for none. The rest is skipped where Spark's order allows it."""
+    """The watermark, 0 for none. The rest is skipped where Spark's order allows it."""
     match = _WATERMARK.match(text)
     return int(match[1]) if match is not None else parse_offset_entry(text.encode()).watermark_ms
 

@@ -96,7 +96,6 @@ def walk_records(view: ByteView, start: int = 0) -> Records:
 
 
 def _walk_bytes(view: ByteView, start: int) -> Records:
-    """One record at a time, for keys and values of any length."""
     read = struct.Struct(">i").unpack_from
     data = view.content.data
     found = RecordPositions()
@@ -166,8 +165,6 @@ def torn_records(position: int) -> FormatError:
 
 
 class _BigEndian:
-    """Single numbers by word."""
-
     def __init__(self, view: ByteView) -> None:
         self._data = view.content.data
 
@@ -229,7 +226,6 @@ class _Walk:
         self._position = position + stride
 
     def _run_length(self, position: int, key: int, value: int, stride: int) -> int:
-        """How many records have these lengths from here on, all checked."""
         most = (len(self._words) - position) // stride
         # Compared in steps that grow: a short run costs little, a long one few calls of numpy.
         heads = self._words[position::stride]
@@ -284,7 +280,7 @@ def last_writes(records: Records) -> Records:
 
 
 def apply_merges(records: Records) -> Records:
-    """As ``last_writes``, with records that append to a value (RocksDB's merge, without a delimiter)."""
+    """Works as ``last_writes``, with records that append to a value (RocksDB's merge, without a delimiter)."""
     state: dict[bytes, bytes] = {}
     merges = records.merges.tolist() if records.merges is not None else [False] * len(records)
     for index, (length, appends) in enumerate(zip(records.value_lengths.tolist(), merges, strict=True)):

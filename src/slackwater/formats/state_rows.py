@@ -33,7 +33,7 @@ class Spans:
     lengths: Positions
 
     def cut(self, front: Positions | int, back: int = 0) -> Spans:
-        """Without bytes at either end. Raises ``FormatError`` for shorter pieces."""
+        """The pieces without bytes at either end. Raises ``FormatError`` for shorter pieces."""
         lengths = self.lengths - front - back
         if (lengths < 0).any():
             raise FormatError("torn", "a row is too short", expected="more bytes", found=str(int(self.lengths.min())))
@@ -98,7 +98,6 @@ def read_keys(spans: Spans, schema: StructType, encoding: KeyEncoding, rows: Row
 
 
 def _split(spans: Spans) -> tuple[Spans, Spans]:
-    """``i32 length`` and as many bytes; then the rest."""
     # Only for its check: the length of a key that is shorter than 4 bytes would be read from the bytes behind it.
     spans.cut(_LENGTH_BYTES)
     lengths = spans.view.integers(spans.starts, "<i4")

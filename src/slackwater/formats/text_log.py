@@ -118,7 +118,7 @@ def text_field(record: dict[str, object], name: str, what: str, default: str | N
 
 
 def render_json(value: object) -> str:
-    """As Spark writes it: no spaces, no escapes, keys in order."""
+    """JSON as Spark writes it: no spaces, no escapes, keys in order."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -105,7 +105,6 @@ def _accept(workspace: Workspace, place: Place) -> None:
 
 
 def _leave_outputs_to_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
-    """From now on the owner's mark names the original."""
     for stream in streams:
         known = read_stream_file(workspace.home, stream.pipeline, stream.name)
         if known is None:

@@ -114,7 +114,6 @@ def _change(derived: PlannedStream) -> Cut:
 
 
 def _later(planning: Planning, stream: StreamRecord) -> Iterator[StreamRecord]:
-    """Direct and indirect readers in order."""
     ledger = planning.workspace.ledger
     # Readers are found by the copies of their logs in the ledger.
     update_ledger(planning.workspace, ledger.streams(), planning.updated)

@@ -123,7 +123,7 @@ def update_ledger(workspace: Workspace, streams: Iterable[StreamRecord], updated
 
 
 def readers_now(workspace: Workspace, stream: StreamRecord, cut: Cut, updated: set[str]) -> list[str]:
-    """Also finds streams with logs not copied yet. ``updated``: see ``update_ledger``."""
+    """Finds readers of a cut, also with logs not copied yet. ``updated``: see ``update_ledger``."""
     others = (one for one in workspace.ledger.streams() if one.full_name != stream.full_name)
     update_ledger(workspace, others, updated)
     return readers_of(workspace.ledger, stream, cut)

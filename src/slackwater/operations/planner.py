@@ -136,7 +136,6 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
 
 
 def _risks_of_listing(basis: Basis, scope: Scope, change: Cut | Swap) -> Iterator[str]:
-    """What readers that list the output's files see meanwhile."""
     outputs = open_each(basis.snapshot.stream.sink)
     if scope.added and basis.side is None:
         seen = [one.seen_while_cut(None) for one in outputs if isinstance(one, ReadByListing)]
@@ -151,7 +150,6 @@ def _risks_of_listing(basis: Basis, scope: Scope, change: Cut | Swap) -> Iterato
 
 
 def _check_request(request: Request, stream: StreamRecord) -> None:
-    """Raises UsageError (``plan-damaged``)."""
     if not goal_named(request.goal).accepts(request):
         raise UsageError(
             "plan-damaged",
@@ -164,7 +162,6 @@ def _check_request(request: Request, stream: StreamRecord) -> None:
 
 
 def _check_offsets(request: Request, batches: BatchHistory) -> None:
-    """Raises UsageError (``target``) for a position that is none of its source."""
     newest = offsets_by_source(batches.offset(batches.batches[-1])) if batches.batches else {}
     given = [(one.source, one.offset) for one in request.starts] + list(request.ends.items())
     for source, offset in given:
@@ -175,7 +172,6 @@ def _check_offsets(request: Request, batches: BatchHistory) -> None:
 
 
 def _refuse(facts: StreamFacts, operation: str) -> None:
-    """Stops that no plan removes."""
     known(facts.directory)
     snapshot = facts.snapshot
     for finding in findings_about(snapshot, "identity"):
@@ -187,7 +183,6 @@ def _refuse(facts: StreamFacts, operation: str) -> None:
 
 
 def _refuse_unmarked(snapshot: Snapshot, request: Request) -> None:
-    """Raises Refused (``sink-marker-lost``) where unmarked rows would be written again."""
     if snapshot.output.unmarked is not None and not goal_named(request.goal).allows_unmarked(request, snapshot):
         for finding in findings_about(snapshot, "marker"):
             raise refusal(finding, snapshot.stream.name)
@@ -227,7 +222,6 @@ def _change(planning: Planning, basis: Basis, scope: Scope, operation: str) -> t
 
 
 def _cut(planning: Planning, basis: Basis, scope: Scope) -> tuple[Cut, list[str]]:
-    """Raises Refused where readers of the cut are not planned, too."""
     stream = basis.snapshot.stream
     if basis.request.output in {"keep", "aside"} or not is_cut(basis, scope):
         return Cut(scope.target, ()), []
@@ -246,7 +240,6 @@ def _cut(planning: Planning, basis: Basis, scope: Scope) -> tuple[Cut, list[str]
 
 
 def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tuple[Swap, Basis]:
-    """Raises Refused where no swap is possible, or as for a cut."""
     stream = basis.snapshot.stream
     output = open_output(stream.sink)
     if basis.facts.adopted is not None:
@@ -278,7 +271,6 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
 
 
 def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output) -> None:
-    """Raises Refused where the program's writer cannot fill a staged output, or no id would own it."""
     stream, location = basis.snapshot.stream, basis.snapshot.generation.location
     if not stream.has_output:
         raise Refused(
@@ -315,7 +307,6 @@ def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
 
 
 def _hint_for_read(workspace: Workspace, basis: Basis, output: Output, cut: Cut) -> str:
-    """Plan the readers, too, or continue after the oldest batch whose output is unread."""
     stream, history = basis.snapshot.stream, basis.history
     goal = goal_named(basis.goal)
     other = goal.without_read_cut(basis)

@@ -147,8 +147,6 @@ def _read_avro_keys(keys: Spans, family: ColumnFamily) -> pa.StructArray:
 
 
 class _AvroKeyParts:
-    """A prefix key's parts: without, then with a schema id."""
-
     def __init__(self) -> None:
         self._parts_read = 0
 

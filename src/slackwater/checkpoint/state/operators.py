@@ -93,7 +93,7 @@ class OperatorReader:
         return OperatorStore(name, families, with_families, by_id)
 
     def _schemas(self, number: int, name: str, info: StoreInfo | None) -> list[StateSchema]:
-        """Oldest first; the metadata lists version 3 files.
+        """The schemas, oldest first; the metadata lists version 3 files.
 
         All listed files must exist: ``StateSchemaMetadata`` opens them, and Spark does not start without.
         """

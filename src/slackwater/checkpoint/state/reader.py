@@ -185,7 +185,7 @@ class StateReader:
         self.damage.append(Damage(error.where or where, error.code, error.expected or "", error.found or error.message))
 
     def families(self, operator: Operator, store: OperatorStore, loaded: LoadedStore) -> Mapping[str, int]:
-        """From the loaded zip, else any zip of the store (all number alike)."""
+        """Reads the numbers from the loaded zip, else any zip of the store (all number alike)."""
         if not store.with_families or all(family.name in loaded.families for family in store.families):
             return loaded.families
         return FamilyNumbers(self.state, operator, store).numbers() | loaded.families
@@ -193,7 +193,7 @@ class StateReader:
     def _read_partition(
         self, choice: StateChoice, family: ColumnFamily | None, decoder: StoreDecoder, partition: int
     ) -> tuple[tuple[FamilyRows, ...], list[Damage]]:
-        """With its own damage: other partitions are read meanwhile."""
+        """Returns rows and damage: other partitions are read meanwhile."""
         apart = StateReader(self.state)
         return apart._partition_rows(choice, family, decoder, partition), apart.damage
 
@@ -216,7 +216,7 @@ class StateReader:
 
 
 def _side_by_side(read: Callable[[int], _Read], partitions: Sequence[int]) -> Iterator[_Read]:
-    """In order. numpy, pyarrow and files release Python's lock meanwhile."""
+    """Yields results in order. numpy, pyarrow and files release Python's lock meanwhile."""
     with ThreadPoolExecutor(_PARTITIONS_AT_ONCE) as pool:
         yield from pool.map(read, partitions)
 
@@ -236,7 +236,7 @@ class FamilyNumbers:
     store: OperatorStore
 
     def numbers(self) -> dict[str, int]:
-        """From the newest readable zip of any partition; empty if there is none."""
+        """The numbers in the newest readable zip of any partition; empty if there is none."""
         for partition in self.state.partitions(self.operator.id):
             folder = store_path(self.operator.id, partition, self.store.name)
             zips = [name for name in self.state.listing.folder(folder).files if name.endswith(".zip")]

@@ -35,11 +35,11 @@ from slackwater.storage.open import open_read_store
 
 
 def next_watermark_ms(planned: OffsetEntry | None, before: OffsetEntry | None, commit: CommitEntry | None) -> int:
-    """In epoch milliseconds, 0 for none. ``planned``: the next batch's entry in ``offsets/``, if any.
+    """The watermark in epoch milliseconds, 0 for none.
 
-    A planned batch runs with the watermark in its own entry. Otherwise Spark restores the watermark of the batch before
-    and raises it to the one in that batch's commit, if newer (``MicroBatchExecution.populateStartOffsets``). A progress
-    event has its own batch's older one.
+    A planned batch runs with the watermark in its own entry of ``offsets/``, ``planned``. Otherwise Spark restores the
+    watermark of the batch before and raises it to the one in that batch's commit, if newer
+    (``MicroBatchExecution.populateStartOffsets``). A progress event has its own batch's older one.
     """
     if planned is not None:
         return planned.watermark_ms
@@ -213,7 +213,6 @@ def stream_status(
 def _compared(
     ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint
 ) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-    """Findings with changed sources, and sources that could not be compared."""
     found = findings(snapshot)
     if snapshot.holder is not None or any(finding.severity is Severity.STOP for finding in found):
         # A running query moves its positions meanwhile; and a start is refused for the other stop first.

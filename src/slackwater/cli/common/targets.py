@@ -76,7 +76,7 @@ def _in_use(target: str, settings: Settings) -> GenerationRecord | None:
 
 
 def require_recorded(store: ReadStore, home: str | None) -> None:
-    """As ``require_reachable``; the hint names the stream whose checkpoint was there."""
+    """Raises as ``require_reachable``; the hint names the stream whose checkpoint was there."""
     try:
         require_reachable(store)
     except NotFound as error:

@@ -164,7 +164,7 @@ def _fish_option(option: Option) -> str:
 
 
 def _quoted(text: str) -> str:
-    """In single quotes, for zsh and fish; neither help text nor conditions contain a backslash."""
+    """Quotes for zsh and fish; neither help text nor conditions contain a backslash."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 

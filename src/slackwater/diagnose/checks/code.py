@@ -37,8 +37,6 @@ _WAYS: Mapping[ChangeGoal | None, Mapping[str, str]] = {
         "safe": "yes; nothing is changed.",
     },
 }
-"""The advice by the goal that corrects the output, and whether it is safe."""
-
 AGGREGATE: frozenset[OperatorKind] = frozenset({"aggregate"})
 JOIN: frozenset[OperatorKind] = frozenset({"join"})
 FUNCTION: frozenset[OperatorKind] = frozenset({"pandas-state", "transform-with-state", "groups-with-state"})
@@ -74,7 +72,6 @@ def _change(
     only_with: frozenset[OperatorKind] = frozenset(),
     also: tuple[str, ...] = (),
 ) -> ChangeOfCode:
-    """``finds`` and ``matters`` are sections of its page; effect and goal give the others."""
     keeps = effect <= Effect.COMPATIBLE
     remedy, safe = _WAYS[goal]["remedy"], _WAYS[goal]["safe"]
     if keeps:

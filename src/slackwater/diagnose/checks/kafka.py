@@ -55,7 +55,6 @@ def _runs_without_batch(facts: Facts) -> int:
 
 
 def _rows(source: SourceFacts) -> int:
-    """Rows of the planned batch, 0 if offsets do not show them."""
     try:
         return kind_of(source.end or "", {}).rows(SourceRange(source.name, source.start, source.end)) or 0
     except FormatError:

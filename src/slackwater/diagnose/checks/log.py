@@ -21,7 +21,6 @@ from slackwater.diagnose.checks.common.logs import (
 
 
 def _at_stake(facts: Facts, batch: int) -> str:
-    """Nothing where every output skips the batch; without an output it is a condition."""
     outputs = facts.snapshot.outputs
     if not isinstance(facts.sink, Unknown) and all(
         one.batches_skipped and one.written is not None and one.written >= batch for one in outputs

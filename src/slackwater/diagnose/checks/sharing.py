@@ -59,7 +59,6 @@ def _goes_back(start: SourceEnd, end: SourceEnd) -> bool:
 
 
 def _kinds(facts: Facts) -> Iterator[tuple[str, Found]]:
-    """A kind that returns after another one."""
     seen: dict[str, list[str]] = {}
     for line in _planned(facts):
         for end in line.sources:

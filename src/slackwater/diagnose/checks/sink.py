@@ -118,7 +118,6 @@ def output_moved(facts: Facts) -> Iterator[Found]:
 
 
 def _done(facts: Facts, batch: int) -> str:
-    """What commits the batch; nothing where its state or the entry before would be missing."""
     checkpoint = facts.checkpoint
     if checkpoint.report.operators or not checkpoint.has(f"commits/{batch - 1}"):
         return ""

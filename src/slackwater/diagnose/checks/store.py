@@ -106,7 +106,6 @@ def _is_lost(checkpoint: CheckpointSeen, one: Temporary) -> bool:
 
 
 def _versions(names: Sequence[str]) -> frozenset[int]:
-    """Numbers at the start of names; format 2 has an id after an underscore."""
     found = (name.partition(".")[0].partition("_")[0] for name in names)
     return frozenset(int(number) for number in found if number.isascii() and number.isdigit())
 

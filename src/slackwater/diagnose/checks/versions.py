@@ -106,7 +106,6 @@ _FIRST_WITH = {("offsets", 2): (4, 2), ("commits", 2): (4, 0), ("commits", 3): (
 
 
 def _not_for_last_run(facts: Facts) -> Iterator[tuple[str, str, str, str]]:
-    """Logs that the last run's Spark cannot read: what it reads, what is there, what is needed."""
     history, report = facts.history, facts.checkpoint.report
     if not isinstance(history, HistoryFacts) or not history.runs:
         return

@@ -93,7 +93,6 @@ def commit_differs(facts: Facts) -> Iterator[Found]:
 
 
 _CLOCKS_DIFFER_MS = 10 * 60 * 1000
-"""The clocks of producers and driver may differ by so much."""
 
 
 @Check[Facts]("SW-WM-006", Severity.WARNING, risk="loss", goal="replay")

@@ -104,7 +104,6 @@ def _first_unchecked(action: ReplayBatches, operation: Operation, store: WriteSt
 
 
 def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batch: int, *, again: bool = False) -> int:
-    """Raises Refused where Spark ran another batch."""
     entry = operation.batches.history.offsets[batch].encode("utf-8", "surrogateescape")
     if not store.exists(offset_path(batch)) or store.read(offset_path(batch)) != entry:
         write_log(store, offset_path(batch), entry)
@@ -175,7 +174,6 @@ def _options(operation: Operation, batch: int, index: int) -> Mapping[str, str]:
 
 
 def _check_rows(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> str | None:
-    """Raises Refused (``rows-differ``)."""
     recorded, most = expected.recorded, expected.most
     if rows == recorded or (recorded is None and not expected.is_exceeded_by(rows)):
         return None

@@ -29,8 +29,6 @@ from slackwater.storage.open import open_write_store
 
 @dataclass(frozen=True, slots=True)
 class _TakenOut:
-    """What an undo removes, and the backup folder that keeps it."""
-
     backup: str
     cut: Cut
 

@@ -121,7 +121,7 @@ def apply_plan(
 
 
 def is_started(workspace: Workspace, plan: Plan) -> bool:
-    """False where it was refused or undone."""
+    """Whether the plan was applied or interrupted; false where it was refused or undone."""
     return _status(workspace, plan) not in {None, "refused", "undone"}
 
 

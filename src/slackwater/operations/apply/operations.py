@@ -34,7 +34,7 @@ from slackwater.sinks.files.backfill_output import backfill_output, found_in
 def operations_of(
     workspace: Workspace, plan: Plan, progress: Progress, fence: Callable[[str], int], session: tuple[str, ...] = ()
 ) -> tuple[Operation, ...]:
-    """From the ledger; nothing is written.
+    """Builds the operations from the ledger; nothing is written.
 
     ``fence`` is a lease's fence number. ``ready`` adds replays and preconditions.
     """

@@ -73,7 +73,7 @@ def check_restorable(
 
 
 def compared_programs(ledger: Ledger, stream: StreamRecord, program: Mapping[str, object] | None) -> dict[str, bool]:
-    """By digest of each recorded program, whether its rows are those of ``program``.
+    """Whether the rows of each recorded program, by digest, are those of ``program``.
 
     Unlike digests of optimised plans, programs can be compared across releases of Spark: that shows a setting read from
     a file that is no code.

@@ -84,7 +84,7 @@ class Replayer(Protocol):
         only_source: str | None = None,
         offsets: Mapping[str, str] | None = None,
     ) -> Mapping[str, Position]:
-        """By place in the query; arguments as of ``runtime.positions``.
+        """The positions by place in the query; arguments as of ``runtime.positions``.
 
         Raises UsageError (``target``), and Refused for what a source does not have.
         """

@@ -32,7 +32,7 @@ ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})
 
 
 def find_operation(workspace: Workspace, name: str) -> OperationRecord:
-    """By id or part of an id. Raises NotFound (``operation-unknown``)."""
+    """Finds an operation by its id or a part of the id. Raises NotFound (``operation-unknown``)."""
     operations = [one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name)]
     leader = leader_id(name) if name in {one.id for one in operations} else None
     for operation in operations:

@@ -151,7 +151,7 @@ def _in_order(stream: str) -> str:
 
 
 def live_ranges(snapshot: Snapshot, batches: BatchHistory) -> dict[str, SourceRange]:
-    """By source. Raises Refused where a part is not recorded."""
+    """The ranges by source. Raises Refused where a part is not recorded."""
     newest = snapshot.marks.committed
     if not batches.is_whole(newest):
         raise Refused(

@@ -243,7 +243,6 @@ class FirstBatch:
         return False
 
     def _check_offsets(self, last: int, target: FromFile) -> None:
-        """Raises UsageError for a source that was not read, Refused for an unread part."""
         spans = {span.source: (kind, span) for kind, span in self.batches.spans(last, last)}
         for source, position in self.offsets.items():
             if source not in spans:

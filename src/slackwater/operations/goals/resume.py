@@ -17,7 +17,6 @@ from slackwater.operations.plan.plan import BEFORE_ALL
 
 _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 _NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "sink-foreign"})
-"""Stops that no other checkpoint removes."""
 
 
 def scope_of_resume(basis: Basis) -> Scope | None:

@@ -27,7 +27,7 @@ def is_of_objects(path: str) -> bool:
 
 
 def staging_of(path: str, operation: str) -> str:
-    """On the same file system as ``path``."""
+    """A hidden directory on the same file system as ``path``."""
     place = PurePosixPath(path)
     return str(place.with_name(staging_path(place.name, operation)))
 
@@ -39,7 +39,7 @@ def held_of(path: str, operation: str) -> str:
 
 
 def notes_of_adopted(path: str, operation: str) -> tuple[str, ...]:
-    """Also has steps by hand after a failure of the machine."""
+    """Notes, with steps by hand after a failure of the machine."""
     if is_of_objects(path):
         how = (
             f"the query's own code names the checkpoint {path}: the new one is built in the folder of the operation, "

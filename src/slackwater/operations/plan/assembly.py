@@ -143,7 +143,6 @@ def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
 
 
 def _actions_into_directory(basis: Basis, last: int, side: BackfillDirectory) -> tuple[Action, ...]:
-    """The range is the first batch of a separate checkpoint."""
     number = basis.facts.next_generation
     return (
         StartGeneration(number, query_id(basis, last), BEFORE_ALL, basis.request.starts),
@@ -171,7 +170,6 @@ def _settings(batches: BatchHistory, first: int, target: int) -> tuple[ReplaySet
 
 
 def _settings_of_note(batches: BatchHistory, scope: Scope) -> tuple[ReplaySettings, ...]:
-    """Without what Spark applies by itself, as the batches pin it."""
     return tuple(
         ReplaySettings(
             group.first,

@@ -80,7 +80,7 @@ class Basis:
 
     @property
     def written(self) -> int:
-        """-1 for none; if the sink cannot show it, the newest committed one."""
+        """The newest batch, -1 for none; if the sink cannot show it, the newest committed one."""
         return self.snapshot.written_or_committed
 
 

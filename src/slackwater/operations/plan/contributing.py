@@ -38,7 +38,7 @@ class StateBounds:
     window_starts_ms: tuple[int, int] | None = None
 
     def oldest_kept_ms(self, watermark_ms: int, retention_ms: int) -> int:
-        """Of windows, the start of the first one that ends after the watermark."""
+        """The oldest event time kept: of windows, the start of the first one that ends after the watermark."""
         if self.window_starts_ms is None:
             return watermark_ms - retention_ms
         slide, start = self.window_starts_ms
@@ -205,7 +205,7 @@ class _Search:
 
 
 def newest_event_time(history: BatchHistory, batch: int, delay_ms: int | None) -> int | None:
-    """In epoch milliseconds.
+    """The event time in epoch milliseconds.
 
     Spark's watermark after a batch is that time less the delay; a progress event has the batch's own newest time.
     """

@@ -126,7 +126,6 @@ def _reads(one: Span) -> bool:
 
 
 def _backfilled(basis: Basis) -> Work:
-    """Its time is estimated from recorded batches by rows, or else files."""
     spans = [
         (kind, replace(span, log={**basis.history.sources.get(span.source, {}), **span.log}, sizes=basis.history.sizes))
         for kind, span in ranges_of(basis.request)
@@ -150,7 +149,6 @@ def _backfilled(basis: Basis) -> Work:
 
 
 def _processed(basis: Basis) -> list[int]:
-    """Batches finished or at least written; a planned batch is new input."""
     history, written = basis.history, basis.written
     shown = [batch for batch in history.offsets if batch <= written]
     return sorted({*history.commits, *history.input_rows, *shown})

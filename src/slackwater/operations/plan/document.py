@@ -132,7 +132,6 @@ def _with_goal_on_top(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_goal_in_request(content: dict[str, Any]) -> dict[str, Any]:
-    """Malformed content stays malformed, and is refused."""
     request, stages = content.get("request"), content.get("downstream")
     changed = dict(content)
     if isinstance(request, dict) and not ON_TOP & request.keys():
@@ -143,7 +142,6 @@ def _with_goal_in_request(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _integer_outside(value: object) -> str | None:
-    """Ids are 64 bits wide."""
     pending: list[object] = [value]
     while pending:
         item = pending.pop()

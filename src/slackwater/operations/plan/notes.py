@@ -179,7 +179,6 @@ def _risks_of_replay(profile: QueryProfile) -> list[str]:
 
 
 def _risks_of_sink(snapshot: Snapshot, following: int, pending: int | None) -> list[str]:
-    """A sink may not show whether it has (parts of) the interrupted batch."""
     marks, output = snapshot.marks, snapshot.output
     never_ran = snapshot.checkpoint_present and pending is None and marks.planned < following
     if marks.written is not None or output.delivery is None or never_ran:

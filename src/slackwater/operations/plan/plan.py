@@ -216,7 +216,7 @@ class Plan:
 
     @property
     def pipeline_file(self) -> str:
-        """Empty where unknown."""
+        """The file; empty where it is unknown."""
         return self.request.pipeline_file
 
     @property

@@ -47,7 +47,6 @@ from slackwater.storage.protocols import ReadStore
 
 SCHEMA = "slackwater.adopt/1"
 _ReadProgram = Callable[[Workspace, StreamRecord], StreamRecord]
-"""Raises PipelineError or UsageError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,6 @@ def _identity(sink: str | None) -> Identity:
 
 
 def _stream(workspace: Workspace, location: str, sink: Identity, request: Request) -> tuple[StreamRecord, bool]:
-    """The stream's record, and whether it is known. Raises Refused where name, place and sink disagree."""
     found = stream_at(workspace.ledger, location) or stream_moved_to(workspace.ledger, location)
     name = request.name or (found.name if found is not None else _name_of(request.sink or location))
     if STREAM_NAME.fullmatch(name) is None:
@@ -204,7 +202,6 @@ def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
 
 
 def _as_in_program(stream: StreamRecord, read: StreamRecord) -> StreamRecord:
-    """A known output stays as recorded."""
     return replace(read, sink=_with_sink(stream, read.sink).sink)
 
 

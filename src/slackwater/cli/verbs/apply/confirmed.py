@@ -108,7 +108,6 @@ def _read(settings: Settings, file: Path | str) -> Plan:
 
 
 def _check_confirmed(plan: Plan, name: str | None, *, yes: bool) -> None:
-    """Raises Refused for another name, UsageError where one is needed without a terminal."""
     if name is not None:
         check_name(plan.stream, name)
     elif plan.needs_name or not yes:

@@ -180,7 +180,6 @@ def _known(drills: list[str], choices: tuple[str, ...]) -> list[str]:
 
 
 def _pairs(given: list[str] | None) -> dict[str, str]:
-    """Raises UsageError."""
     found: dict[str, str] = {}
     for pair in given or []:
         name, equals, value = pair.partition("=")

@@ -51,7 +51,7 @@ def _fields(one: Examined) -> dict[str, Any]:
 
 
 def finding_document(found: Diagnosed) -> dict[str, Any]:
-    """Without empty fields."""
+    """The finding without empty fields."""
     finding = found.finding
     fields = {
         **asdict(finding),

@@ -145,7 +145,6 @@ def _undecided(error: ExplainedError) -> Iterator[Text]:
 
 
 def _after_text_alone(one: Examined) -> Iterator[Text]:
-    """How to compare the causes with files: of the checkpoint in the text, else of all streams."""
     if one.errors:
         named = next(filter(None, (_checkpoint_in(error.symptom.line) for error in one.errors)), None)
         # A text of stdin cannot be read again.

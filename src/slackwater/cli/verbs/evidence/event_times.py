@@ -14,7 +14,6 @@ from slackwater.core.units import duration_text, utc_text
 _SHOWN, _LINE, _TOP, _FOOT = 16, 20, 10, 28
 _HOUR_MS = 3_600_000
 _FAR = 20
-"""Times this many middle halves away are arrows: they would hide all others."""
 
 
 @dataclass(frozen=True, slots=True)

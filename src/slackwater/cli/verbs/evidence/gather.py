@@ -88,7 +88,6 @@ def gather(settings: Settings, request: EvidenceRequest) -> Gathered:
 
 
 def _without_ledger(settings: Settings, request: EvidenceRequest, error: SlackwaterError) -> Examined:
-    """The stream by its ``stream.json``. Raises the error where there is none."""
     filed = find_filed(Home(settings.home), request.target)
     if filed is None:
         raise error

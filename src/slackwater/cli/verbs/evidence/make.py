@@ -302,7 +302,7 @@ def _finding(found: Diagnosed) -> model.Finding:
 
 
 def _error(error: ExplainedError) -> model.Error:
-    """Without the line and the values of the text, which can be rows."""
+    """The error without the line and the values of the text, which can be rows."""
     symptom = error.symptom
     causes = tuple(model.Cause(one.code, one.title, one.state, one.by) for one in error.causes)
     return model.Error(symptom.symptom, str(symptom.certainty), causes)

@@ -27,7 +27,6 @@ RISKS = {
     "stuck": "The stream does not run; no row is lost or doubled by it",
 }
 _COMMAND = re.compile(r"(?:^|: |after |or )((?:slackwater (?:run|plan|apply|undo)|mkdir -p|mv -n|printf %s) [^;\n]*)")
-"""A command in an advice: up to the next part of the sentence."""
 WORDS = {"stop": "STOP", "warning": "WARNING", "not-checked": "NOT ALL CHECKED", "healthy": "HEALTHY"}
 
 
@@ -116,7 +115,6 @@ def _next(head: Head) -> Iterator[Html]:
 
 
 def _with_commands(advice: str) -> Iterator[Html]:
-    """Each command in its own box, to be copied whole."""
     at = 0
     for found in _COMMAND.finditer(advice):
         yield prose(advice[at : found.start(1)])

@@ -135,7 +135,6 @@ def _of_rule(rule: Check[Any]) -> Explanation:
 
 
 def _of_error(error: ErrorCode) -> Explanation:
-    """``matters`` is the kind's meaning: whether something was changed."""
     kind = error.kind.__doc__ or ""
     causes = ["; or: ".join(error.causes)] if len(error.causes) > 1 else []
     expected = [f"expected: {error.expected}"] if error.expected else []
@@ -159,7 +158,6 @@ def _confirmed(code: str) -> str:
 
 
 def _of_failure(code: str, failure: Failure) -> Explanation:
-    """A failure in an error text or a refusal, which no finding shows."""
     texts = [error.texts[0] for error in error_texts() if code in error.codes]
     return Explanation(
         code=code,
@@ -176,7 +174,6 @@ def _of_failure(code: str, failure: Failure) -> Explanation:
 
 
 def _of_failed_run(code: str) -> Explanation:
-    """A run's ``failure_code`` in the ledger."""
     meaning, goal = FAILURES[code]
     remedy = f"`{command('doctor', 'STREAM')}` names what to do"
     return Explanation(

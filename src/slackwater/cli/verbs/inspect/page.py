@@ -283,7 +283,7 @@ def state_page(rows: dict[str, Any]) -> str:
 
 
 def time_text(milliseconds: int | None) -> str:
-    """In UTC; Spark writes 0 for a watermark not yet set."""
+    """The time in UTC; Spark writes 0 for a watermark not yet set."""
     if milliseconds is None:
         return "-"
     return utc_text(milliseconds) if milliseconds else "none yet"

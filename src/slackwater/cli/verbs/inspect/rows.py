@@ -50,7 +50,7 @@ def show_state(
 
 
 def state_document(result: _StateResult, limit: int | None) -> dict[str, Any]:
-    """At most ``limit`` rows as JSON values; bytes are base64."""
+    """Returns at most ``limit`` rows as JSON values; bytes are base64."""
     undecoded = result.rows.undecoded
     return {
         "schema": STATE_SCHEMA,

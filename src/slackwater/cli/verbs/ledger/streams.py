@@ -78,7 +78,7 @@ def parent_of(generation: GenerationRecord) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BatchRange:
-    """Both ends included, ``None``: open."""
+    """A range with both ends included; ``None`` is open."""
 
     first: int | None = None
     last: int | None = None

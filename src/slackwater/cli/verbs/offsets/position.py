@@ -82,7 +82,7 @@ class _Known:
 
     @property
     def watermark_ms(self) -> int:
-        """After the newest written batch, as far as it is recorded."""
+        """The watermark after the newest written batch, as far as it is recorded."""
         newest = self.newest_written
         if newest < 0:
             return 0

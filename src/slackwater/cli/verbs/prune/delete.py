@@ -43,8 +43,6 @@ from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.open import Location, local_path_of, open_read_store, open_write_store
 
 _BEING_DELETED = ".pruned-"
-"""Prefix of a folder that is being removed."""
-
 _FINAL = {"applied", PRUNED}
 """Statuses of operations whose effect is, or was, in use."""
 

@@ -121,7 +121,6 @@ def look_document(look: Look) -> dict[str, Any]:
 
 
 def _rate(look: Look) -> float | None:
-    """Batches a minute; ``None`` for fewer than two."""
     since = look.at_ms - _RATE_OF_MS
     times = [one.timestamp_ms for one in look.report.batches if one.timestamp_ms and one.timestamp_ms >= since]
     if not times or times[-1] <= times[0]:

@@ -156,7 +156,7 @@ class Check(Generic[Subject]):
 
     @property
     def sections(self) -> dict[str, str]:
-        """By heading, each as one paragraph."""
+        """The sections by heading, each as one paragraph."""
         parts = _HEADING.split(self.page)[1:]
         return {heading: " ".join(text.split()) for heading, text in zip(parts[::2], parts[1::2], strict=True)}
 

@@ -12,7 +12,7 @@ from slackwater.sources.common.contract import SourceRange
 
 
 def with_rows(facts: Facts, most: int) -> tuple[BatchRecord, ...]:
-    """At most so many newest batches that read rows; none where there are fewer."""
+    """Returns at most so many newest batches that read rows; none where there are fewer."""
     batches = [one for one in facts.batches if one.input_rows][-most:]
     return tuple(batches) if len(batches) == most else ()
 
@@ -24,7 +24,7 @@ def lag_of(batch: BatchRecord) -> int | None:
 
 
 def rows_ahead(batch: BatchRecord) -> Sequence[int | None]:
-    """By source; ``None`` where offsets do not determine the rows."""
+    """The rows by source; ``None`` where offsets do not determine them."""
     return [
         kind_of(source.end, {}).rows(SourceRange(str(index), source.end, source.latest))
         for index, source in enumerate(batch.sources)

@@ -71,7 +71,7 @@ def state_is_lost(snapshot: Snapshot) -> bool:
 
 
 def damage(snapshot: Snapshot) -> list[Damage]:
-    """Without missing state, which ``state-lost`` reports."""
+    """The damage without missing state, which ``state-lost`` reports."""
     lost = state_is_lost(snapshot)
     return [
         one for one in snapshot.damage if not (lost and one.kind == "missing" and one.path.startswith(STATE_FOLDER))

@@ -111,7 +111,7 @@ def refuse_lost(operation: Operation, lost: Sequence[str], instead: str = "") ->
 
 
 def new_folder(operation: Operation, action: Base) -> WriteStore:
-    """Without leftovers of an earlier attempt."""
+    """Creates the folder without leftovers of an earlier attempt."""
     store = operation.store(action.number)
     # Only reached after the journal records that the folder is this operation's own.
     store.delete_tree()
@@ -158,7 +158,7 @@ def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: in
 
 
 def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) -> None:
-    """With it Spark lays out each state store."""
+    """Runs batch 0, with which Spark lays out each state store."""
     batches, replayer = operation.batches, operation.open_replayer()
     bases = {one.source: batches.kind(one.source, one.text).empty_base(one.text) for one in entry.offsets}
     empty = tuple(

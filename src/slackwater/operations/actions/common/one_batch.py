@@ -72,7 +72,7 @@ def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, r
 
 
 def _check_query(operation: Operation, action: OneBatch) -> None:
-    """Of several outputs one may have the batch from the first attempt."""
+    """Raises Refused for other code: of several outputs one may have the batch from the first attempt."""
     replayer = operation.open_replayer()
     if replayer.profile().stateful:
         raise stateful(operation.plan.stream)

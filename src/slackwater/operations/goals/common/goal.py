@@ -122,7 +122,7 @@ class Goal:
         )
 
     def own_arguments(self, _request: Request, /) -> str:
-        """With a leading space."""
+        """The goal's own options, with a leading space."""
         return ""
 
     def check_target(self, text: str) -> None:
@@ -150,7 +150,7 @@ class Goal:
         return not request.starts and not request.ends
 
     def continued_after(self, request: Request, /) -> int | None:
-        """-1 for none; ``None`` where the goal determines it. Raises UsageError (``target``)."""
+        """The batch, -1 for none; ``None`` where the goal determines it. Raises UsageError (``target``)."""
         return self._named_batch(request.target)
 
     def allows_unmarked(self, _request: Request, _snapshot: Snapshot, /) -> bool:
