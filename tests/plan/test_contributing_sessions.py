@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -16,6 +17,7 @@ from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.plan.contributing import MERGE, StateBounds, first_contributing
 from tests.plan.test_contributing import BASE_MS, CODE, commit_entry, offset_entry
 
+EXAMPLES = 1500 if "SLACKWATER_TEST_EVERY" in os.environ else 500
 RUN = RunRecord(1, "web/visits", 1, "4.1.3", 0, code=CODE.digest, settings={})
 V = TypeVar("V")
 Sessions = frozenset[tuple[str, int, int, int]]
@@ -103,13 +105,13 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(tuple(batches), draw(st.integers(0, 8)), draw(st.integers(1, 6)), target, draw(st.booleans()))
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(cases())
 def test_a_replay_from_there_has_the_sessions_of_a_replay_from_the_beginning(case: Case) -> None:
     assert case.open_sessions(case.first(case.history())) == case.open_sessions(0)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(cases(), st.data())
 def test_with_records_missing_too(case: Case, data: st.DataObject) -> None:
     some = st.frozensets(st.integers(0, len(case.batches)), max_size=4)
