@@ -14,11 +14,9 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs/decisions"
 IN_FORCE = "in force"
 HEADING = """# Decisions
 
-What a reader may wonder about, half a page each: what was decided, why, and what was not taken. A decision that a
-later one has replaced has the line `Status: superseded by NNNN.` below its heading, one that it has changed in part
-`Status: amended by NNNN (in what).`; all others are in force as they are. This page is made from the files; a test
-compares them. To update it:
-`python -m scripts.decision_index > docs/decisions/README.md`.
+Each page has a decision, its reasons and the rejected alternatives. A decision replaced by a later one has the line
+`Status: superseded by NNNN.` below its heading, a partly changed one `Status: amended by NNNN (part).` To update this
+page: `python -m scripts.decision_index > docs/decisions/README.md`.
 
 | decision | status |
 |---|---|
