@@ -142,7 +142,7 @@ class Symptom:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TemplateMatch:
     start: int
     end: int
     params: Mapping[str, str]
@@ -155,7 +155,7 @@ class Template:
     literal: str
     pattern: re.Pattern[str]
 
-    def places(self, text: str, joined: str, most: int) -> Iterator[Place]:
+    def places(self, text: str, joined: str, most: int) -> Iterator[TemplateMatch]:
         """Matches, the last first; at most ``most`` places of the literal are compared.
 
         ``joined`` has blanks for line ends: a page or terminal may have wrapped the text. The work for each place is
@@ -169,7 +169,7 @@ class Template:
             for found in self.pattern.finditer(text, max(0, at - _BEFORE_MAX), min(len(text), at + _AFTER_MAX)):
                 if found.start() <= at < found.end():
                     params = {name: value.rstrip(".,;:)") for name, value in found.groupdict().items() if value}
-                    yield Place(found.start(), found.end(), params)
+                    yield TemplateMatch(found.start(), found.end(), params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,12 +309,12 @@ def _found_in(part: _Part) -> Iterator[_Found]:
                     yield _judged(error, place, around, part)
 
 
-def _is_below(error: ErrorText, place: Place) -> bool:
+def _is_below(error: ErrorText, place: TemplateMatch) -> bool:
     smaller, larger = (place.params.get(name, "") for name in error.below or ("", ""))
     return not (smaller.isdecimal() and larger.isdecimal()) or int(smaller) < int(larger)
 
 
-def _judged(error: ErrorText, place: Place, around: str, part: _Part) -> _Found:
+def _judged(error: ErrorText, place: TemplateMatch, around: str, part: _Part) -> _Found:
     codes, certainty = error.codes, error.certainty
     for near in error.near:
         if any(literal in around for literal in near.literals):
@@ -336,7 +336,7 @@ def _judged(error: ErrorText, place: Place, around: str, part: _Part) -> _Found:
     return _Found(error, codes, certainty, part.position + place.start, part.position + place.end, symptom)
 
 
-def _line(text: str, place: Place) -> str:
+def _line(text: str, place: TemplateMatch) -> str:
     stop = place.end + 4 * _LINE_CHARACTERS
     ends = [end for mark in "\n\v" if (end := text.find(mark, place.end, stop)) >= 0]
     return one_line(brief(" ".join(text[place.start : min(ends, default=stop)].split()), _LINE_CHARACTERS))

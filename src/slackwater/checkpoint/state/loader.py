@@ -33,7 +33,7 @@ from slackwater.formats.state_records import Records, join_records, last_writes,
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StorePlace:
     """``unique_id`` is set in checkpoint format 2."""
 
     operator: int
@@ -64,7 +64,7 @@ class StateLoader:
     damage: list[Damage] = field(default_factory=list)
     _budget: Budget = field(default_factory=Budget)
 
-    def load(self, place: Place, *, row_checksums: bool = False) -> LoadedStore:
+    def load(self, place: StorePlace, *, row_checksums: bool = False) -> LoadedStore:
         """Raises ``FormatError`` with the file in ``where``."""
         # Version 0 is empty and has no file.
         if place.version == 0:
@@ -85,7 +85,7 @@ class StateLoader:
         records = parts[0] if len(parts) == 1 and files.base_is_sorted else last_writes(join_records(parts))
         return LoadedStore(records, families)
 
-    def files(self, place: Place) -> VersionFiles:
+    def files(self, place: StorePlace) -> VersionFiles:
         names = self.listing.folder(place.folder).files
         with located(place.folder):
             if place.unique_id is None:

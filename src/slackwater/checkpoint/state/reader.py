@@ -20,7 +20,7 @@ from slackwater.checkpoint.limited_store import LimitedStore
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import partitions_of_version
 from slackwater.checkpoint.state.decoder import Encoding, FamilyRows, StoreDecoder
-from slackwater.checkpoint.state.loader import LoadedStore, Place, StateLoader
+from slackwater.checkpoint.state.loader import LoadedStore, StateLoader, StorePlace
 from slackwater.core.checkpoint import CommitEntry, Damage, OffsetEntry
 from slackwater.core.errors import FormatError
 from slackwater.core.state import JOIN, ColumnFamily, Operator, OperatorStore, StateInventory
@@ -91,13 +91,13 @@ class BatchState:
             known=self.pinning is not None,
         )
 
-    def place(self, operator: Operator, store: str, partition: int) -> Place:
+    def place(self, operator: Operator, store: str, partition: int) -> StorePlace:
         """Raises ``FormatError`` where the commit should name the store's files and does not."""
         held = self.inventory.stores.get(operator.id, {}).get(partition, {}).get(store)
         # Before the first commit, which would name the files, state is empty and has none.
         if self.batch < 0 or held is None or not held.ids:
-            return Place(operator.id, partition, store, self.batch + 1)
-        return Place(operator.id, partition, store, self.batch + 1, self._unique_id(operator, store, partition))
+            return StorePlace(operator.id, partition, store, self.batch + 1)
+        return StorePlace(operator.id, partition, store, self.batch + 1, self._unique_id(operator, store, partition))
 
     def _unique_id(self, operator: Operator, store: str, partition: int) -> str:
         table = (self.commit.state_unique_ids or {}).get(str(operator.id), []) if self.commit else []

@@ -61,7 +61,7 @@ class Span:
 
 def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -> Span:
     """The commits of batches above ``batch``. Raises Refused if the log has forgotten them."""
-    walk, newest = _Walk(app, batch), log.versions().newest if newest is None else newest
+    walk, newest = _SpanWalk(app, batch), log.versions().newest if newest is None else newest
     target = newest
     for commit in backwards(log, newest):
         if walk.is_before(commit):
@@ -78,7 +78,7 @@ def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -
 
 
 @dataclass
-class _Walk:
+class _SpanWalk:
     """Newest first. Older commits count up to batch ``left`` (``None``: all).
 
     ``moved`` maps older files to present names.

@@ -124,7 +124,7 @@ class Audit:
         return any(stream.differs for stream in self.streams)
 
 
-class Progress(Protocol):
+class DrillProgress(Protocol):
     def works_in(self, folder: Path) -> None:
         """Called as soon as there is a folder."""
 
@@ -165,7 +165,7 @@ def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tup
     return loaded, wanted
 
 
-def run_drills(reference: str, options: AuditOptions, settings: Settings, progress: Progress) -> Audit:
+def run_drills(reference: str, options: AuditOptions, settings: Settings, progress: DrillProgress) -> Audit:
     """Audit the streams one after the other; no started process survives.
 
     Raises Refused (``audit-target``) where a target holds rows, StreamFailed where an uninterrupted run does not write
@@ -193,7 +193,7 @@ def run_drills(reference: str, options: AuditOptions, settings: Settings, progre
 
 
 class _Auditing:
-    def __init__(self, request: Request, options: AuditOptions, progress: Progress) -> None:
+    def __init__(self, request: Request, options: AuditOptions, progress: DrillProgress) -> None:
         self._request = request
         self._options = options
         self._progress = progress

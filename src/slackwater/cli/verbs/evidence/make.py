@@ -59,7 +59,9 @@ def make_evidence(gathered: Gathered, made_ms: int, *, messages: bool) -> model.
         else (),
         findings=tuple(map(_finding, diagnosis.found)) if diagnosis is not None else (),
         errors=tuple(map(_error, examined.errors)),
-        not_checked=tuple(model.NotChecked(*one) for one in diagnosis.not_checked) if diagnosis is not None else (),
+        not_checked=tuple(model.NotCheckedEntry(*one) for one in diagnosis.not_checked)
+        if diagnosis is not None
+        else (),
         unknown=tuple(_unknown(gathered)),
         code_compared=facts is not None and facts.code is not None and not isinstance(facts.code, Unknown),
     )
@@ -162,12 +164,12 @@ def _checkpoint(report: CheckpointReport, damage: Iterable[Damage]) -> model.Che
     )
 
 
-def _damage(damage: Iterable[Damage]) -> tuple[model.Damage, ...]:
-    return tuple(model.Damage(*one) for one in damage)
+def _damage(damage: Iterable[Damage]) -> tuple[model.DamageEntry, ...]:
+    return tuple(model.DamageEntry(*one) for one in damage)
 
 
-def _marks(marks: Marks) -> model.Marks:
-    return _copied(model.Marks, marks, next_planned=marks.next_is_planned)
+def _marks(marks: Marks) -> model.MarksEntry:
+    return _copied(model.MarksEntry, marks, next_planned=marks.next_is_planned)
 
 
 def _batches(facts: Facts | None, recorded: Recorded | None) -> tuple[model.Batch, ...]:
@@ -209,11 +211,11 @@ def _batch(batch: int, line: BatchLine | None, record: BatchRecord | None, writt
     )
 
 
-def _ends(line: BatchLine | None, record: BatchRecord | None) -> Iterator[model.Position]:
+def _ends(line: BatchLine | None, record: BatchRecord | None) -> Iterator[model.PositionEntry]:
     if line is not None and line.sources:
-        yield from (model.Position(one.name, offset_value(one.end)) for one in line.sources)
+        yield from (model.PositionEntry(one.name, offset_value(one.end)) for one in line.sources)
     elif record is not None:
-        yield from (model.Position(str(index), offset_value(one.end)) for index, one in enumerate(record.sources))
+        yield from (model.PositionEntry(str(index), offset_value(one.end)) for index, one in enumerate(record.sources))
 
 
 def _source(one: SourceFacts, recorded: Recorded | None) -> model.Source:
@@ -234,12 +236,12 @@ def _source(one: SourceFacts, recorded: Recorded | None) -> model.Source:
         log_last=log.last if log is not None else None,
         log_files=log.files if log is not None else None,
         missing_files=tuple(missing),
-        unserved=tuple(model.Unserved(*item) for item in unserved),
+        unserved=tuple(model.UnservedEntry(*item) for item in unserved),
         options=redact.options(shape.options) if shape is not None else {},
     )
 
 
-def _operator(line: OperatorLine) -> model.Operator:
+def _operator(line: OperatorLine) -> model.OperatorEntry:
     stores = (
         model.Store(
             store.name,
@@ -251,12 +253,12 @@ def _operator(line: OperatorLine) -> model.Operator:
         )
         for store in line.stores
     )
-    return model.Operator(line.id, line.name, line.inferred, line.partitions, line.properties, tuple(stores))
+    return model.OperatorEntry(line.id, line.name, line.inferred, line.partitions, line.properties, tuple(stores))
 
 
-def _sink(facts: Facts, sink: SinkFacts) -> model.Sink:
+def _sink(facts: Facts, sink: SinkFacts) -> model.SinkEntry:
     outputs = (
-        model.Output(
+        model.OutputEntry(
             one.kind,
             one.location,
             one.written,
@@ -267,7 +269,7 @@ def _sink(facts: Facts, sink: SinkFacts) -> model.Sink:
         for one in facts.snapshot.outputs
     )
     seen = sink.seen
-    return model.Sink(dict(sink.identity), tuple(outputs), seen.owner_name, _damage(seen.damage), seen.orphans)
+    return model.SinkEntry(dict(sink.identity), tuple(outputs), seen.owner_name, _damage(seen.damage), seen.orphans)
 
 
 def _run(run: RunRecord, *, messages: bool) -> model.Run:
@@ -280,17 +282,17 @@ def _run(run: RunRecord, *, messages: bool) -> model.Run:
     )
 
 
-def _operation(one: OperationRecord, *, messages: bool) -> model.Operation:
+def _operation(one: OperationRecord, *, messages: bool) -> model.OperationEntry:
     """A refusal's reason can be an error message of Spark, with rows in it."""
     summary = one.summary if messages or one.status != REFUSED else None
-    return _copied(model.Operation, one, summary=summary)
+    return _copied(model.OperationEntry, one, summary=summary)
 
 
-def _finding(found: Diagnosed) -> model.Finding:
+def _finding(found: Diagnosed) -> model.FindingEntry:
     finding = found.finding
     explained = {one.code: one.sections for one in documented()}
     return _copied(
-        model.Finding,
+        model.FindingEntry,
         finding,
         severity=str(finding.severity),
         certainty=found.certainty,
@@ -304,30 +306,30 @@ def _finding(found: Diagnosed) -> model.Finding:
 def _error(error: ExplainedError) -> model.Error:
     """The error without the line and the values of the text, which can be rows."""
     symptom = error.symptom
-    causes = tuple(model.Cause(one.code, one.title, one.state, one.by) for one in error.causes)
+    causes = tuple(model.CauseEntry(one.code, one.title, one.state, one.by) for one in error.causes)
     return model.Error(symptom.symptom, str(symptom.certainty), causes)
 
 
-def _unknown(gathered: Gathered) -> Iterator[model.Unknown]:
+def _unknown(gathered: Gathered) -> Iterator[model.UnknownEntry]:
     facts = gathered.examined.facts
     if isinstance(gathered.recorded, Unknown):
-        yield model.Unknown("ledger", *gathered.recorded)
+        yield model.UnknownEntry("ledger", *gathered.recorded)
     if facts is None:
         error = gathered.examined.error
-        yield model.Unknown("checkpoint", str(error), error.hint if error is not None else None)
+        yield model.UnknownEntry("checkpoint", str(error), error.hint if error is not None else None)
         return
     diagnosis = gathered.examined.diagnosis
     if diagnosis is not None and diagnosis.unread is not None:
-        yield model.Unknown("state", diagnosis.unread.reason, diagnosis.unread.how)
+        yield model.UnknownEntry("state", diagnosis.unread.reason, diagnosis.unread.how)
     if isinstance(facts.sink, Unknown):
-        yield model.Unknown("sink", *facts.sink)
+        yield model.UnknownEntry("sink", *facts.sink)
     for source in facts.sources:
         of_files = (source.missing_files, source.changed_files, source.removed_files, source.too_old_files)
         for fact in (*of_files, source.unserved):
             if isinstance(fact, Unknown):
-                yield model.Unknown(f"source {source.name}", *fact)
+                yield model.UnknownEntry(f"source {source.name}", *fact)
     if isinstance(facts.code, Unknown):
-        yield model.Unknown("code", *facts.code)
+        yield model.UnknownEntry("code", *facts.code)
 
 
 def _lanes(facts: Facts | None, recorded: Sequence[int] | None) -> tuple[model.Lane, ...]:

@@ -15,7 +15,7 @@ LaneName = Literal["planned", "committed", "state", "written", "recorded"]
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownEntry:
     """A missing fact, why, and what would make it known."""
 
     what: str
@@ -58,7 +58,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class DamageEntry:
     path: str
     kind: str
     expected: str
@@ -78,12 +78,12 @@ class Checkpoint:
     files: int
     bytes: int | None
     settings: Mapping[str, str]
-    damage: tuple[Damage, ...]
+    damage: tuple[DamageEntry, ...]
     leftovers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class MarksEntry:
     planned: int
     committed: int
     state: int | None
@@ -107,7 +107,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class PositionEntry:
     """A source's end in a batch, as Spark wrote it."""
 
     source: str
@@ -131,11 +131,11 @@ class Batch:
     event_time_min_ms: int | None = None
     event_time_max_ms: int | None = None
     duration_ms: int | None = None
-    ends: tuple[Position, ...] = ()
+    ends: tuple[PositionEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Unserved:
+class UnservedEntry:
     """What a source lacks of the next batch's range."""
 
     problem: str
@@ -160,7 +160,7 @@ class Source:
     log_last: int | None = None
     log_files: int | None = None
     missing_files: tuple[str, ...] = ()
-    unserved: tuple[Unserved, ...] = ()
+    unserved: tuple[UnservedEntry, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -175,7 +175,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class OperatorEntry:
     id: int
     name: str
     inferred: bool
@@ -185,7 +185,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputEntry:
     kind: str
     location: str | None
     written: int | None
@@ -195,13 +195,13 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Sink:
+class SinkEntry:
     """``owner``: the stream that the output names as its writer."""
 
     identity: Mapping[str, str]
-    outputs: tuple[Output, ...]
+    outputs: tuple[OutputEntry, ...]
     owner: str | None
-    damage: tuple[Damage, ...]
+    damage: tuple[DamageEntry, ...]
     orphans: tuple[str, ...]
 
 
@@ -224,7 +224,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class OperationEntry:
     id: str
     goal: str
     status: str
@@ -234,7 +234,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FindingEntry:
     code: str
     severity: str
     text: str
@@ -253,7 +253,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class CauseEntry:
     code: str
     title: str
     state: str
@@ -264,11 +264,11 @@ class Cause:
 class Error:
     symptom: str
     certainty: str
-    causes: tuple[Cause, ...]
+    causes: tuple[CauseEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NotChecked:
+class NotCheckedEntry:
     code: str
     meaning: str
     reason: str
@@ -285,16 +285,16 @@ class Evidence:
     head: Head
     stream: Stream
     checkpoint: Checkpoint | None
-    marks: Marks | None
+    marks: MarksEntry | None
     lanes: tuple[Lane, ...]
     batches: tuple[Batch, ...]
     sources: tuple[Source, ...]
-    operators: tuple[Operator, ...]
-    sink: Sink | None
+    operators: tuple[OperatorEntry, ...]
+    sink: SinkEntry | None
     runs: tuple[Run, ...]
-    operations: tuple[Operation, ...]
-    findings: tuple[Finding, ...]
+    operations: tuple[OperationEntry, ...]
+    findings: tuple[FindingEntry, ...]
     errors: tuple[Error, ...]
-    not_checked: tuple[NotChecked, ...]
-    unknown: tuple[Unknown, ...]
+    not_checked: tuple[NotCheckedEntry, ...]
+    unknown: tuple[UnknownEntry, ...]
     code_compared: bool

@@ -8,7 +8,7 @@ from itertools import count, pairwise
 from slackwater.cli.common.console import mark
 from slackwater.cli.verbs.evidence.drawing import Drawing, figure
 from slackwater.cli.verbs.evidence.markup import Html
-from slackwater.cli.verbs.evidence.model import Evidence, Lane, Marks
+from slackwater.cli.verbs.evidence.model import Evidence, Lane, MarksEntry
 
 MEANINGS = {
     "planned": ("offsets/", "newest batch whose range is fixed"),
@@ -52,7 +52,7 @@ def shown(lane: Lane) -> str:
     return f"{mark(lane.mark)} (kept: {more}{kept}{damaged})" if kept else mark(lane.mark)
 
 
-def next_words(marks: Marks) -> str:
+def next_words(marks: MarksEntry) -> str:
     return "planned already: Spark runs it again with the same range" if marks.next_planned else "not planned yet"
 
 
@@ -72,7 +72,7 @@ def columns(lanes: Sequence[Lane], following: int, room: int) -> list[int]:
     return sorted(wanted)
 
 
-def _draw(drawing: Drawing, lanes: Sequence[Lane], marks: Marks) -> None:
+def _draw(drawing: Drawing, lanes: Sequence[Lane], marks: MarksEntry) -> None:
     wide = drawing.is_wide
     ids = columns(lanes, marks.next_batch, _COLUMNS_WIDE if wide else _COLUMNS_NARROW)
     left = 158 if wide else 82
@@ -85,7 +85,7 @@ def _draw(drawing: Drawing, lanes: Sequence[Lane], marks: Marks) -> None:
         _lane(drawing, lane, at, _HEAD + _LANE * (row + 0.5), step)
 
 
-def _next_column(drawing: Drawing, marks: Marks, x: float, step: float) -> None:
+def _next_column(drawing: Drawing, marks: MarksEntry, x: float, step: float) -> None:
     bottom = drawing.height - _FOOT
     drawing.box(x - step / 2, 4, step, bottom, "next", 5)
     words = "next: runs again" if marks.next_planned else "next: not planned"

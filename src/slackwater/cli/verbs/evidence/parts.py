@@ -6,7 +6,7 @@ from typing import Any
 from slackwater.cli.common.console import mark, number, timestamp
 from slackwater.cli.verbs.evidence.event_times import span_text
 from slackwater.cli.verbs.evidence.markup import Html, code, element, join, json_code, pairs, prose, table, text
-from slackwater.cli.verbs.evidence.model import Batch, Damage, Evidence, Finding, Operator, Run, Source
+from slackwater.cli.verbs.evidence.model import Batch, DamageEntry, Evidence, FindingEntry, OperatorEntry, Run, Source
 from slackwater.core.units import duration_text, size_text
 
 SHOWN_BATCHES = 25
@@ -96,7 +96,7 @@ def operators(made: Evidence) -> Html:
     return join(map(_operator, made.operators))
 
 
-def _operator(one: Operator) -> Html:
+def _operator(one: OperatorEntry) -> Html:
     rows = (
         (
             store.name,
@@ -207,7 +207,7 @@ def checkpoint(made: Evidence) -> Html:
     )
 
 
-def _damage(title: str, found: Sequence[Damage]) -> Html:
+def _damage(title: str, found: Sequence[DamageEntry]) -> Html:
     rows = ((code(one.path), one.kind, one.expected, one.found) for one in found)
     return table(title, ("file", "kind", "expected", "found"), rows)
 
@@ -226,7 +226,7 @@ def findings(made: Evidence) -> Html:
     return join(map(_finding, made.findings))
 
 
-def _finding(one: Finding) -> Html:
+def _finding(one: FindingEntry) -> Html:
     compared: list[tuple[str, object]] = [
         ("where", one.where),
         ("expected", one.expected),

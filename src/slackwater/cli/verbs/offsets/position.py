@@ -43,7 +43,7 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class PositionFound:
     """A new query would start after ``after``, -1 for the beginning, with these ``effects``.
 
     ``descriptions`` are sources in the query's recorded plan.
@@ -102,7 +102,7 @@ class _Known:
         return bounds_of(self.profile, self.profile, self.snapshot.stream.output_mode)
 
 
-def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> Position:
+def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> PositionFound:
     """Raises NotFound, DataError for an unreadable output, Refused where it lacks the requested batch."""
     ledger = workspace.ledger
     stream = ledger.find_stream(name)
@@ -121,7 +121,7 @@ def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], No
     contributing = _contributing(known, at, code)
     after = contributing - 1 if at.kind == "contributing" and contributing is not None else target
     sources = position_after(known.batches, after)
-    return Position(
+    return PositionFound(
         stream=stream.full_name,
         at=at,
         after=after,
@@ -173,7 +173,7 @@ SCHEMA = "slackwater.offsets/1"
 MANUAL_RESTART = "a new checkpoint, and a query that starts to read at this position"
 
 
-def offsets_document(position: Position) -> dict[str, Any]:
+def offsets_document(position: PositionFound) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "stream": position.stream,
@@ -200,11 +200,11 @@ def offsets_document(position: Position) -> dict[str, Any]:
     }
 
 
-def instead_of(position: Position) -> str:
+def instead_of(position: PositionFound) -> str:
     return command("plan", "rebuild", position.stream, *position.session)
 
 
-def _source_fields(at: Position, index: int) -> dict[str, Any]:
+def _source_fields(at: PositionFound, index: int) -> dict[str, Any]:
     source = at.sources[index]
     described = at.descriptions[index] if index < len(at.descriptions) else None
     fields: dict[str, Any] = {"source": source.source, "kind": source.kind, "description": described}
@@ -215,12 +215,12 @@ def _source_fields(at: Position, index: int) -> dict[str, Any]:
 OUTPUTS = {"same": "with the same output", "new": "with a new output", "any": "with either"}
 
 
-def offset_lines(position: Position) -> list[str]:
+def offset_lines(position: PositionFound) -> list[str]:
     """A document for each source in the plan's order: Kafka's ``startingOffsets``, else Spark's string."""
     return [json.dumps(offset_value(source.offset)) for source in position.sources]
 
 
-def messages(position: Position) -> list[str]:
+def messages(position: PositionFound) -> list[str]:
     where = f"after batch {position.after}" if position.after >= 0 else "before batch 0, where the stream started"
     lines = [f"{position.stream}, {position.at}: {where}"]
     if position.running:

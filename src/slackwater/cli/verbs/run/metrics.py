@@ -104,7 +104,7 @@ class RunMetrics:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _StreamSeen:
     """A stream's state as this process has seen it; times in seconds since 1970."""
 
     no_backlog_at: float
@@ -119,17 +119,17 @@ class StatusCollector(Collector):
         self._settings = settings
         self._clock = clock
         self._one_at_a_time = threading.Lock()
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _StreamSeen] = {}
         self._read_at = -READ_AGAIN_S
         self._read: Reading = {}
 
     def is_in(self, stream: str, state: str) -> None:
         """The stream is read from now on."""
-        self._seen.setdefault(stream, _Seen(self._clock())).state = state
+        self._seen.setdefault(stream, _StreamSeen(self._clock())).state = state
 
     def finished(self, batch: BatchRecord) -> None:
         """A batch that left no rows in any source ends the backlog."""
-        seen = self._seen.setdefault(batch.stream, _Seen(self._clock()))
+        seen = self._seen.setdefault(batch.stream, _StreamSeen(self._clock()))
         seen.batch_at = self._clock()
         if has_read_all(batch):
             seen.no_backlog_at = seen.batch_at
@@ -177,13 +177,13 @@ class StatusCollector(Collector):
         return {} if status is None else _VALUES[key](status, seen, self._clock())
 
 
-def _marks(status: StreamStatus, _seen: _Seen, _now: float) -> Values:
+def _marks(status: StreamStatus, _seen: _StreamSeen, _now: float) -> Values:
     marks = status.marks
     named = {"planned": marks.planned, "committed": marks.committed, "state": marks.state, "written": marks.written}
     return {(name,): value for name, value in named.items()}
 
 
-def _lag_seconds(status: StreamStatus, seen: _Seen, now: float) -> Values:
+def _lag_seconds(status: StreamStatus, seen: _StreamSeen, now: float) -> Values:
     """The time since the last moment without backlog; unknown where a source cannot be counted.
 
     The newest batch's remaining rows are current only while the query asks its sources. It asks none while a planned
@@ -197,22 +197,22 @@ def _lag_seconds(status: StreamStatus, seen: _Seen, now: float) -> Values:
     return {(): max(now - seen.no_backlog_at, 0.0)}
 
 
-def _watermark(status: StreamStatus, _seen: _Seen, _now: float) -> Values:
+def _watermark(status: StreamStatus, _seen: _StreamSeen, _now: float) -> Values:
     return {(): status.watermark_ms / 1000 if status.watermark_ms else None}
 
 
-def _watermark_age(status: StreamStatus, _seen: _Seen, now: float) -> Values:
+def _watermark_age(status: StreamStatus, _seen: _StreamSeen, now: float) -> Values:
     return {(): now - status.watermark_ms / 1000 if status.watermark_ms else None}
 
 
-def _findings(status: StreamStatus, _seen: _Seen, _now: float) -> Values:
+def _findings(status: StreamStatus, _seen: _StreamSeen, _now: float) -> Values:
     found = dict.fromkeys(("info", "warning", "stop"), 0)
     for finding in status.findings:
         found[str(finding.severity)] += 1
     return {(severity,): count for severity, count in found.items()}
 
 
-_VALUES: Mapping[str, Callable[[StreamStatus, _Seen, float], Values]] = {
+_VALUES: Mapping[str, Callable[[StreamStatus, _StreamSeen, float], Values]] = {
     "marks": _marks,
     "lag_rows": lambda status, _seen, _now: {(): status.lag.rows},
     "lag_files": lambda status, _seen, _now: {(): status.lag.files},

@@ -18,7 +18,7 @@ STATE_FOLDER = "state/"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SinkMarks:
     """The sink's marks. Of several outputs the newest shows what is ahead, the oldest what lacks.
 
     An output with a planned batch that another lacks is not ahead: it will skip the batch.
@@ -34,13 +34,13 @@ class Written:
         return self.newest > self.following or (self.newest == self.following and not self.next_is_planned)
 
 
-def written(snapshot: Snapshot) -> Written | None:
+def written(snapshot: Snapshot) -> SinkMarks | None:
     """``None`` where the sink shows nothing, or the checkpoint was lost."""
     marks = snapshot.marks
     if not snapshot.shown or marks.planned < 0 <= snapshot.recorded.planned:
         return None
     oldest = max(min(snapshot.shown), snapshot.generation.floor)
-    return Written(oldest, max(snapshot.shown), marks.next_batch, marks.next_is_planned)
+    return SinkMarks(oldest, max(snapshot.shown), marks.next_batch, marks.next_is_planned)
 
 
 def range_differs(snapshot: Snapshot) -> bool:
