@@ -17,9 +17,8 @@ from slackwater.checkpoint.layout import (
 )
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import CheckpointLogs, expected_partitions, partition_count
-from slackwater.core.checkpoint import CommitEntry, Damage
+from slackwater.core.checkpoint import CommitEntry, Damage, StateInventory, StoreVersions
 from slackwater.core.marks import Marks
-from slackwater.core.state import StateInventory, StoreVersions
 
 _HIDDEN_SUM = ".crc"
 

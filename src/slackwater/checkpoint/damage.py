@@ -38,9 +38,8 @@ from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.sources import parse_source_entry
 from slackwater.checkpoint.state.inventory import Lineage, state_file
 from slackwater.checkpoint.state.operators import schema_paths
-from slackwater.core.checkpoint import CommitEntry, Damage, ReadOptions, UnreadState, holes
+from slackwater.core.checkpoint import CommitEntry, Damage, ReadOptions, StateFile, StateFileKind, UnreadState, holes
 from slackwater.core.errors import FormatError
-from slackwater.core.state import StateFile, StateFileKind
 from slackwater.core.units import MIB
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.compactible import parse_entry_name

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from slackwater.checkpoint.layout import parse_state_file
-from slackwater.core.checkpoint import ReadLimits
-from slackwater.core.state import StateFileKind
+from slackwater.core.checkpoint import ReadLimits, StateFileKind
 from slackwater.formats.frames import Budget, Surplus
 from slackwater.formats.rocksdb_zip import parse_rocksdb_zip
 from slackwater.formats.state_schema import parse_state_schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from slackwater.core.state import StateFile, StateFileKind
+from slackwater.core.checkpoint import StateFile, StateFileKind
 
 METADATA = "metadata"
 OFFSETS = "offsets"

@@ -9,10 +9,9 @@ from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, co
 from slackwater.checkpoint.limited_store import limited
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.core.checkpoint import CommitEntry, Damage, OffsetEntry
+from slackwater.core.checkpoint import CommitEntry, Damage, OffsetEntry, StateInventory, StoreVersions
 from slackwater.core.errors import FormatError
 from slackwater.core.marks import NONE_YET, Marks
-from slackwater.core.state import StateInventory, StoreVersions
 from slackwater.core.units import size_text
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry

@@ -10,9 +10,8 @@ from slackwater.checkpoint.layout import parse_state_file, store_path
 from slackwater.checkpoint.logs import damage_of
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.state.inventory import Lineage, VersionFiles, files_of_attempt, files_of_version
-from slackwater.core.checkpoint import CommitEntry, Damage
+from slackwater.core.checkpoint import CommitEntry, Damage, StoreVersions
 from slackwater.core.errors import FormatError
-from slackwater.core.state import StoreVersions
 
 
 class NextState(NamedTuple):

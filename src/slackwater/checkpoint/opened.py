@@ -11,9 +11,8 @@ from slackwater.checkpoint.limited_store import LimitedStore, limited
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.logs import CheckpointLogs, damage_of, logs_of_listing
 from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.core.checkpoint import Damage, OffsetEntry, ReadLimits
+from slackwater.core.checkpoint import Damage, OffsetEntry, ReadLimits, StateInventory
 from slackwater.core.errors import FormatError
-from slackwater.core.state import StateInventory
 from slackwater.storage.protocols import ReadStore
 
 if TYPE_CHECKING:

@@ -48,12 +48,13 @@ from slackwater.core.checkpoint import (
     ReadOptions,
     SourceEnd,
     SparkVersion,
+    StateInventory,
     StoreLine,
     VersionRange,
 )
 from slackwater.core.errors import FormatError
 from slackwater.core.marks import Marks
-from slackwater.core.state import Operator, OperatorStore, StateInventory
+from slackwater.core.state import Operator, OperatorStore
 from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.storage.protocols import hadoop_checksum_path

@@ -1,14 +1,9 @@
-"""State directories of a checkpoint, by file names alone.
-
-Batch N reads state version N and makes version N+1; version 0 is empty and has no file.
-"""
+"""The operators of a checkpoint's state: their stores, and the types and schemas of keys and values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,67 +162,3 @@ class Operator:
             for variable in variables
             if isinstance(variable, dict) and variable.get("stateVariableType") == LIST_VARIABLE
         )
-
-
-class StateFileKind(StrEnum):
-    """Whole state (``snapshot``, ``zip``) or changes since the version before (``delta``, ``changelog``)."""
-
-    DELTA = "delta"
-    SNAPSHOT = "snapshot"
-    ZIP = "zip"
-    CHANGELOG = "changelog"
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether a version loads without an older file."""
-        return self in {StateFileKind.SNAPSHOT, StateFileKind.ZIP}
-
-    @property
-    def provider(self) -> str:
-        """``hdfs`` (HDFSBackedStateStoreProvider) or ``rocksdb`` (RocksDBStateStoreProvider)."""
-        return "hdfs" if self in {StateFileKind.DELTA, StateFileKind.SNAPSHOT} else "rocksdb"
-
-
-class StateFile(NamedTuple):
-    """A state file by name. Only checkpoint format 2 has a ``unique_id``."""
-
-    version: int
-    kind: StateFileKind
-    unique_id: str | None = None
-
-
-class StoreVersions(NamedTuple):
-    """Loadable versions of a store in a partition, by file names.
-
-    ``ids`` are the unique ids of a version's files (format 2); a failed attempt leaves more than one.
-    """
-
-    provider: str | None
-    loadable: frozenset[int]
-    ids: frozenset[tuple[int, str]] = frozenset()
-    newest: int = 0
-    newest_loadable: int = 0
-
-    def has(self, version: int, unique_id: str | None = None) -> bool:
-        """Whether the version, of this attempt if ids are used, can be loaded."""
-        if version == 0:
-            return True
-        return version in self.loadable and (unique_id is None or (version, unique_id) in self.ids)
-
-
-@dataclass(frozen=True, slots=True)
-class StateInventory:
-    """``stores[operator][partition][store]``."""
-
-    stores: dict[int, dict[int, dict[str, StoreVersions]]] = field(default_factory=dict)
-
-    def names(self, operator: int) -> tuple[str, ...]:
-        """An operator's stores, counted once over its partitions."""
-        return tuple(sorted({name for stores in self.stores.get(operator, {}).values() for name in stores}))
-
-    def each(self) -> Iterator[tuple[int, int, str, StoreVersions]]:
-        """``(operator, partition, store, versions)``, in order."""
-        for operator, partitions in sorted(self.stores.items()):
-            for partition, stores in sorted(partitions.items()):
-                for name, versions in sorted(stores.items()):
-                    yield operator, partition, name, versions

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from slackwater.checkpoint.limited_store import LimitedStore
 from slackwater.checkpoint.state.inventory import Lineage
+from slackwater.core.checkpoint import StateFile, StateFileKind
 from slackwater.core.errors import FormatError
-from slackwater.core.state import StateFile, StateFileKind
 from slackwater.formats.changelog import LONGEST_HEADER, decompressed_records, parse_changelog_header
 from slackwater.formats.codecs import decompress_start
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from slackwater.checkpoint.layout import DEFAULT_STORE, SST_FOLDERS, STATE, parse_state_file
 from slackwater.checkpoint.listing import Listing
+from slackwater.core.checkpoint import StateFile, StateFileKind, StateInventory, StoreVersions
 from slackwater.core.errors import FormatError
-from slackwater.core.state import StateFile, StateFileKind, StateInventory, StoreVersions
 
 
 def read_inventory(listing: Listing) -> StateInventory:

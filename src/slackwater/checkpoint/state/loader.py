@@ -20,9 +20,8 @@ from slackwater.checkpoint.state.inventory import (
     state_file,
 )
 from slackwater.checkpoint.state.rocksdb_tables import read_tables
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import Damage, StateFileKind
 from slackwater.core.errors import FormatError
-from slackwater.core.state import StateFileKind
 from slackwater.formats.byte_view import ByteView
 from slackwater.formats.changelog import parse_changelog, parse_changelog_header
 from slackwater.formats.codecs import decompress

@@ -13,7 +13,7 @@ from slackwater.checkpoint.layout import DEFAULT_STORE, STATE, parse_id, store_p
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.logs import damage_of
 from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import Damage, StateInventory
 from slackwater.core.errors import FormatError
 from slackwater.core.state import (
     JOIN,
@@ -23,7 +23,6 @@ from slackwater.core.state import (
     Operator,
     OperatorMetadata,
     OperatorStore,
-    StateInventory,
     StateSchema,
     StoreInfo,
 )

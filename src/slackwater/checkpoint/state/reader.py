@@ -21,9 +21,9 @@ from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import partitions_of_version
 from slackwater.checkpoint.state.decoder import Encoding, FamilyRows, StoreDecoder
 from slackwater.checkpoint.state.loader import LoadedStore, StateLoader, StorePlace
-from slackwater.core.checkpoint import CommitEntry, Damage, OffsetEntry
+from slackwater.core.checkpoint import CommitEntry, Damage, OffsetEntry, StateInventory
 from slackwater.core.errors import FormatError
-from slackwater.core.state import JOIN, ColumnFamily, Operator, OperatorStore, StateInventory
+from slackwater.core.state import JOIN, ColumnFamily, Operator, OperatorStore
 from slackwater.formats.rocksdb_zip import parse_rocksdb_zip
 from slackwater.formats.state_records import Records
 

@@ -3,12 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from slackwater.core.checkpoint import BatchLine, holes
+from slackwater.core.checkpoint import BatchLine, StoreVersions, holes
 from slackwater.core.commands import check_command
 from slackwater.core.facts import CheckpointSeen, Facts
 from slackwater.core.finding import Severity
 from slackwater.core.records import BatchRecord
-from slackwater.core.state import StoreVersions
 from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.commands import rebuild, replay_from

@@ -14,14 +14,13 @@ from slackwater.checkpoint.layout import COMMITS, OFFSETS
 from slackwater.cli.common.console import offset_value
 from slackwater.cli.verbs.evidence import model, redact
 from slackwater.cli.verbs.evidence.gather import Gathered, Recorded
-from slackwater.core.checkpoint import BatchLine, CheckpointReport, Damage, OperatorLine
+from slackwater.core.checkpoint import BatchLine, CheckpointReport, Damage, OperatorLine, StateInventory
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import CheckpointSeen, Facts, SinkFacts, SourceFacts, Unknown
 from slackwater.core.finding import Severity
 from slackwater.core.marks import Marks
 from slackwater.core.records import NEWEST_BATCHES, BatchRecord, OperationRecord, RunRecord
-from slackwater.core.state import StateInventory
 from slackwater.diagnose.causes import ExplainedError
 from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.doctor import Diagnosis, documented
