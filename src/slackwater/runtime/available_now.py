@@ -92,7 +92,7 @@ class EndOfRun:
         self._sources: list[_Fixing] = []
 
     def record(self) -> None:
-        """Try once. Raises one of ``SPARK_ERRORS`` if Spark's internals differ."""
+        """Try once to record the positions. Raises an exception of ``SPARK_ERRORS`` if Spark's internals differ."""
         if not self._sources:
             self._sources = _sources_of(self._query)
         ends: list[End] = []
@@ -118,7 +118,7 @@ def _sources_of(query: StreamingQuery) -> list[_Fixing]:
 
 
 def reached_end(ledger: Ledger, generation: GenerationRecord, batch: int, entry: OffsetEntry) -> Reached:
-    """Whether ``batch`` was the last with data of the newest recorded run that ends by itself.
+    """Return whether ``batch`` was the last with data of the newest recorded run that ends by itself.
 
     ``before``: the run had data left, or files that its source ignores.
     """

@@ -1,4 +1,4 @@
-"""Registers a stream before its query starts, and refuses what would lose, duplicate or skip rows."""
+"""Registers a stream before its query starts, and refuses starts that would lose, duplicate or skip rows."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def register(
 
 
 def record_refusal(ledger: Ledger, stream: str, error: BaseException) -> None:
-    """Record a refused start for ``status``; number line refusals are found anyway."""
+    """Record a refused start for ``status``; refusals by the number line are found without a record."""
     # Of a stream that another process holds nothing is recorded.
     if (
         not isinstance(error, SlackwaterError)
@@ -201,12 +201,12 @@ def warnings_about(stream: StreamRecord, built: BuiltStream, committed: int) -> 
 
 
 def claim_output(home: Home, stream: StreamRecord) -> None:
-    """Raises Refused (``sink-owned``) for a different stream's output."""
+    """Claim the output. Raises Refused (``sink-owned``) if it belongs to a different stream."""
     open_output(stream.sink).claim(Owner(stream.id or "", stream.full_name, str(home.location)))
 
 
 def check_same_sink(known: StreamRecord, now: StreamRecord) -> None:
-    """Raises Refused for a changed output: a new directory would lack earlier rows."""
+    """Refuse a changed output: a new directory would lack earlier rows."""
     if is_same_sink(known.sink, now.sink):
         return
     raise Refused(

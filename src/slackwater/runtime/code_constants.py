@@ -14,12 +14,14 @@ DIFFERS_EACH_TIME = frozenset({
     "getpid", "gethostname", "node", "getcwd", "cwd", "mkdtemp", "mkstemp", "gettempdir", "TemporaryDirectory",
     "NamedTemporaryFile", "token_hex", "urandom", "argv", "executable", "getuser", "st_mtime", "getmtime",
 })  # fmt: skip
-"""A constant made with one of these is compared by its expression: its value differs between starts or machines."""
+"""A constant made with any of these names is compared by its expression: its value differs between starts or machines.
+"""
 
 PLACE = frozenset({"__file__"})
-"""A constant made with this is compared by its expression where its value has the project's path in it.
+"""A constant made with this name is compared by its expression if its value contains the project's path.
 
-The content of a file next to the module is compared."""
+The content of a file next to the module is compared.
+"""
 
 
 def is_changed(scope: Scope, name: str, *, by_calls: bool = True) -> bool:
@@ -50,7 +52,7 @@ def has_place(value: object, tokens: Sequence[Token], scope: Scope) -> bool:
 
 
 def differs(scope: Scope, name: str, names: frozenset[str]) -> bool:
-    """Whether a variable's value depends on one of these names, also through variables and parameters."""
+    """Return whether a variable's value depends on any of these names, also through variables and parameters."""
     return _differs(scope, name, names, set())
 
 

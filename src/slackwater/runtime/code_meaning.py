@@ -68,7 +68,7 @@ class Meanings:
         self.cells: dict[Scope, Cells] = {}
         self.registered: dict[str, set[Scope]] = {}
         self.written: dict[Piece, tuple[tuple[Token, ...], frozenset[str]]] = {}
-        """The text of each piece that was written, and the names that it uses: to write one takes time."""
+        """The written form of each piece, and the names that it uses; writing a piece takes time."""
 
     def of_function(self, file: str, name: str, line: int) -> list[Token] | None:
         module = self.modules.parsed(Path(file))

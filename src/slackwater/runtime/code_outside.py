@@ -28,7 +28,7 @@ _READS = re.compile(r"open|read_\w+|loadtxt|genfromtxt|fromfile|get_data")
 _WRITES = frozenset("wax+")
 _LONGEST_PATH = 300
 _MOST_PARTS = 4
-"""Constants next to each other that may be the parts of one path."""
+"""The largest number of adjacent constants that are tried as parts of a path."""
 
 
 def kinds_of(tokens: Iterable[Token]) -> set[str]:

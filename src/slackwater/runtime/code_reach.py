@@ -38,7 +38,7 @@ class Uses:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """``code`` is a SHA-256 of everything reached; ``functions`` has one per reached name.
+    """``code`` is a SHA-256 of everything reached; ``functions`` has a digest for each reached name.
 
     Names are ``__name__`` or registered names, as in Spark's plan; equal names, such as lambdas', share a digest. A
     class's digest includes the code that makes instances.
@@ -47,13 +47,13 @@ class Reach:
     code: str
     functions: Mapping[str, str]
     uses: Callable[[Iterable[str] | None], Uses] = field(default=lambda _: Uses(), compare=False, repr=False)
-    """What the functions with these names use; ``None``: the function itself, and all that it reaches."""
+    """The environment variables and libraries used by the functions with these names; ``None``: by all reached code."""
     taken: Callable[[object], Taken] = field(default=lambda _: Taken(), compare=False, repr=False)
-    """What a function or class that Spark has pickled takes with it."""
+    """The values that a function or class takes with it when Spark pickles it."""
 
 
 def reach_of(function: Callable[..., Any]) -> Reach:
-    """Reads files, and imports nothing."""
+    """The code that the function reaches. Reads files, and imports nothing."""
     plain, bound = _unwrapped(function)
     modules = Modules(Path(plain.__code__.co_filename if plain else ""))
     meanings = Meanings(modules)
@@ -66,7 +66,7 @@ def reach_of(function: Callable[..., Any]) -> Reach:
 
 
 def reach_of_file(file: Path) -> Reach:
-    """``reach_of`` a whole file: an application's code shows no stream function."""
+    """Like ``reach_of`` for a whole file: an application's code shows no stream function."""
     meanings = Meanings(Modules(file))
     module = meanings.modules.parsed(file)
     root: list[Token] = [] if module is None else [Whole(module)]
@@ -116,7 +116,7 @@ def _type_of(value: object, meanings: Meanings) -> list[Token]:
 
 
 def _instructions(code: types.CodeType) -> Iterator[str]:
-    """For functions without readable source. Python versions compile differently."""
+    """The instructions of a function without readable source; they differ between Python versions."""
     yield code.co_code.hex()
     yield " ".join(code.co_names)
     for constant in code.co_consts:
@@ -137,7 +137,7 @@ class _Graph:
                     self._users.setdefault(token.scope, []).append(piece)
 
     def digest(self, root: Iterable[Token]) -> str:
-        """Pieces are numbered by appearance, so that cycles end."""
+        """Compute the digest. Pieces are numbered by appearance, so that cycles end."""
         numbers: dict[Piece, int] = {}
         texts = [self._numbered(root, numbers)]
         while len(texts) <= len(numbers):
@@ -156,10 +156,7 @@ class _Graph:
         return {name: sha256(json.dumps(sorted(found[name])).encode()).hexdigest() for name in sorted(found)}
 
     def uses(self, root: Iterable[Token], names: Iterable[str] | None) -> Uses:
-        """All uses, if the code does not show a name, such as a partial's.
-
-        Excludes the root, which runs before the query, unless ``None`` is given.
-        """
+        """The uses of the named functions, or all uses if the code does not show a name, such as a partial's."""
         first, wanted = set(root), set(names or ())
         known = [
             (name, Definition(scope))

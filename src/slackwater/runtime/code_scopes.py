@@ -21,7 +21,7 @@ READING_METHODS = frozenset({
     "get", "items", "keys", "values", "copy", "index", "count", "join", "format", "split", "strip", "lower", "upper",
     "startswith", "endswith", "replace",
 })  # fmt: skip
-"""Methods of built-in values that change nothing; a call of any other may change the value it is called on."""
+"""Methods of built-in values that change nothing; any other method may change its value."""
 
 
 CHANGING_FUNCTIONS = frozenset({"setattr", "delattr"})
@@ -51,7 +51,7 @@ class Scope:
     changed: dict[str, list[ast.stmt]] = field(default_factory=dict)
     imports: dict[str, list[Imported]] = field(default_factory=dict)
     others: set[str] = field(default_factory=set)
-    """Names that something else than an import binds."""
+    """Names bound by other statements than imports."""
     globals: set[str] = field(default_factory=set)
 
     def owner(self, name: str) -> Scope | None:
@@ -107,7 +107,7 @@ class Modules:
         }
 
     def parsed(self, file: Path, namespace: Mapping[str, Any] | None = None) -> Module | None:
-        """None for a library or a file without Python source."""
+        """The parsed module, or None for a library or a file without Python source."""
         if file not in self._parsed:
             known = self._loaded.get(str(file), {}) if namespace is None else namespace
             self._parsed[file] = self._parse(file, known)
@@ -160,7 +160,7 @@ class Modules:
 
 
 def imported_files(file: Path) -> tuple[Path, ...]:
-    """Direct and indirect imports, wherever in the code.
+    """The files of direct and indirect imports, anywhere in the code.
 
     An archive is a folder in the path. Runs nothing.
     """
@@ -178,7 +178,7 @@ def imported_files(file: Path) -> tuple[Path, ...]:
 
 
 def vars_of(module: object) -> Mapping[str, Any]:
-    """Does not call a module's ``__getattr__``; empty for non-modules."""
+    """The module's variables; empty for non-modules. Does not call a module's ``__getattr__``."""
     return getattr(module, "__dict__", {})
 
 

@@ -20,7 +20,7 @@ def is_source(file: Path) -> bool:
 
 
 def in_archive(file: Path) -> bool:
-    """Python names a module in an archive with a file as its folder."""
+    """Return whether a module is in an archive: Python shows the archive file as its folder."""
     return not file.exists() and _archive(file).is_file()
 
 

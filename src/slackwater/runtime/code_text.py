@@ -115,7 +115,7 @@ class _Writer:
         self.statements(sorted(statements.values(), key=lambda one: one.lineno), scope)
 
     def _value(self, scope: Scope, name: str) -> list[Token] | None:
-        """Excludes values that differ between starts, or that functions change (see value_text)."""
+        """Write a value, unless it differs between starts or functions change it (see value_text)."""
         cell = self._meanings.cells.get(scope, {}).get(name)
         if cell is not None:
             return self._live(cell.cell_contents, only_functions=False)
@@ -265,7 +265,7 @@ class _Writer:
         return ast.Call(node.func, node.args, keywords)
 
     def _write_import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
-        """Empty if names are only imported: uses refer to the meaning."""
+        """Write an import; nothing if names are only imported: uses refer to the meaning."""
         for alias in node.names:
             name = alias.asname or alias.name.split(".")[0]
             owner = scope.owner(name)
@@ -408,7 +408,7 @@ def _called(decorator: ast.expr) -> ast.expr:
 
 
 def _is_stream(decorator: ast.expr) -> bool:
-    """``@pipeline.stream(...)``: its arguments are compared elsewhere."""
+    """Return whether this is ``@pipeline.stream(...)``: its arguments are compared elsewhere."""
     return (
         isinstance(decorator, ast.Call)
         and isinstance(decorator.func, ast.Attribute)
@@ -425,7 +425,7 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 
 
 def _is_pure(node: ast.AST) -> bool:
-    """Whether an expression calls nothing that may change a value."""
+    """Return whether an expression calls nothing that may change a value."""
     for part in ast.walk(node):
         if isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
             return False

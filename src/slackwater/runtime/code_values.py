@@ -23,14 +23,14 @@ ATOMS = (
 MAPPINGS = (dict, OrderedDict, Counter)
 LIBRARY_FUNCTIONS = (types.BuiltinFunctionType, types.MethodDescriptorType)
 OF_NO_OBJECT = (type(None), types.ModuleType)
-"""What a built-in function is bound to that is no method of a value."""
+"""The ``__self__`` types of built-in functions that are not methods of a value."""
 MOST_VALUES = 100_000
 
 OfFunction = Callable[[str, str, int], list[Token] | None]
 
 
 def value_text(value: object, of_function: OfFunction, *, only_functions: bool) -> list[Token] | None:
-    """None if a part is not plain.
+    """The text of a plain value, or None if a part is not plain.
 
     ``only_functions`` keeps only functions and keys: for caches, and registries that imports fill.
     """
@@ -46,7 +46,7 @@ class _NotPlain(Exception): ...
 
 
 class ValueWriter:
-    """Writes one value into ``tokens``; a part that is not plain ends it."""
+    """Writes a value into ``tokens``; a part that is not plain ends the writing."""
 
     def __init__(self, of_function: OfFunction, only_functions: bool) -> None:
         self.tokens: list[Token] = []

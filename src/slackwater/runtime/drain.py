@@ -70,9 +70,9 @@ LOCK_WAIT_MS = 200
 MOMENT_WAIT_S = 1.0
 LOOK_S = 0.002
 STEADY_S = 0.02
-"""How long writing must be observed to count: the check within the batch comes right after planning."""
+"""Writing must be observed for this long to count: the check within the batch comes right after planning."""
 SLIPPED_S = 0.05
-"""How long a loop that made its check just before the state was set may take to show it."""
+"""The longest time until a loop shows that it made its check just before the state was set."""
 
 Phase = Literal["idle", "constructing", "planning", "writing"]
 
@@ -100,7 +100,7 @@ class Drain:
             self._query.stop()
 
     def finished(self) -> bool:
-        """Whether the query's thread has ended. Stops a query that waits for its trigger."""
+        """Return whether the query's thread has ended. Stops a query that waits for its trigger."""
         if self._loop is None or not self._loop.alive:
             self._query.stop()
             return True
@@ -134,7 +134,7 @@ class _Loop:
         return bool(self._thread.isAlive())
 
     def end(self) -> bool:
-        """End the loop after the running batch. ``False``: try again."""
+        """End the loop after the running batch. Returns ``False`` if the caller must try again."""
         if not self._asks_within_a_batch:
             self._state.set(self._ended)
             return True

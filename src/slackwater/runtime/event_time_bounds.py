@@ -1,4 +1,4 @@
-"""How far behind the watermark rows matter for state, from Spark's logical plan.
+"""Finds, from Spark's logical plan, how far behind the watermark rows matter for state.
 
 A bound is used only if recorded event times cover all rows that reach the operator: in each branch, its compared column
 is a watermark's column. Anything else has no bound and is recomputed from the first batch.
@@ -22,7 +22,7 @@ DELAY = "spark.watermarkDelayMs"
 WINDOW = "spark.timeWindow"
 SESSION = "spark.sessionWindow"
 PASSING = {"Filter", "Generate", "Repartition", "RepartitionByExpression", "SubqueryAlias"}
-"""Nodes that hand on the columns of their child as they are."""
+"""Nodes whose output columns are their child's columns, unchanged."""
 ABOVE_JOIN = {"Project", "SubqueryAlias"}
 """Nodes that the optimiser does not merge into the condition of a join below them."""
 ATTRIBUTE = "AttributeReference"
@@ -31,7 +31,7 @@ GROUPING_SET = "spark_grouping_id"
 ADDITIONS = {"TimeAdd", "TimestampAddInterval"}
 EQUALITIES = {"EqualTo", "EqualNullSafe"}
 PROBES_MS = (1_700_000_000_000, 1_800_000_000_000)
-"""Watermarks with which Spark is asked what a join evicts. py4j passes numbers below 2^31 as Integer."""
+"""Watermarks for which Spark computes a join's evictions. py4j passes numbers below 2^31 as Integer."""
 
 
 def windows_of(nodes: Sequence[Any]) -> set[int]:
@@ -65,7 +65,7 @@ def window_starts_ms(nodes: Sequence[Any]) -> tuple[int, int] | None:
 def session_gap_ms(nodes: Sequence[Any], aggregates: Sequence[Any]) -> int | None:
     """The constant session gap of a query's only stateful operator, or ``None``.
 
-    Sessions have no fixed length, but rows further apart than the gap are never in one.
+    Sessions have no fixed length, but rows further apart than the gap are in different sessions.
     """
     if len(aggregates) != 1 or sum(class_name(node) == WATERMARK for node in nodes) != 1:
         return None
@@ -101,7 +101,7 @@ def join_retention_ms(nodes: Sequence[Any], join: Any) -> int | None:
 
 
 def evicts_by_time(join: Any) -> bool:
-    """Whether Spark removes join rows when the watermark advances.
+    """Return whether Spark removes join rows when the watermark advances.
 
     It does if event time is a join key, or if the condition bounds one side's event time by the other side's columns
     (``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``). ``join`` is from the optimised plan, whose
@@ -119,7 +119,7 @@ def evicts_by_time(join: Any) -> bool:
 
 
 def _has_key_of_event_time(join: Any) -> bool:
-    """Only the column itself: Spark has no watermark for a function of it."""
+    """Return whether a join key is an event time: only the column itself, as functions of it have no watermark."""
     found = active_jvm().org.apache.spark.sql.catalyst.planning.ExtractEquiJoinKeys.unapply(join)
     if found.isEmpty():
         return False
@@ -136,7 +136,7 @@ def _state_watermark_ms(join: Any, columns: Any, other: Any, watermark_ms: int) 
 
 
 def _kept_behind_ms(join: Any, column: Any, side: Any, other: Any) -> int | None:
-    """Spark's computation is linear, from the watermarked column."""
+    """The distance behind the watermark; Spark computes it linearly from the watermarked column."""
     found = set()
     for watermark_ms in PROBES_MS:
         for columns in (side.outputSet(), column.references()):
@@ -151,7 +151,7 @@ def _event_time_of(side: Any) -> Any | None:
 
 
 def _joins_by_time(condition: Any) -> bool:
-    """Spark then evicts by the key, not by the condition."""
+    """Return whether a join key is an event time: Spark then evicts by the key, not by the condition."""
     return any(
         class_name(one) in EQUALITIES
         and any(reference.metadata().contains(DELAY) for reference in elements(one.references().toSeq()))
@@ -176,7 +176,7 @@ def _constant_gap_ms(child: Any, session: Any) -> int | None:
 
 
 def _is_event_time(node: Any, column: Any) -> bool:
-    """Whether an output column is a watermark's column in each branch below."""
+    """Return whether an output column is a watermark's column in each branch below."""
     name = class_name(node)
     if name == WATERMARK:
         return _same(node.eventTime(), column)
@@ -197,15 +197,15 @@ def _hands_on(child: Any, projected: Any) -> bool:
 
 
 def _covers_all_sources(watermark: Any, nodes: Sequence[Any]) -> bool:
-    """Rows of a source without this watermark are not in its event times."""
+    """Return whether each source has this watermark; otherwise the event times lack a source's rows."""
     below = sum(map(is_streaming_source, nodes_of(watermark)))
     return below == sum(map(is_streaming_source, nodes))
 
 
 def _grouped_by(aggregate: Any, marker: str) -> list[Any]:
-    """Marked grouping columns derived from a watermark's column.
+    """The marked grouping columns derived from a watermark's column.
 
-    Not in a rollup or cube: grouping sets without the column have null, and Spark keeps these groups for ever.
+    Empty for a rollup or cube: grouping sets without the column have null, and Spark keeps these groups for ever.
     """
     columns = [one for one in elements(aggregate.groupingExpressions()) if class_name(one) == ATTRIBUTE]
     if any(one.name() == GROUPING_SET for one in columns):
@@ -241,7 +241,7 @@ def _window_trees(node: Any) -> Iterator[list[dict[str, Any]]]:
 
 
 def _starts_ms(tree: list[dict[str, Any]]) -> Iterator[tuple[int, int] | None]:
-    """Slide and start of each ``(time - start) % slide``."""
+    """The slide and start of each ``(time - start) % slide``."""
     for index, node in enumerate(tree):
         if node["class"] == EXPRESSIONS + "Remainder":
             slide, left = tree[_skip(tree, index + 1)], tree[index + 1]
@@ -251,7 +251,7 @@ def _starts_ms(tree: list[dict[str, Any]]) -> Iterator[tuple[int, int] | None]:
 
 
 def _lengths_ms(tree: list[dict[str, Any]]) -> Iterator[int]:
-    """From Spark's JSON: Literal "end", ... Add(start, Literal(length in us))."""
+    """The window lengths in Spark's JSON: Literal "end", ... Add(start, Literal(length in us))."""
     for index, node in enumerate(tree):
         if node["class"] != EXPRESSIONS + "Literal" or node.get("value") != "end":
             continue

@@ -1,4 +1,4 @@
-"""Classifies a failed query: may a restart help, what failed, why, and where in the user's code.
+"""Classifies a failed query: whether a restart may help, the failure and its cause, and its line in the user's code.
 
 Spark reports most failures by an error condition (``getErrorClass`` in 3.5, ``getCondition`` since 4.0), bracketed in
 messages; older checks are assertions with fixed sentences. Both are matched in all messages of the exception chain,
@@ -51,7 +51,7 @@ TRANSIENT = re.compile(
     r"|Connection (reset|refused)|Temporary failure in name resolution",
     re.MULTILINE,
 )
-"""Errors of networks and lost executors, to which kinds of sources add those of their clients (``transient_errors``).
+"""Errors of networks and lost executors; kinds of sources add their clients' errors (``transient_errors``).
 
 Any other failure is permanent, so the stream fails at once.
 """
@@ -63,10 +63,10 @@ TRANSIENT_CODES = frozenset(
         *("output-unreachable", "output-resources", "output-busy"),
     }
 )
-"""Our own transient errors: a database that was locked, full or unreachable. Kinds of sinks add theirs."""
+"""Slackwater's transient errors: a database that was locked, full or unreachable. Kinds of sinks add more."""
 
 SPARK_ERRORS: tuple[type[Exception], ...] = (Py4JError, PySparkException, OSError)
-"""What a call to Spark raises where Spark refuses it, where its API differs, or where its JVM has exited."""
+"""The exceptions of a call that Spark refuses, whose API differs, or whose JVM has exited."""
 
 TRANSIENT_TYPES = (ConnectionError, TimeoutError)
 
@@ -84,10 +84,10 @@ CAUSE = re.compile(
     r": (?P<message>.+)$",
     re.MULTILINE,
 )
-"""Some of Spark's exceptions have names without such an end; their messages have an error condition."""
+"""A line with an exception's class; classes with other endings have an error condition in their messages."""
 
 QUERY_DUMP = "=== Streaming Query ==="
-"""Spark appends the query's plan to the message; a literal in it is not the cause of anything."""
+"""Spark appends the query's plan to the message; a literal in the plan is not a cause."""
 
 PYTHON_FAILED = re.compile(r"\bPythonException: |raised by the Python Proxy|FOREACH(_BATCH)?_USER_FUNCTION_ERROR")
 OURS_IN_BATCH = re.compile(r"\bBatchFailed: \[(?P<code>[a-z0-9-]+)\] (?P<reason>.+)")
@@ -124,9 +124,9 @@ CODES: tuple[tuple[FailureCode, re.Pattern[str]], ...] = (
         re.compile(r"AnalysisException|\[STREAMING_OUTPUT_MODE|\[UNSUPPORTED_STREAMING|\[UNRESOLVED_COLUMN"),
     ),
 )
-"""The first that matches decides; kinds of sources add to them (``failures``).
+"""The patterns of failures; the first match decides. Kinds of sources add to them (``failures``).
 
-``state-missing`` is also what Spark before 4.3 reports of an added operator.
+``state-missing`` is also reported for an added operator by Spark before 4.3.
 """
 
 REFUSED_QUERIES = ("query-refused", "query-start", "watermark-missing", "global-watermark")
@@ -138,7 +138,7 @@ CALLED_FROM = re.compile(r"was called from\n(?P<file>/[^\n:]+):(?P<line>\d+)")
 OUR_PACKAGE = str(Path(__file__).parents[1])
 OUR_SINKS = f'File "{OUR_PACKAGE}/sinks/'
 COMPILED = (".pxi", ".pyx")
-"""Sources of compiled modules, such as those of pyarrow, whose frames have paths of where they were built."""
+"""Sources of compiled modules, such as pyarrow: the paths in their frames are from the build machine."""
 NOT_THE_USERS = (
     *(sysconfig.get_path("stdlib"), "<", "/pyspark/", "/py4j/", "pyspark.zip", "site-packages", OUR_PACKAGE),
     *COMPILED,
@@ -180,7 +180,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def reason_of(error: BaseException) -> str:
-    """The innermost cause in one line, or our own error with its code; secrets are masked."""
+    """The innermost cause in a line, or Slackwater's own error with its code; secrets are masked."""
     if isinstance(error, SlackwaterError):
         return f"{error.code}: {error}"
     if ours := OURS_IN_BATCH.search(_messages(error)):
@@ -268,7 +268,7 @@ def _innermost(error: str, message: str) -> str:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Outermost first. PySpark keeps JVM causes in ``_cause``."""
+    """The exceptions of the chain, outermost first. PySpark keeps JVM causes in ``_cause``."""
     seen: set[int] = set()
     pending: list[object] = [error]
     while pending:

@@ -27,16 +27,16 @@ from slackwater.runtime.pickled import BROADCAST, MOST_BYTES, NOT_READ, Made, Na
 
 Digest = Callable[[Iterable[Token]], str]
 Part = tuple[str, list[Token]]
-"""The tokens of a value, with the name of the variable, attribute or argument that has it; empty for a function's."""
+"""The tokens of a value, and the name of its variable, attribute or argument; empty for a function's own tokens."""
 
 DIFFERS_EACH_RUN = DIFFERS_EACH_TIME | {"applicationId", "hash", "startTime", "uiWebUrl"}
-"""With what a session of Spark has, and a hash of text."""
+"""Names of values that differ in each run, including values of a Spark session and hashes of strings."""
 IN_ANY_ORDER = frozenset({"set", "frozenset", "listdir", "scandir", "glob", "rglob", "iterdir"})
-"""A list made with one of these may have another order in each start."""
+"""A list made with any of these names may have a different order in each start."""
 NOT_COMPARED = ("_thread.", "logging.", "numpy.random.", "random.", "slackwater.", "threading.", "weakref.")
-"""Starts of the paths of what is never the same, or does not matter."""
+"""Path prefixes of objects that always differ or do not matter."""
 BROADCAST_CLASSES = frozenset({("pyspark.broadcast", "Broadcast"), ("pyspark.core.broadcast", "Broadcast")})
-"""Compared by name: a command that asks for no query does not load pyspark."""
+"""Classes compared by name: a command that needs no query does not load pyspark."""
 WRAPPERS = frozenset({"builtins.classmethod", "builtins.property", "builtins.staticmethod"})
 PLAIN = frozenset({type(None), bool, int, float, str, bytes})
 COLLECTIONS = (dict, list, tuple, set, frozenset)
@@ -90,9 +90,9 @@ def _content(file: Path) -> str:
 
 @dataclass(slots=True)
 class _Walk:
-    """``left``: how many more values may be written.
+    """Walks through values. ``left``: how many more values may be written.
 
-    ``called`` are named functions and classes, each once.
+    ``called`` are named functions and classes, each listed once.
     """
 
     meanings: Meanings
@@ -113,7 +113,7 @@ class _Walk:
                     yield from self.parts(name, value, called=True)
 
     def parts(self, name: str, value: Any, *, called: bool = False) -> Iterator[Part]:
-        """``called``: the code of this function or class is compared elsewhere."""
+        """The values of an object. ``called``: the code of this function or class is compared elsewhere."""
         if id(value) in self.around:
             if not called:
                 yield name, ["around"]

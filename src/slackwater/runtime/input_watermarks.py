@@ -103,7 +103,7 @@ class InputWatermarkKeeper:
 
     @contextmanager
     def starting(self) -> Iterator[None]:
-        """The query's first batch is planned after the restore."""
+        """Restore the watermarks at a start: the query's first batch is planned after the restore."""
         if len(self._delays) <= 1:
             yield
             return
@@ -180,7 +180,7 @@ class InputWatermarkKeeper:
             ready.set()
 
     def _record(self, tracked: _Tracked, batch: int) -> None:
-        """Called just before the commit. Never raises: the query continues."""
+        """Record the map, just before the commit. Never raises: the query continues."""
         try:
             combined_ms, inputs_ms = tracked.values()
             text = InputWatermarks(combined_ms, inputs_ms, self._delays, str(self._spark.version)).as_text()
@@ -200,7 +200,7 @@ class _Tracked:
         self._execution = execution
 
     def values(self) -> tuple[int, tuple[int | None, ...]]:
-        """In plan order; Spark 3.5 has 0 for no row yet."""
+        """The values in plan order; Spark 3.5 has 0 for an input without rows."""
         found = self._map()
         return int(self._execution.watermarkTracker().currentWatermark()), tuple(
             _value(found.get(key)) or None for key in self._keys(found)
@@ -258,7 +258,7 @@ def _before_commits(execution: Any, record: Callable[[int], None]) -> None:
 
 def _recording_manager(inner: Any, interface: str, record: Callable[[int], None]) -> Any:
     class RecordingFileManager:
-        """Spark's ``CheckpointFileManager``; all but one method pass through."""
+        """Wraps Spark's ``CheckpointFileManager``; passes through all methods except the observed ``createAtomic``."""
 
         def createAtomic(self, path: Any, overwrite: bool) -> Any:
             name = str(path.getName())
@@ -286,7 +286,7 @@ def _interfaces(java_class: Any) -> Iterator[str]:
 
 
 def _value(found: Any) -> int | None:
-    """Since Spark 4 one ``Option`` is within another."""
+    """Unwrap an ``Option``; since Spark 4 it is nested in a second ``Option``."""
     while found is not None and not isinstance(found, int):
         found = found.get() if found.isDefined() else None
     return found

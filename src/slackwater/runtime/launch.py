@@ -7,8 +7,8 @@ is dropped.
 
 JVM options (``spark.driver.extraJavaOptions``) are its command line, and stay visible.
 
-The JVM's stderr is passed on by line, masked and escaped. One line is dropped: Java's unavoidable warning about Spark
-4's ``--add-modules=jdk.incubator.vector``.
+The JVM's stderr is passed on by line, masked and escaped. Java's unavoidable warning about Spark 4's
+``--add-modules=jdk.incubator.vector`` is dropped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _OPTION = "--properties-file"
 _CONF = ("--conf", "-c")
 _KEYS = {"--jars": "spark.jars", "--packages": "spark.jars.packages"}
-"""Options for settings that ``spark-submit`` alone acts on: it loads what they name."""
+"""Options for settings that only ``spark-submit`` handles: it loads the listed files."""
 _SWITCHES = frozenset(
     {"--help", "-h", "--load-spark-defaults", "--supervise", "--usage-error", "--verbose", "-v", "--version"}
 )
@@ -104,7 +104,7 @@ def default_setting(key: str) -> str | None:
 
 
 def parse(text: str) -> dict[str, str]:
-    """Reads like ``java.util.Properties``; the last line for a key counts."""
+    """Parse settings like ``java.util.Properties``; a key's last line counts."""
     matches = map(_PROPERTY.fullmatch, _whole_lines(iter(_LINE_ENDS.split(text))))
     return {_unescaped(match["key"]): _unescaped(match["value"]) for match in matches if match is not None}
 
@@ -125,7 +125,7 @@ def _unescaped(text: str) -> str:
 
 
 def _users_arguments() -> list[str]:
-    """For ``spark-submit``. Raises UsageError if no shell could split them."""
+    """The user's arguments for ``spark-submit``. Raises UsageError if no shell could split them."""
     arguments = os.environ.get(_ARGUMENTS, "pyspark-shell")
     try:
         return shlex.split(arguments)
@@ -155,7 +155,7 @@ class _Option(NamedTuple):
 
 
 def _options(arguments: Iterable[str]) -> Iterator[_Option]:
-    """As in ``SparkSubmitOptionParser``: options up to the first other word."""
+    """The options up to the first other word, as in ``SparkSubmitOptionParser``."""
     remaining = iter(arguments)
     for word in remaining:
         name, equals, value = word.partition("=")
@@ -218,7 +218,7 @@ _PIECE = _LONGEST_LINE = 1 << 16
 
 @contextmanager
 def relayed_stderr() -> Iterator[int]:
-    """Closed here at the end, as the JVM has a copy."""
+    """The write end for the JVM's stderr; closed here at the end, as the JVM has a copy."""
     read_end, write_end = os.pipe()
     relay = threading.Thread(target=_relay, args=(read_end, STDERR), name="jvm-stderr", daemon=True)
     relay.start()

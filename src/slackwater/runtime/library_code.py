@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from zipimport import zipimporter
 
 MODULES_MAX = 300
-"""A program that starts queries by way of more modules than these is not recognised by their code."""
+"""A program that starts queries through more modules than this is not recognised by their code."""
 _NOT_READ = sys.stdlib_module_names | {"pyspark", "py4j", "slackwater"}
 
 
@@ -37,7 +37,7 @@ def library_trees(trees: Iterable[ast.Module]) -> Iterator[ast.Module]:
 
 
 def spec_of(name: str) -> ModuleSpec | None:
-    """Unlike ``importlib.util.find_spec`` it imports no parent packages."""
+    """The module's spec. Unlike ``importlib.util.find_spec``, does not import parent packages."""
     folders: list[str] | None = None
     spec: ModuleSpec | None = None
     parts = name.split(".")

@@ -106,10 +106,10 @@ def make_listener(
     started: Callable[[QueryLife], None] | None = None,
     terminated: Callable[[str, str | None], None] | None = None,
 ) -> StreamingQueryListener:
-    """Passes on progress as JSON, starts as QueryLife, and ends as run id and error."""
+    """Make a listener that passes on progress as JSON, starts as QueryLife, and ends as run id and error."""
 
     class LedgerListener(StreamingQueryListener):
-        """PySpark's type; not called, as ``_jlistener`` receives the JVM's events."""
+        """A listener of PySpark's type; not called, as ``_jlistener`` receives the JVM's events."""
 
         @property
         def _jlistener(self) -> Any:
@@ -137,7 +137,7 @@ def active_jvm() -> Any:
 class _JvmListener:
     """Takes the JVM's events unchanged.
 
-    PySpark would copy each event field by field over its socket: 80 ms of CPU per batch; the JSON is one call.
+    PySpark would copy each event field by field over its socket: 80 ms of CPU per batch; the JSON is a single call.
     """
 
     def __init__(

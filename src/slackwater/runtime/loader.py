@@ -52,7 +52,7 @@ class LoadedPipeline:
     runs_itself: bool = False
 
     def selected(self, names: Sequence[str]) -> list[StreamDefinition]:
-        """All without names. Raises NotFound (``stream-unknown``)."""
+        """The named streams; all without names. Raises NotFound (``stream-unknown``)."""
         streams = self.pipeline.streams
         unknown = [name for name in names if name not in streams]
         if unknown:
@@ -66,7 +66,7 @@ class LoadedPipeline:
 
 
 def is_application(reference: str) -> bool:
-    """Whether code or imports write streams and have no Pipeline.
+    """Return whether code or imports write streams and have no Pipeline.
 
     Installed modules count only if project and archives show neither. False for malformed files.
     """
@@ -86,7 +86,7 @@ _WRITES, _PIPELINE = "writeStream", "Pipeline"
 
 
 def _names(tree: ast.Module) -> set[str]:
-    """Used attributes, and imports of Slackwater. PySpark has a ``Pipeline``, too."""
+    """The used attributes, and imports of Slackwater; PySpark also has a ``Pipeline``."""
     nodes = list(ast.walk(tree))
     imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "slackwater"]
     known = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
@@ -97,7 +97,7 @@ def _names(tree: ast.Module) -> set[str]:
 
 
 def load(reference: str, ledger: Ledger | None = None, given: GivenSession | None = None) -> LoadedPipeline:
-    """Load the one pipeline in a file or module.
+    """Load the only pipeline in a file or module.
 
     ``given`` is for an application's own session. Raises PipelineError without exactly one importable pipeline; Refused
     if a query's checkpoint is not its stream's.
@@ -131,9 +131,9 @@ def digest(reference: str) -> str:
 
 
 def environment_read(reference: str) -> tuple[str, ...]:
-    """Read by ``os.environ`` or ``os.getenv``, sorted.
+    """The variables read by ``os.environ`` or ``os.getenv``, sorted.
 
-    Constant names in the file only; empty for a malformed file.
+    Only constant names in the file are found; a malformed file has none.
     """
     file, _ = locate(reference)
     try:
@@ -221,7 +221,7 @@ _NEEDS_SESSION = "make columns, such as F.expr(...), inside the stream's functio
 
 
 def _is_without_session(error: BaseException) -> bool:
-    """PySpark asserts a session, without a message, or names its condition."""
+    """Return whether the error is about a missing session: PySpark asserts it, or raises a condition."""
     condition = getattr(error, "getCondition", getattr(error, "getErrorClass", lambda: None))
     if "SESSION" in str(condition() or "") or "SPARK_CONTEXT" in str(condition() or ""):
         return True
@@ -230,7 +230,7 @@ def _is_without_session(error: BaseException) -> bool:
 
 
 def _sink_of_import(error: ImportError, file: Path) -> SinkUnknown | None:
-    """For ``from slackwater.sinks import NAME``: Python replaces the module's own error."""
+    """The sink of ``from slackwater.sinks import NAME``: Python replaces the module's own error."""
     name = re.search(r"cannot import name '(\w+)'", str(error))
     if error.name != sinks.__name__ or name is None:
         return None
@@ -256,7 +256,7 @@ def _read(file: Path) -> bytes:
 
 
 def _in_words(error: BaseException) -> str:
-    """An exception in one line; getting a user exception's message may fail."""
+    """Format an exception in a line; getting a user exception's message may fail."""
     try:
         words = " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - __str__ of an exception can be the user's own code
@@ -308,12 +308,12 @@ def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
 
 
 def _parsed(file: Path) -> ast.Module:
-    """Empty for a compiled module, which has no source."""
+    """The parsed source; empty for a compiled module, which has no source."""
     return ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
 
 
 def _formats_used(file: Path) -> set[str]:
-    """Formats in ``.format("...")``: jars must be on the class path before the JVM starts."""
+    """The formats in ``.format("...")``: jars must be on the class path before the JVM starts."""
     calls = (node for node in ast.walk(_parsed(file)) if isinstance(node, ast.Call))
     names = {
         call.args[0].value

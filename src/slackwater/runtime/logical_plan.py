@@ -34,7 +34,7 @@ def analysed_plan(frame: DataFrame) -> Any:
 
 
 def nodes_of(plan: Any) -> Iterator[Any]:
-    """In preorder; leaves are in the order of Spark's source numbers."""
+    """The nodes in preorder; leaves are in the order of Spark's source numbers."""
     yield plan
     for child in elements(plan.children()):
         yield from nodes_of(child)
@@ -45,7 +45,7 @@ def class_name(node: Any) -> str:
 
 
 def is_streaming_source(node: Any) -> bool:
-    """``StreamingRelation`` (V1) or ``StreamingRelationV2``."""
+    """Return whether a node is ``StreamingRelation`` (V1) or ``StreamingRelationV2``."""
     return class_name(node).startswith("StreamingRelation")
 
 
@@ -58,7 +58,7 @@ def streaming_sources(plan: Any) -> list[Any]:
 
 
 def source_logs(plan: Any) -> list[str]:
-    """Spark creates one source for equal ones, and numbers these."""
+    """The source log number of each source; equal sources share a number."""
     distinct: list[Any] = []
     numbers = []
     for source in streaming_sources(plan):
@@ -68,7 +68,7 @@ def source_logs(plan: Any) -> list[str]:
 
 
 def delay_ms(watermark: Any) -> int:
-    """A month counts as 31 days, as in ``EventTimeWatermark.getDelayMs``."""
+    """The delay in milliseconds. A month counts as 31 days, as in ``EventTimeWatermark.getDelayMs``."""
     delay = watermark.delay()
     months, days, microseconds = (int(get_field(delay, name)) for name in ("months", "days", "microseconds"))
     return (months * 31 + days) * 86_400_000 + microseconds // 1000

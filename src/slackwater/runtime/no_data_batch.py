@@ -1,7 +1,7 @@
 """Plans the pending no-data batch if a running query would have run it next.
 
-After a batch that advanced the watermark, a running query prefers a batch with data; only without data it runs a batch
-without. Their late rows differ: a batch with data still counts rows under the previous watermark.
+After a batch that advanced the watermark, a running query prefers a batch with data; only without data it runs a
+no-data batch. Their late rows differ: a batch with data still counts rows under the previous watermark.
 
 The sources answer whether there is data: each is created as at a start, with a copy of its own log, and asked for its
 latest offset with its default read limit (``MicroBatchExecution.constructNextBatch``).
@@ -66,7 +66,7 @@ class NoDataBatch:
         self._store = open_write_store(generation.location)
 
     def plan(self) -> tuple[bool, str]:
-        """Write the entry into ``offsets/`` if a running query would run it next; returns that, and a message.
+        """Plan the batch if a running query would run it next; returns whether it did, and a message.
 
         Unread data that may have arrived before the stop is read first: a batch without data could drop it as late.
         """
@@ -128,7 +128,7 @@ SUPPORTS_LIMITS = "org.apache.spark.sql.connector.read.streaming.SupportsAdmissi
 
 
 def backlog_of(frame: DataFrame, checkpoint: ReadStore, entry: OffsetEntry) -> Backlog:
-    """``unknown``: a source cannot be asked, and no other has data."""
+    """The sources' backlog. ``unknown``: a source cannot be asked, and no other has data."""
     found: Backlog = "none"
     plan = analysed_plan(frame)
     for relation, log_number, offset in zip(streaming_sources(plan), source_logs(plan), entry.offsets, strict=False):
@@ -145,7 +145,7 @@ def backlog_of(frame: DataFrame, checkpoint: ReadStore, entry: OffsetEntry) -> B
 
 
 class _NotAsked(Exception):
-    """Asking would take rows from the source."""
+    """The source cannot be asked without taking rows from it."""
 
 
 def _has_unread(frame: DataFrame, relation: Any, checkpoint: ReadStore, source: str, read: str | None) -> bool:
@@ -157,7 +157,7 @@ def _has_unread(frame: DataFrame, relation: Any, checkpoint: ReadStore, source: 
 
 
 def _copy(store: ReadStore, path: str, into: Path) -> None:
-    """The source reads and writes its log."""
+    """Copy the source's log: the source reads and writes it."""
     for folder in store.folders(path):
         below = into / folder.path.removeprefix(path).lstrip("/")
         below.mkdir(parents=True, exist_ok=True)

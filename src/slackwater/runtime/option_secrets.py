@@ -30,7 +30,7 @@ _REMEMBERS = "_slackwater_remembers"
 
 
 def remember_options() -> None:
-    """For the rest of the process: batches make such calls, too."""
+    """Remember secrets in options for the rest of the process: batches make such calls, too."""
     for owner, names in _CALLS.items():
         for name in names:
             original = getattr(owner, name)

@@ -1,6 +1,6 @@
 """Reads Spark's pickle of a Python function without running its classes' code.
 
-Functions are rebuilt; other objects say how they would be made.
+Functions are rebuilt; other objects become descriptions of how they are made.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ MAKES_FUNCTIONS = frozenset({"_builtin_type", "_make_function", "_make_cell", "_
 """Functions of cloudpickle that make code, functions and cells, and call nothing of the user's."""
 BROADCASTS = frozenset({("pyspark.broadcast", "_from_id"), ("pyspark.core.broadcast", "_from_id")})
 MOST_BYTES = 16 * 2**20
-"""Of a value that is read: a start must not wait for more."""
+"""The largest pickle that is read: a start must not wait for a larger one."""
 
 NOT_READ: tuple[type[Exception], ...] = (Exception,)
-"""What reading or writing such an object raises where a part cannot be pickled: classes of others decide."""
+"""An object whose parts cannot be pickled may raise any exception: its classes decide."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a user writes: a pipeline and its streams, checked long before Spark starts."""
+"""The interface for pipeline files: a pipeline and its streams, checked long before Spark starts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ StreamFunction = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class StreamDefinition:
-    """A stream as its decorator describes it."""
+    """A stream as described by its decorator."""
 
     pipeline: str
     name: str
@@ -238,7 +238,7 @@ def _settings(value: object) -> dict[str, str]:
 
 
 def _is_sink(sink: object) -> bool:
-    """A sink class does not fulfil the sinks' contract; its instance does."""
+    """Return whether an object is a sink: an instance, as a sink class does not fulfil the sinks' contract."""
     return not isinstance(sink, type) and all(hasattr(sink, name) for name in ("attach", "identity", "output_modes"))
 
 

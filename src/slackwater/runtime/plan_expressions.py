@@ -17,9 +17,9 @@ from slackwater.formats.plan_json import CHILDREN, CLASS, PYTHON_FUNCTIONS, Tree
 from slackwater.runtime.plan_windows import session_window, time_window
 
 LONGEST = 2_000
-"""Of an expression's text; columns that are computed from each other would make it grow without limit."""
+"""The longest text of an expression; columns computed from each other would make it grow without limit."""
 LEFT_OUT = "left out"
-"""The field of a node with what Spark's JSON leaves out of it: the options of ``from_json``, the bytes of a literal."""
+"""The node field for data missing in Spark's JSON: the options of ``from_json``, the bytes of a literal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Value:
     functions: frozenset[str] = frozenset()
     windows: frozenset[Window] = frozenset()
     operands: tuple[frozenset[Ref], ...] = ()
-    """What the two sides of an equation read."""
+    """The parts read by the two sides of an equation."""
 
     def traced(self) -> Traced:
         return Traced(self.name, self.text, tuple(sorted(self.reads)), self.type)
@@ -99,11 +99,11 @@ NOISE = frozenset(
     }
 )  # fmt: skip
 ARGUMENT = re.compile(r"argument \d+")
-"""Of a lambda function, whose own names have numbers of the JVM process."""
+"""The generated argument names of a lambda function: its own names have numbers of the JVM process."""
 
 
 def canonical(expression: TreeNode, columns: Columns) -> Value:
-    """``columns`` are by id."""
+    """Write the expression's canonical form. ``columns`` are by id."""
     expression, columns = _replaced(expression, columns)
     written = WRITERS.get(expression.name)
     if written is not None:
@@ -298,7 +298,10 @@ def _not(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _plus_interval(expression: TreeNode, columns: Columns) -> Value:
-    """``TimeAdd`` in Spark 3.5 and 4.0, then ``TimestampAddInterval``. Hours are equal in every time zone."""
+    """Write an added interval: ``TimeAdd`` in Spark 3.5 and 4.0, then ``TimestampAddInterval``.
+
+    Hours are equal in every time zone.
+    """
     time, interval = (canonical(child, columns) for child in expression.children)
     zone = "" if interval.type.startswith(CLOCK_INTERVALS) else f" in {expression.fields.get('timeZoneId')}"
     return merged(f"({time.text} + {interval.text}{zone})", (time, interval), type=time.type or "timestamp")
@@ -399,7 +402,7 @@ def _lambda(expression: TreeNode, columns: Columns) -> Value:
 
 
 def _parameters(expression: TreeNode) -> list[str]:
-    """Integers that may index a child are dropped."""
+    """The parameters of a node. Integers that may index a child are dropped."""
     found: list[str] = []
     for key, value in sorted(expression.fields.items()):
         if key in NOISE or value is None or value is False or value in ([], {}):

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 Nodes = Sequence[tuple[TreeNode, Any]]
-"""The nodes of a plan as they are in its JSON and in the JVM."""
+"""The nodes of a plan, in its JSON and in the JVM."""
 
 
 def expressions_of(
     nodes: Nodes, is_wanted: Callable[[TreeNode], bool], *, of_subqueries: bool = False
 ) -> Iterator[tuple[TreeNode, Any]]:
-    """Uses few calls.
+    """The JVM's expressions for the nodes, with few calls.
 
     Raises ValueError if JSON and JVM differ.
     """
@@ -79,7 +79,7 @@ class _Expressions:
 
 
 def taken_by_functions(nodes: Nodes, jvm: Any, taken: Callable[[object], Taken]) -> dict[str, Taken]:
-    """Empty if unreadable.
+    """The values that the plan's functions take with them; empty if unreadable.
 
     Functions with equal names, such as lambdas, share digests.
     """

@@ -21,14 +21,14 @@ PUSHED_SIDES: Mapping[str, tuple[str, ...]] = {
     "right outer": ("right",),
     "left semi": ("left",),
 }
-"""On which sides a filter above a join may be applied before it."""
+"""The sides of a join before which Spark may apply a filter above it."""
 CONDITION_SIDES: Mapping[str, tuple[str, ...]] = {
     "inner": ("left", "right"),
     "left outer": ("right",),
     "right outer": ("left",),
     "left semi": ("left", "right"),
 }
-"""On which sides an operand of a join's own condition that reads one side may be applied before it."""
+"""The sides before which Spark may apply an operand of the join's own condition that reads only that side."""
 
 Side = Literal["", "left", "right"]
 
@@ -70,13 +70,13 @@ class Operator:
     settings: dict[str, str] = field(default_factory=dict)
     function: str = ""
     parts: dict[tuple[str, str], Value] = field(default_factory=dict)
-    """What each part of its output is computed from, by role and part."""
+    """The computation of each part of the output, by role and part."""
     given: list[Value] = field(default_factory=list)
-    """What a function is called with."""
+    """The arguments of a function."""
 
 
 class Reading:
-    """Stateful operators reached so far, and what is read of their output."""
+    """Stateful operators reached so far, and the parts of their output that are read."""
 
     def __init__(self, *, limits: bool) -> None:
         self.limits = limits
@@ -253,7 +253,7 @@ def _function_state(reading: Reading, node: TreeNode, operator: Operator, column
 
 
 def join_of_streams(reading: Reading, node: TreeNode, order: int, left: list[Branch], right: list[Branch]) -> Branch:
-    """Conjuncts on one side become that side's filters, as in Spark."""
+    """Add a stream-stream join. Conjuncts on one side become that side's filters, as in Spark."""
     operator = reading.add(order, "join", [("left", one) for one in left])
     operator.inputs += [("right", one) for one in right]
     word = operator.join_type = join_word(node)

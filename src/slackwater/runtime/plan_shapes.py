@@ -1,6 +1,6 @@
 """Turns an analysed plan into a program's shapes.
 
-Rows are followed as branches from one source or operator.
+Rows are followed as branches, each from a single source or operator.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Leaf:
 
 
 class Shapes:
-    """Reads one plan. ``leaves`` and ``delays_ms`` (watermarks) are in preorder."""
+    """Reads a plan. ``leaves`` and ``delays_ms`` (watermarks) are in preorder."""
 
     def __init__(self, leaves: Mapping[int, Leaf], delays_ms: Mapping[int, int], *, limits: bool) -> None:
         self.leaves = leaves
@@ -133,7 +133,7 @@ class Shapes:
         return replace(branch, watermarks=(*branch.watermarks, Watermark(column.text, delay)))
 
     def generate(self, node: TreeNode, branch: Branch) -> Branch:
-        """``explode``: filters on other columns may be above or below."""
+        """Add ``explode``: filters on other columns may be above or below."""
         value = canonical(node.expressions("generator")[0], branch.columns)
         step = replace(value, text=f"{'outer ' if node.fields.get('outer') else ''}{value.text}")
         columns = dict(branch.columns)
@@ -201,7 +201,7 @@ class Shapes:
     # ------------------------------------------------------------------------------------------------------- shapes
 
     def operator_shape(self, operator: Operator) -> OperatorShape:
-        """Call it after all reads are known."""
+        """The operator's shape. Call it after all reads are known."""
         aggregates = [
             value
             for text, value in operator.aggregates.items()
@@ -230,7 +230,7 @@ class Shapes:
         )
 
     def operator_input(self, operator: Operator, side: Side, branch: Branch) -> InputShape:
-        """For a join, with the columns of its kept rows."""
+        """The operator's input; for a join with the columns of its kept rows."""
         columns: Iterable[Value] = operator.given
         if side:
             columns = [
@@ -270,7 +270,7 @@ def _columns(
 
 
 def _renumbered(columns: Mapping[int, Value], ids: list[int]) -> dict[int, Value]:
-    """Ids are equal for the first reference to a table."""
+    """Renumber ids, so that they are equal for the first reference to a table."""
     if columns.keys() >= set(ids):
         return {number: columns[number] for number in ids}
     if len(columns) != len(ids):

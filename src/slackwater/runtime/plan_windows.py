@@ -13,7 +13,7 @@ from slackwater.formats.plan_json import TreeNode
 
 CONVERSION = "PreciseTimestampConversion"
 PARTS = 4
-"""Of a window's struct: the names and values of its start and end."""
+"""The number of parts in a window's struct: names and values of its start and end."""
 UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 QUOTED_DURATION = re.compile(rf"(?:interval )?'(\d+) ({'|'.join(UNITS)})s?'")
 Expand = Callable[[TreeNode], str]

@@ -1,4 +1,4 @@
-"""The position of each source at a target, for a new checkpoint.
+"""Finds the position of each source at a target, for a new checkpoint.
 
 Asks as the query does: brokers through the session's JVM, files by Spark's listing. Starts nothing and writes nothing
 lasting.
@@ -85,7 +85,7 @@ def resolve(
     only_source: str | None = None,
     offsets: Mapping[str, str] | None = None,
 ) -> Mapping[str, Position]:
-    """By number in the offset log.
+    """The resolved positions, by number in the offset log.
 
     ``current`` are offsets of the newest committed batch, if any; sources may differ if all begin again. ``logs`` are
     recorded entries of ``sources/<source>/``. ``offsets`` is a ``FromFile``'s content. With ``only_source`` other
@@ -175,7 +175,7 @@ def _sources(
 
 
 def _refuse_repeated(sources: list[SparkSource]) -> None:
-    """Spark numbers source logs without repeated sources, unlike offsets."""
+    """Refuse repeated sources: Spark numbers source logs without them, unlike offsets."""
     for source in sources:
         first = next(earlier for earlier in sources if earlier.relation.equals(source.relation))
         if first is not source:

@@ -1,4 +1,4 @@
-"""Reads what Python functions get from their process: time zone, variables, libraries."""
+"""Reads the inputs of Python functions from their process: time zone, variables, libraries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOW_IT_RUNS = (
     "HADOOP_", "HOME", "JAVA_", "JDK_", "LD_", "MKL_", "OMP_", "OPENBLAS_", "PATH", "PYTHON", "SPARK_", "TMPDIR",
     "YARN_",
 )  # fmt: skip
-"""Prefixes of variables that executors get for the process itself: they count only where a function names them."""
+"""Prefixes of variables that executors get for the process itself: they count only if a function reads them."""
 _LOCALE = ("LANG", "LC_")
 _DIGEST_LENGTH = 16
 
@@ -48,7 +48,7 @@ def with_environment(program: Program, reach: Reach, spark: SparkSession) -> Pro
 
 
 def with_output_environment(program: Program, used: Uses, given: Mapping[str, str]) -> Program:
-    """For functions that write rows; ``given`` is empty if the driver runs them."""
+    """Add the environment of functions that write rows; ``given`` is empty if the driver runs them."""
     environment = environment_of(used.variables, given, os.environ)
     return replace(
         program,
@@ -74,7 +74,7 @@ def environment_of(read: Iterable[str], given: Mapping[str, str], process: Mappi
 def present_environment(
     kept: Program, settings: Mapping[str, str], process: Mapping[str, str], recorded: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Empty if none was recorded.
+    """The present environment; empty if none was recorded.
 
     ``recorded`` settings include the variables that a replay sets.
     """
@@ -87,9 +87,9 @@ def present_environment(
 
 
 def environment_settings(program: Program | None, spark: SparkSession) -> dict[str, str]:
-    """Settings for a replay.
+    """The environment's settings for a replay.
 
-    Without secrets, and without variables that must stay empty.
+    Secrets, and variables that must stay empty, are omitted.
     """
     if program is None or not program.environment:
         return {}
@@ -106,7 +106,7 @@ def environment_settings(program: Program | None, spark: SparkSession) -> dict[s
 
 
 def changed_environment(spark: SparkSession, before: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
-    """Old and present value of each changed variable, by executor setting."""
+    """The old and present value of each changed variable, by executor setting."""
     given = spark.sparkContext.environment
     kept, present = _variables(before), {**os.environ, **given}
     added = {name: "" for name in given if kept and name not in kept and _is_replaced(name)}
@@ -120,7 +120,7 @@ def changed_environment(spark: SparkSession, before: Mapping[str, str]) -> dict[
 
 
 def replace_environment(spark: SparkSession, settings: Mapping[str, str]) -> None:
-    """All variables stay if the run recorded none.
+    """Set the variables of a run; all variables stay if the run recorded none.
 
     Raises Refused (``variable-set``) for a variable that the run lacked: workers inherit it.
     """

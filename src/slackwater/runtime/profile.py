@@ -67,7 +67,7 @@ _RANDOM = {
     "MonotonicallyIncreasingID": "monotonically_increasing_id",
     "SparkPartitionID": "spark_partition_id",
 }
-"""Expressions of Spark. A seed fixes none of them: which rows share a partition, and their order, is not fixed."""
+"""Spark's random expressions. A seed does not make them repeatable: partitions and row order vary."""
 
 _BY_ORDER = {
     "First": "first",
@@ -78,9 +78,9 @@ _BY_ORDER = {
     "MinBy": "min_by",
     "Mode": "mode",
 }
-"""Aggregates whose result depends on the order of the rows, of some only between equal ones. ``any_value`` is First.
+"""Aggregates whose result depends on the order of rows, for some only among equal rows. ``any_value`` is First.
 
-The elements of a ``collect_set`` can have another order, too, but they are the same ones.
+The elements of a ``collect_set`` can have a different order, but they are the same elements.
 """
 _FIXED_BATCH = frozenset({"LocalRelation", "OneRowRelation", "Range"})
 """Batch relations whose rows are in the plan."""
@@ -137,7 +137,7 @@ def _retention_ms(nodes: list[Any], operators: tuple[str, ...], windows: set[int
 
 MOST_FIELDS = "spark.sql.debug.maxToStringFields"
 ALL_FIELDS = 1_000_000
-"""Spark writes "... 3 more fields" otherwise, and a change among these would not show."""
+"""Otherwise Spark writes "... 3 more fields", which would hide a change among these fields."""
 
 EXPRESSION_ID = re.compile(r"#(\d+)L?\b")
 ADDRESS = re.compile(r"@[0-9a-f]{5,8}\b")
@@ -184,7 +184,7 @@ def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
 
 
 def _optimised(spark: SparkSession, analysed: Any) -> Any:
-    """Every filter is where Spark applies it."""
+    """The optimised plan: every filter is at the place where Spark applies it."""
     return spark._jsparkSession.sessionState().optimizer().execute(analysed)
 
 
@@ -310,7 +310,7 @@ def _below_state(frame: DataFrame, output_mode: str) -> _BelowState:
 
 
 def _asks_for_batches(node: Any, output_mode: str) -> bool:
-    """Whether Spark runs a batch without data for this operator when the watermark advances.
+    """Return whether Spark runs a batch without data for this operator when the watermark advances.
 
     Source: ``shouldRunAnotherBatch`` of the physical operators, Spark 3.5-4.3. Other operators, such as a limit, never
     ask.
@@ -364,7 +364,7 @@ def _below(node: Any, *, reaches: bool) -> Iterator[str]:
 
 
 def _in_state(node: Any) -> Iterator[Any]:
-    """Expressions that may reach state. An aggregation's others are computed from its result."""
+    """The expressions that may reach state. An aggregation's other expressions are computed from its result."""
     if class_name(node) != "Aggregate":
         yield from elements(node.expressions())
         return

@@ -1,4 +1,4 @@
-"""Reads a query's program from Spark's analysed plan, mostly by one JVM call."""
+"""Reads a query's program from Spark's analysed plan, mostly by a single JVM call."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ log = structlog.get_logger(__name__)
 ZONE = "spark.sql.session.timeZone"
 ANSI = "spark.sql.ansi.enabled"
 LOCATIONS = ("subscribe", "subscribepattern", "assign", "path", "paths", "dbtable", "table", "topic")
-"""Options that name what a source reads, in lower case."""
+"""Options with the locations that a source reads, in lower case."""
 DEEP = 6_000
-"""Python frames for a plan of many nodes below each other: each ``withColumn`` adds one."""
+"""Python frames for a plan of many nodes below each other: each ``withColumn`` adds a node."""
 _READ_IN_PYTHON = "PythonTable"
 _MAP_FIELD = "options"
-"""The field of all expressions that have a map: of JSON, CSV, XML, Avro and Protobuf."""
+"""The field of all expressions that have a map: for JSON, CSV, XML, Avro and Protobuf."""
 _BYTES_ADDRESS = "[B@"
 _KEPT_CHARACTERS_MAX = 300
-"""Of a text that is kept as it is."""
+"""The longest text that is kept as it is."""
 _LEFT_OUT = re.compile(rf'"{_MAP_FIELD}":null|"value":"{re.escape(_BYTES_ADDRESS)}')
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """A plan as JSON, and what the JSON lacks, by preorder place."""
+    """A plan as JSON, and the data missing in it, by preorder place."""
 
     plan: str
     leaves: Mapping[int, Leaf]
@@ -67,7 +67,10 @@ class PlanFacts:
 
 
 def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -> Program:
-    """Functions are incomparable without ``reach``. Raises ValueError or LookupError for an unreadable plan."""
+    """The query's program. Without ``reach`` its functions cannot be compared.
+
+    Raises ValueError or LookupError for an unreadable plan.
+    """
     facts, nodes = _read(frame)
     read_by = _data_sources(facts, nodes, frame, reach) if reach is not None else {}
     facts = replace(facts, leaves={**facts.leaves, **{place: leaf for place, (leaf, _) in read_by.items()}})
@@ -121,7 +124,7 @@ def _data_sources(facts: PlanFacts, nodes: Nodes, frame: DataFrame, reach: Reach
 
 
 def give_variables(frame: DataFrame, variables: Mapping[str, str]) -> None:
-    """Functions otherwise keep the session's variables of their first use."""
+    """Set variables for functions, which otherwise keep the session's variables of their first use."""
     with _room_for_deep_plans():
         calls = expressions_of(_read(frame)[1], lambda one: one.name in PYTHON_FUNCTIONS, of_subqueries=True)
         for _, expression in calls:
@@ -249,7 +252,7 @@ def _columns(schema: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _with_left_out(plan: str, nodes: Nodes) -> str:
-    """The plan with what its JSON lacks: options of ``from_json``, bytes of literals.
+    """Add the data missing in the plan's JSON: options of ``from_json``, bytes of literals.
 
     Spark's ``TreeNode.parseToJson`` writes null for maps, and the address of a byte array. ``nodes`` are in preorder.
     Raises ValueError if JSON and JVM expressions differ.

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 JAVA_HEADING = "An error occurred while calling"
-"""How py4j's message starts; the Java exception follows."""
+"""The start of py4j's messages; the Java exception follows."""
 
 HINTS = {
     "PATH_NOT_FOUND": "make the input directory before the stream first starts; files may come later",
@@ -83,7 +83,7 @@ class BuiltStream:
 
     @cached_property
     def reach(self) -> Reach | None:
-        """Read once; ``None`` if not found, which stops no query."""
+        """The code's reach, read once; ``None`` if not found, which stops no query."""
         try:
             function: object = self.definition.function
             return function.reach() if isinstance(function, KnowsReach) else reach_of(self.definition.function)
@@ -93,7 +93,7 @@ class BuiltStream:
 
     @cached_property
     def profile(self) -> QueryProfile | None:
-        """Read once; ``None`` if unreadable, which stops no query."""
+        """The profile, read once; ``None`` if unreadable, which stops no query."""
         unreadable: tuple[type[Exception], ...] = (LookupError, ValueError, TypeError, *SPARK_ERRORS)
         try:
             code = self.reach.code if self.reach is not None else None
@@ -104,7 +104,7 @@ class BuiltStream:
 
     @cached_property
     def program(self) -> Program | None:
-        """Read once; ``None`` if plan or code is unreadable, which stops no query."""
+        """The program, read once; ``None`` if plan or code is unreadable, which stops no query."""
         unreadable: tuple[type[Exception], ...] = (*_UNREADABLE_CODE, *SPARK_ERRORS)
         if self.reach is None:
             return None
@@ -123,7 +123,7 @@ class BuiltStream:
 
     @cached_property
     def sources(self) -> list[SparkSource]:
-        """In the order of ``offsets/``; empty for an unreadable plan, which stops no query."""
+        """The sources in the order of ``offsets/``; empty for an unreadable plan, which stops no query."""
         try:
             return spark_sources(self.frame)
         except SPARK_ERRORS as error:
@@ -133,9 +133,9 @@ class BuiltStream:
 
 @dataclass(frozen=True, slots=True)
 class QueryStart:
-    """Trigger, and run for the sink.
+    """A query's trigger, and the run for its sink.
 
-    ``completes_batch``: only run the planned batch without output, because the sink has it.
+    ``completes_batch``: only run the planned batch without output, because the sink already has its rows.
     """
 
     trigger: Trigger
@@ -144,7 +144,7 @@ class QueryStart:
 
 
 def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinition, home: Path | str) -> BuiltStream:
-    """Raises PipelineError if the stream's function fails or returns no streaming DataFrame."""
+    """Build the stream. Raises PipelineError if its function fails or returns no streaming DataFrame."""
     context = StreamContext(loaded.pipeline, definition, home)
     _pickle_by_value(loaded)
     try:
@@ -175,14 +175,14 @@ def build_again(loaded: LoadedPipeline, home: Path | str, built: BuiltStream) ->
 
 
 def create_output(built: BuiltStream) -> None:
-    """Some outputs must exist before streams that read them are built."""
+    """Create an output that must exist before streams that read it are built."""
     sink = built.definition.sink
     if isinstance(sink, Creates):
         sink.create_output(built.frame, built.definition.partition_by)
 
 
 def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuery:
-    """Raises PipelineError if Spark refuses the query."""
+    """Start the query. Raises PipelineError if Spark refuses it."""
     if how.completes_batch:
         return start_without_output(built, checkpoint)
     definition = built.definition
@@ -229,7 +229,7 @@ def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter
 
 
 def _in_real_time(writer: Any, batch_duration: str) -> DataStreamWriter:
-    """PySpark 4.1 has no argument for the trigger, but its JVM has it."""
+    """Set the real-time trigger: PySpark 4.1 has no argument for it, but its JVM supports it."""
     jvm: Any = SparkSession.active()._jvm
     writer._jwrite = writer._jwrite.trigger(jvm.org.apache.spark.sql.streaming.Trigger.RealTime(batch_duration))
     found: DataStreamWriter = writer
@@ -278,7 +278,7 @@ def _check_frame(definition: StreamDefinition, frame: object) -> None:
 
 
 def check_query(definition: StreamDefinition, frame: DataFrame) -> None:
-    """Raises PipelineError for an unsupported query, before anything is created."""
+    """Refuse an unsupported query before anything is created. Raises PipelineError."""
     try:
         check_supported(frame, definition.output_mode, definition.trigger.kind)
     except NotSupported as error:
@@ -306,7 +306,7 @@ def _hint(message: str) -> str | None:
 
 
 def _pickle_by_value(loaded: LoadedPipeline) -> None:
-    """Python workers cannot import a module that only the driver loaded."""
+    """Pickle the file's functions by value: workers cannot import a module that only the driver loaded."""
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
     # An application is ``__main__``, whose functions cloudpickle always pickles by value.
     if not loaded.runs_itself:

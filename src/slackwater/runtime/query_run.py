@@ -66,7 +66,7 @@ class QueryRun:
         how: QueryStart,
         copier: LogCopier,
     ) -> None:
-        """A failed start ends the run as failed and is raised."""
+        """Start the query. A failed start ends the run as failed, and its error is raised."""
         self._ledger = services.ledger
         self._home = services.home
         self._generation = generation
@@ -148,7 +148,7 @@ class QueryRun:
         return requested
 
     def end(self, end: End, failure: Failure | None = None, reason: str | None = None) -> None:
-        """Copies the last log entries. Does not stop the query."""
+        """End the run: copies the last log entries. Does not stop the query."""
         self._watcher.stop()
         try:
             self._ledger.end_run(
@@ -163,7 +163,7 @@ class QueryRun:
             log.warning("a run's end was not recorded", stream=self._generation.stream, end=end, error=str(error))
 
     def _record_profile(self, built: BuiltStream) -> None:
-        """The query is active; errors do not stop it."""
+        """Record the active query's profile; errors do not stop the query."""
         name, number = self._generation.stream, self._generation.number
         self._profile = built.profile
         if self._profile is None:

@@ -1,4 +1,4 @@
-"""Pipeline files and Spark, for planning and applying."""
+"""Loads pipeline files and starts Spark, for planning and applying."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SparkRuntime:
-    """``say`` shows the user a message."""
+    """Runs queries with Spark. ``say`` shows the user a message."""
 
     say: Callable[[str], None]
     spark: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Spark's part of an operation: replays recorded batches with a no-op sink, or runs into a different output."""
+"""The Spark part of an operation: replays recorded batches with a no-op sink, or runs into a different output."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ QUIET = {
 }
 STATE_STORE = "org.apache.spark.sql.execution.streaming.state.StateStore$"
 LOADED_BYTES_MAX = 1 << 30
-"""Of state that executors have loaded for replayed batches. Once there is more of it, they are started again."""
+"""The most bytes of state that executors may load for replayed batches before they are restarted."""
 
 
 class SparkReplayer:
@@ -171,7 +171,7 @@ class SparkReplayer:
         more: bool = False,
         again: bool = False,
     ) -> Replayed:
-        """Raises StreamFailed.
+        """Run the pending batch. Raises StreamFailed.
 
         ``more``: keep the query for the next batch. ``again``: do not reuse a query that has run the batch, as its
         state is later.
@@ -229,9 +229,9 @@ class SparkReplayer:
             self._unload_state(spark, sum(int(one["memoryUsedBytes"]) for one in progress["stateOperators"]))
 
     def _unload_state(self, spark: SparkSession, loaded_bytes: int) -> None:
-        """Only Spark's maintenance unloads an ended query's state.
+        """Unload the state of an ended query, which otherwise only Spark's maintenance does.
 
-        On executors only their end does it at once.
+        State on executors is unloaded at once only by ending them.
         """
         if bool(spark.sparkContext._jsc.isLocal()):
             jvm: Any = spark.sparkContext._jvm
@@ -242,7 +242,7 @@ class SparkReplayer:
             self.close()
 
     def run_staged(self, run: OperationRun) -> None:
-        """Run until caught up.
+        """Run into the staged output until caught up.
 
         Raises StreamFailed, or Refused if nothing can be staged.
         """
@@ -406,7 +406,7 @@ def _watch(
 
 
 def _check_same_output(sink: Sink, stream: StreamRecord) -> None:
-    """A program started from elsewhere would fill a different directory's staged output."""
+    """Refuse a different output: a program started from elsewhere would fill another directory's staged output."""
     if stream.is_watched and not is_same_sink(stream.sink, sink.identity()):
         raise Refused(
             "swap-unsupported",

@@ -1,4 +1,4 @@
-"""One query that replays planned batches one after another.
+"""Replays planned batches one after another in a single query.
 
 A query per batch costs a start, an end, and loading all state. So the query gets an endless interval, and its thread
 waits in ``waitTillTime`` of the trigger's clock, which is ours. There Spark's ``populateStartOffsets`` reads the next
@@ -30,7 +30,7 @@ KNOWN = re.compile(r"4\.[13]\.")
 NEVER = "36500 days"
 """The interval of the trigger: only our clock ends it."""
 CLOCK_S_MAX = 10.0
-"""From the end of the first batch until its thread waits for our clock: if it waits for Spark's, it is stopped."""
+"""The longest wait, after the first batch, until the query's thread reaches our clock; later the query is stopped."""
 CHECK_S = 0.05
 POLL_S = 0.002
 
@@ -61,7 +61,7 @@ class ReplayQuery:
         return self._clock.resume()
 
     def wait(self) -> None:
-        """Raises StreamingQueryException."""
+        """Wait for the batch. Raises StreamingQueryException."""
         if self._ends_itself:
             self.query.awaitTermination()
             return
@@ -78,7 +78,7 @@ class ReplayQuery:
                     return
 
     def end(self) -> None:
-        """A running batch ends with the session."""
+        """End the query. A running batch ends with the session."""
         try:
             if self.waits:
                 self._stop()
@@ -136,7 +136,7 @@ class _TriggerClock:
         return time.time_ns()
 
     def waitTillTime(self, _target_ms: int) -> int:
-        """Returns when there is a batch to run: otherwise Spark would plan one."""
+        """Wait until there is a batch to run: otherwise Spark would plan a new batch."""
         planned = False
         self.waiting.set()
         while not planned:
@@ -174,7 +174,7 @@ class _TriggerClock:
 
 
 def _replace_clock(query: StreamingQuery) -> _TriggerClock | None:
-    """``None`` if this Spark does not allow it.
+    """Replace the trigger's clock; returns ``None`` if this Spark version does not allow it.
 
     The trigger is created before the first batch, which takes far longer than this.
     """
@@ -200,7 +200,7 @@ def _replace_clock(query: StreamingQuery) -> _TriggerClock | None:
 
 
 def _release(*objects: Any) -> None:
-    """Python finds cycles of Java objects and methods late, and the JVM keeps their objects until then."""
+    """Release Java objects: Python collects their cycles late, and the JVM keeps the objects until then."""
     gateway: Any = SparkContext._gateway
     for one in objects:
         gateway.detach(one)

@@ -62,7 +62,7 @@ class RunDisplay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """``streams`` empty: all. ``seconds`` ``None``: no limit.
+    """The arguments of a run. ``streams`` empty: all. ``seconds`` ``None``: no limit.
 
     ``accepted`` are codes of changes despite which the state is kept.
     """
@@ -77,8 +77,10 @@ class RunRequest:
 
 
 def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) -> tuple[StreamOutcome, ...]:
-    """Raises PipelineError, Refused or EnvironmentMissing before any start, and LeaseHeld after a lost lease, with
-    streams stopped.
+    """Run the pipeline.
+
+    Raises PipelineError, Refused or EnvironmentMissing before any start, and LeaseHeld after a lost lease, with streams
+    stopped.
     """
     definitions = request.loaded.selected(request.streams)
     not_started = NotStarted(len(definitions), display.say, ledger)
@@ -330,7 +332,7 @@ def _outcome(run: StreamRun | StreamOutcome) -> StreamOutcome:
 
 
 def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
-    """Names by stage, each after its upstreams. Raises PipelineError for a cycle."""
+    """The streams' names by stage, each after its upstreams. Raises PipelineError for a cycle."""
     left = {stream.definition.name: set(stream.upstreams) for stream in built}
     for upstreams in left.values():
         # A stream that is not part of this run does not end in it, so that nothing can wait for its end.
@@ -352,7 +354,7 @@ def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
 
 
 OF_THE_HOME = "ledger-"
-"""Errors with these codes concern all streams: they end the run."""
+"""Errors whose codes have this prefix concern all streams: they end the run."""
 
 
 class NotStarted:

@@ -42,23 +42,23 @@ from slackwater.sinks.common.password import secret_of
 from slackwater.storage.open import session_settings_of
 
 LOCAL_SHUFFLE_PARTITIONS = "4"
-"""Spark's default of 200 makes every batch on a laptop take seconds; the number is pinned by a stream's first batch."""
+"""Spark's default of 200 makes every batch on a laptop take seconds; a stream's first batch pins the number."""
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""Set where ``spark-submit`` has started this Python, after its JVM."""
+"""Set if ``spark-submit`` has started this Python, after its JVM."""
 WORKER_PYTHON = "spark.pyspark.python"
-"""Spark's setting for the Python of the workers; ``spark-submit`` reads it, and a session that a driver starts not."""
+"""The workers' Python; ``spark-submit`` reads this setting, a session started by a driver does not."""
 
 JARS, PACKAGES = "spark.jars", "spark.jars.packages"
 
 DELTA_SNAPSHOT_PARTITIONS = "spark.databricks.delta.snapshotPartitions"
-"""Delta reads the log of a table in as many tasks; its default of 50 makes a small batch four times slower."""
+"""The number of tasks that read a Delta table's log; the default of 50 makes a small batch four times slower."""
 
 JVM_END_S = 20.0
 """Spark's shutdown hooks remove its temporary folders; a JVM that takes longer is killed."""
 
 FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
-"""The second one makes code that is several times as fast, and takes the cores for the first minute of a JVM."""
+"""The second compiler's code is several times as fast, but it uses all cores in a JVM's first minute."""
 
 _JVM_OPTIONS = ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions")
 
@@ -67,8 +67,10 @@ _ARCHIVE = "slackwater-project.zip"
 
 
 def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkSession:
-    """Raises EnvironmentMissing without PySpark, Java or a connector jar, UsageError for a rejected master or setting,
-    and StreamFailed if Spark does not start.
+    """Start a Spark session.
+
+    Raises EnvironmentMissing without PySpark, Java or a connector jar, UsageError for a rejected master or setting, and
+    StreamFailed if Spark does not start.
     """
     require_spark()
     if options.existing:
@@ -119,7 +121,7 @@ def _existing(settings: Mapping[str, str]) -> SparkSession:
 
 
 _LISTS = frozenset({"spark.sql.extensions"})
-"""Settings whose values are lists: joined where several ask for them."""
+"""Settings whose values are lists: joined if several sources set them."""
 
 
 def _joined(*layers: Mapping[str, str]) -> dict[str, str]:
@@ -196,7 +198,7 @@ def _given(key: str, settings: Mapping[str, str]) -> str | None:
 
 
 def _brings(brought: Iterable[str], connector: str) -> bool:
-    """Whether a coordinate or file is the connector's artifact; a version follows its name."""
+    """Return whether a coordinate or file is the connector's artifact; a version follows its name."""
     name = re.escape(registry.connectors().get(connector, connector))
     artifact = re.compile(rf"(?:[^:/]+:|(?:.*/)?){name}(?:[_-]\d[^:/]*)?(?::[^/]*|\.jar)")
     return any(artifact.fullmatch(one.strip()) for one in brought)
@@ -295,7 +297,7 @@ def _end_gateway(gateway: Any) -> None:
 _MASTER = re.compile(
     r"local(\[(\d+|\*)(\s*,\s*\d+)?\]|-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\])?|yarn|(spark|k8s|mesos)://.+"
 )
-"""As ``SparkContext`` matches it; ``spark-submit`` and the context give a Java stack trace for anything else."""
+"""The masters that ``SparkContext`` accepts; it and ``spark-submit`` report others with a Java stack trace."""
 
 _AT_LEAST_ONE = r"0*[1-9]\d*"
 DRIVER_MEMORY = "spark.driver.memory"
@@ -306,7 +308,7 @@ _LAUNCH_SETTINGS = {
     "spark.executor.cores": (_AT_LEAST_ONE, "an integer of at least 1"),
     "spark.cores.max": (_AT_LEAST_ONE, "an integer of at least 1"),
 }
-"""What Java itself (``-Xmx``) or ``SparkSubmitArguments`` rejects before there is a JVM to ask."""
+"""Settings that Java itself (``-Xmx``) or ``SparkSubmitArguments`` rejects before there is a JVM to ask."""
 
 
 def check_master(master: str) -> None:
@@ -329,7 +331,7 @@ def check_launch_settings(settings: Mapping[str, str]) -> None:
 
 
 def _check_driver_memory(value: str | None) -> None:
-    """The driver's JVM is local: with too large a heap it would hang or be killed, not fail."""
+    """Check the size of a local driver's heap: with too large a heap the JVM would hang or be killed, not fail."""
     if value is None:
         return
     match = re.fullmatch(r"(\d+)([kmgt]?)", value.strip().lower())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_STORE = "spark.hadoop.fs.defaultFS"
 WORKER_PATH = "spark.executorEnv.PYTHONPATH"
-"""PySpark hands it to every Python worker, with a local master too; the JVM's own PYTHONPATH comes after it."""
+"""PySpark passes it to every Python worker, also with a local master; the JVM's own PYTHONPATH comes after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def session_options(
     *,
     brief: bool = False,
 ) -> SessionOptions:
-    """Python workers can import modules in the pipeline file's folder."""
+    """The session's options. Python workers can import modules in the pipeline file's folder."""
     chosen = {**settings.spark, **(spark or {})}
     words = session_words(master, spark or {})
     if loaded.runs_itself:

@@ -1,4 +1,4 @@
-"""Settings that decide what a query computes: recorded from the session, and set for a replay.
+"""Settings that affect a query's results: recorded from the session, and set for a replay.
 
 Time zone and ANSI mode, for example, become part of the plan. User functions may read their own settings
 (``spark.app.least``).
@@ -49,7 +49,7 @@ NOT_THE_QUERYS = frozenset(
         "spark.sql.streaming.stateStore.maintenanceInterval",
     }
 )
-"""Set by Slackwater or PySpark; they do not change what a query computes."""
+"""Settings of Slackwater or PySpark that do not affect a query's results."""
 
 HOW_IT_IS_STORED = (
     "spark.sql.catalog",
@@ -59,11 +59,11 @@ HOW_IT_IS_STORED = (
     "spark.sql.streaming.minBatchesToRetain",
     "spark.sql.streaming.stateStore.",
 )
-"""Prefixes of settings that determine how and where data is stored; a replay keeps those of its session."""
+"""Prefixes of settings for the storage of data; a replay keeps its own session's values."""
 
 
 VARIABLES = (EXECUTOR_VARIABLE, PROCESS_VARIABLE)
-"""Prefixes of what is recorded among the settings, and is set in the environment of functions."""
+"""Prefixes of recorded settings that become environment variables of functions."""
 
 HOW_IT_RUNS = (
     "spark.app.attempt.", "spark.app.id", "spark.app.initial.", "spark.app.name", "spark.app.startTime",
@@ -129,7 +129,7 @@ def settings_before(spark: SparkSession, settings: Mapping[str, str]) -> SetExpl
 
 
 def restore_settings(spark: SparkSession, before: SetExplicitly) -> None:
-    """Effective settings would not do: they lack secrets, and include defaults."""
+    """Restore explicit settings: effective settings lack secrets, and include defaults."""
     restore_environment(spark, before.environment)
     present = scala_map(_conf(spark).getAllConfs())
     for key in present.keys() - before.session.keys():
@@ -146,9 +146,9 @@ def restore_settings(spark: SparkSession, before: SetExplicitly) -> None:
 
 
 def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str, str]:
-    """The session follows a run with ``recorded`` settings.
+    """The settings of a session that follows a run with ``recorded`` settings.
 
-    Unset settings take the recorded user's own, and those for times and overflows.
+    Unset settings take the recorded user's own, and the recorded values for times and overflows.
     """
     others = (PREFIX, *VARIABLES)
     kept = {key: value for key, value in recorded.items() if key in ALWAYS or not key.startswith(others)}
@@ -178,7 +178,7 @@ def _unset(spark: SparkSession, key: str) -> None:
 
 
 def _replaceable(spark: SparkSession, keys: Iterable[str], present: Mapping[str, str]) -> list[str]:
-    """Changeable keys. A ``present`` secret value is recorded nowhere else, so it stays."""
+    """The changeable keys. A ``present`` secret value is recorded nowhere else, so it stays."""
     sql_conf = _sql_conf_class(spark)
     return [
         key

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _ON_PROCESSING_TIME = "ProcessingTimeTimeout"
 _IN_PROCESSING_TIME = "ProcessingTime"
 _BATCHES_WITHOUT_DATA = 2
-"""Under one watermark: the first batch may still have advanced that of a later operator."""
+"""Counted under an unchanged watermark: the first such batch may advance a later operator's watermark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class StreamRun:
 
     @property
     def state(self) -> str:
-        """One word: running, draining, waiting (for a restart), or how it ended."""
+        """The state in a word: running, draining, waiting (for a restart), or how it ended."""
         if self.outcome is not None:
             return self.outcome.end
         if self._active is None:
@@ -101,7 +101,7 @@ class StreamRun:
         return self._once_more and self.outcome is None
 
     def start(self) -> None:
-        """Raises SlackwaterError for a permanent failure.
+        """Start the query. Raises SlackwaterError for a permanent failure.
 
         After a transient failure ``poll`` retries.
         """
@@ -137,7 +137,7 @@ class StreamRun:
             self._wait_for_restart(failure)
 
     def poll(self, *, drain: bool = False) -> None:
-        """Never raises.
+        """Check the query and restart it if needed. Never raises.
 
         ``drain``: end after the running batch.
         """
@@ -225,7 +225,7 @@ class StreamRun:
             self._handle_end(self._active)
 
     def _has_read_all(self, run: QueryRun) -> bool:
-        """Spark may plan more batches for timers."""
+        """Return whether the query has read all data; Spark may plan more batches for timers."""
         if self._trigger.kind != "available-now" or self._once_more:
             return False
         if self._has_timers is None:
@@ -266,7 +266,7 @@ class StreamRun:
         return self._restarts.left
 
     def _has_progressed(self) -> bool:
-        """A stream that committed a batch since the last start is not stuck."""
+        """Return whether a batch was committed since the last start: the stream is not stuck then."""
         try:
             committed = read_logs(open_read_store(self._generation.location)).committed
         except OSError:
@@ -316,7 +316,7 @@ def _lost_spark(error: BaseException) -> Failure:
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
 _DOUBLINGS = 6
-"""After so many the wait is the longest one."""
+"""The number of doublings after which the wait is longest."""
 
 
 class Restarts:
@@ -348,7 +348,7 @@ class Restarts:
 
 
 def _has_processing_time_timers(frame: DataFrame) -> bool:
-    """Whether a stateful operator has processing-time timers.
+    """Return whether a stateful operator has processing-time timers.
 
     Spark plans batches for them even without data. ``available-now`` ends a query when no batch is planned
     (``MicroBatchExecution.constructNextBatch``); a timeout or time-to-live on processing time always plans one, as
@@ -367,7 +367,7 @@ def _has_timers(node: Any) -> bool:
 
 
 def has_read_all(query: StreamingQuery, planned_before: int) -> bool:
-    """Whether the newest batches of this run read nothing though they could have."""
+    """Return whether the newest batches of this run read nothing though they could have."""
     newest = query.recentProgress[-_BATCHES_WITHOUT_DATA:]
     batches = {progress["batchId"] for progress in newest}
     # Spark 3.5 leaves out what is empty.

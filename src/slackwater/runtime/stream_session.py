@@ -1,4 +1,4 @@
-"""The session for a stream's query: the application's, or its own if the stream has settings.
+"""Provides the session for a stream's query: the application's, or its own if the stream has settings.
 
 Sessions share context, jars and catalog. Settings, temporary views and registered functions are per session, and Spark
 clones a query's session at its start: streams do not see each other's settings.
@@ -29,11 +29,11 @@ _CLASSES = (
     "spark.sql.streaming.checkpointFileManagerClass",
     "spark.sql.streaming.commitProtocolClass",
 )
-"""Settings with the name of a class that a query loads after it has been started."""
+"""Settings with the name of a class that a started query loads later."""
 
 
 def session_of(spark: SparkSession, definition: StreamDefinition) -> SparkSession:
-    """Active in this thread: code that builds the query asks for it.
+    """The stream's session, active in this thread: code that builds the query asks for it.
 
     Raises PipelineError for a setting that a session or Spark rejects.
     """
@@ -61,7 +61,7 @@ def require_classes(session: SparkSession, definition: StreamDefinition) -> None
 
 
 def distinct(sessions: Iterable[SparkSession]) -> list[SparkSession]:
-    """Each once: a listener belongs to one session's streams."""
+    """The sessions without duplicates: a listener belongs to a single session's streams."""
     return list({str(one._jsparkSession.sessionUUID()): one for one in sessions}.values())
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 VERSION_1_READERS = "spark.sql.streaming.disabledV2MicroBatchReaders"
-"""The classes of sources that Spark reads as version 1, although they have a version 2."""
+"""The setting for classes of sources that Spark reads as version 1, although they support version 2."""
 _MAPS = ("original", "delegate")
 """The fields of Spark's ``CaseInsensitiveStringMap``: names as the user spelled them, and in lower case."""
 _NOT_FOUND: tuple[type[Exception], ...] = (LookupError, *SPARK_ERRORS)
@@ -40,7 +40,7 @@ _NOT_FOUND: tuple[type[Exception], ...] = (LookupError, *SPARK_ERRORS)
 
 @contextmanager
 def strict_sources(frame: DataFrame, stream: str) -> Iterator[None]:
-    """For the query's start.
+    """Make the query's sources strict for its start.
 
     Raises Refused if options cannot be replaced.
     """
@@ -83,7 +83,7 @@ def _replaced(frame: DataFrame, source: SparkSource, wanted: Mapping[str, str], 
 
 
 def _option_maps(frame: DataFrame, relation: Any) -> tuple[Any, Any]:
-    """Raises LookupError for a version 1 source."""
+    """The option maps of a source. Raises LookupError for a version 1 source."""
     if class_name(relation) != "StreamingRelationV2" or _is_read_as_version_1(frame, relation):
         raise LookupError("a source of version 1")
     options = relation.extraOptions()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 CHECK = "spark.sql.streaming.unsupportedOperationCheck"
-"""Spark's setting: a user who has switched it off gets no refusal from here either."""
+"""Spark's setting for its own check: a user who turned it off gets no refusal here either."""
 CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"
 """Spark's setting: without it Spark only logs a warning about the limits of the global watermark."""
 GLOBAL_WATERMARK = "global-watermark"
@@ -175,7 +175,7 @@ UNSUPPORTED = {
         'use triggers.processing_time("0 seconds")',
     ),
 }
-"""By Spark's own words for it: those of 4.1, and where 3.5 or 4.3 has others, these too."""
+"""Parts of Spark's messages: the wording of 4.1, and different wordings of 3.5 or 4.3."""
 
 NO_OTHERS = frozenset({"FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState"})
 STATEFUL = frozenset(
@@ -210,7 +210,7 @@ def check_supported(frame: DataFrame, output_mode: str, trigger: TriggerKind) ->
 
 
 def late_in_chain(frame: DataFrame, output_mode: str) -> bool:
-    """Whether a later operator may drop rows as late, which Spark was told to allow."""
+    """Return whether a later operator may drop rows as late, which a Spark setting allowed."""
     conf = frame.sparkSession.conf
     before = conf.get(CORRECTNESS, None)
     conf.set(CORRECTNESS, "true")

@@ -59,7 +59,7 @@ class _Aliases(ast.NodeVisitor):
 
 
 class _Reads(ast.NodeVisitor):
-    """Only constant names; computed ones are unknown without running the file."""
+    """Collects constant names only; computed names are unknown without running the file."""
 
     def __init__(self, aliases: _Aliases) -> None:
         self.names: set[str] = set()

@@ -1,7 +1,7 @@
 """Compares a query with the program that made its kept state, before anything is started or written.
 
-State means what its code meant. A change that alters the meaning is refused; the user can accept some, which join the
-state with the next committed batch.
+State means what its code meant. A change that alters the meaning is refused; the user can accept some changes, which
+join the state with the next committed batch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from slackwater.runtime.sql_settings import BuildAgain, only_settings
 from slackwater.storage.open import open_read_store
 
 Accepted = dict[str, dict[str, object]]
-"""By stream what its run records of the changes that the user accepted."""
+"""The changes that the user accepted and the run records, by stream."""
 
 log = structlog.get_logger(__name__)
 
@@ -91,7 +91,7 @@ def judge(
     recorded: Mapping[str, str] | None = None,
     build_again: BuildAgain | None = None,
 ) -> StreamVerdict:
-    """A stream without ``generation`` has no checkpoint yet.
+    """Compare the query with its state. A stream without ``generation`` has no checkpoint yet.
 
     ``recorded`` are the settings of the state's run; ``build_again`` rebuilds the query. Raises StreamFailed for an
     unreadable checkpoint.

@@ -77,7 +77,7 @@ def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
 class Watching(Protocol):
     @property
     def errors(self) -> int:
-        """Failed recordings; the next start copies what the checkpoint still has."""
+        """Failed recordings; the next start copies the data that the checkpoint still has."""
 
     def close(self) -> None: ...
 
@@ -253,7 +253,7 @@ def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: s
 
 
 def _say_new_checkpoint(known: GenerationRecord, made: GenerationRecord) -> None:
-    """A watcher refuses nothing; a run would refuse this start."""
+    """Report a new checkpoint. A watcher refuses nothing; a run would refuse this start."""
     log.error(
         "query-checkpoint: a query is started with a new checkpoint, and writes all rows again",
         stream=known.stream,
@@ -264,7 +264,7 @@ def _say_new_checkpoint(known: GenerationRecord, made: GenerationRecord) -> None
 
 
 def _sink_identity(execution: Any) -> dict[str, str]:
-    """For a query not started by Python's writer: a file sink is ``FileSink[path]``."""
+    """The sink of a query not started by Python's writer: a file sink is ``FileSink[path]``."""
     sink = str(execution.sink().toString())
     if sink.startswith("FileSink[") and sink.endswith("]"):
         return {"kind": "files", "format": "", "path": sink.removeprefix("FileSink[").removesuffix("]")}
@@ -293,8 +293,8 @@ def _own_reference() -> str | None:
 class _StartsUnderWay:
     """Starts that are inside PySpark's own call.
 
-    The writer has facts that listeners lack. One replacement of PySpark's methods serves all watched sessions, so they
-    can close in any order. Never refuses or changes a start.
+    The writer has facts that listeners lack. A single replacement of PySpark's methods serves all watched sessions, so
+    they can close in any order. Never refuses or changes a start.
     """
 
     def __init__(self) -> None:
@@ -304,7 +304,7 @@ class _StartsUnderWay:
         self._replaced = ExitStack()
 
     def open(self) -> None:
-        """Reference-counted with ``close``."""
+        """Replace the methods; reference-counted with ``close``."""
         with self._lock:
             self._users += 1
             if self._users == 1:

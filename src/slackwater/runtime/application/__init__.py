@@ -1,1 +1,1 @@
-"""Applications that start their own queries: runs them, or reads their queries."""
+"""Runs applications that start their own queries, or reads their queries."""

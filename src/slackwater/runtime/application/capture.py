@@ -1,6 +1,6 @@
-"""Reads an application's queries: its file runs up to each query's start, and none is started.
+"""Reads an application's queries: runs its file up to each query's start, but starts no query.
 
-Everything else in the file happens. Loops that supervise queries would never end, as no query runs.
+All other code in the file runs. Loops that supervise queries would never end, as no query runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ log = structlog.get_logger(__name__)
 REPEATS_MAX = 100
 """A loop over days or attempts is shorter."""
 _REPEATED_S_MAX = 10.0
-"""A program that waits for the first batch of a query gives up only later, or never."""
+"""A program may repeat the same lines this long; a wait for a query's first batch lasts longer, or for ever."""
 _ASKED = frozenset(
     {
         "awaitTermination",
@@ -228,7 +228,7 @@ class NotStarted(SimpleNamespace):
 
 
 class _Supervision:
-    """Ends a program that only repeats the same lines with one query.
+    """Ends a program that only repeats the same lines with a single query.
 
     ``loops`` are known from an earlier reading.
     """

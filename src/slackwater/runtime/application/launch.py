@@ -36,13 +36,13 @@ _OF_PROCESSES = "concurrent.futures.process"
 
 
 class OwnThreads:
-    """Non-daemon threads started from now on; Python does not wait for daemons either."""
+    """The non-daemon threads started from now on; like Python at its exit, ignores daemons."""
 
     def __init__(self) -> None:
         self._before = frozenset(threading.enumerate())
 
     def wait(self) -> None:
-        """Wait until none is at work. Raises what a signal handler raises."""
+        """Wait until no thread is at work. Raises the exception of a signal handler."""
         looks = 0
         while looks < IDLE_LOOKS and (own := self._own()):
             looks = 0 if any(map(_is_at_work, own)) else looks + 1
@@ -57,7 +57,10 @@ class OwnThreads:
 
 
 def _is_at_work(thread: threading.Thread) -> bool:
-    """False for an executor's idle thread, which Python ends only at exit, and for a process pool's manager."""
+    """Return whether a thread still works.
+
+    An executor's idle thread, which Python ends only at exit, and a process pool's manager do not.
+    """
     if type(thread).__module__ == _OF_PROCESSES:
         return False
     frame = sys._current_frames().get(thread.ident or 0)
@@ -65,7 +68,7 @@ def _is_at_work(thread: threading.Thread) -> bool:
 
 
 def run_code(reference: str, threads: OwnThreads, given: GivenSession) -> None:
-    """Raises whatever the code raises, including SystemExit.
+    """Run the code; its exceptions, including SystemExit, are raised.
 
     Does not wait for ``threads`` after other exceptions.
     """
@@ -110,7 +113,7 @@ def _settings_of(given: GivenSession, conf: Any) -> dict[str, str]:
 
 @contextmanager
 def _jvm_of_its_own(given: GivenSession) -> Iterator[None]:
-    """Start this process's JVM as a pipeline's: a signal to the process group does not reach it."""
+    """Start this process's JVM as for a pipeline: a signal to the process group does not reach it."""
     module: Any = sys.modules[SparkContext.__module__]
     original = module.launch_gateway
 

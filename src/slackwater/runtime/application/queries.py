@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 LENGTH_MAX = 100
-"""Of ``STREAM_NAME``."""
+"""The longest name that ``STREAM_NAME`` matches."""
 
 
 class ApplicationQueries(Pipeline):
@@ -60,7 +60,7 @@ class ApplicationCode:
 
 
 def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | None:
-    """``None`` for a query whose checkpoint Spark would delete.
+    """The stream definition of a query, or ``None`` if Spark would delete its checkpoint.
 
     Raises PipelineError if the name cannot be a folder's.
     """

@@ -64,14 +64,14 @@ class ApplicationRun:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationEnd:
-    """Each query's outcome (the last of each name) and the exit code."""
+    """Each query's outcome (the last for each name) and the exit code."""
 
     outcomes: tuple[StreamOutcome, ...]
     code: int
 
 
 def run_application(run: ApplicationRun, home: Home, ledger: Ledger, display: RunDisplay) -> ApplicationEnd:
-    """Raises SlackwaterError if the application does not handle a refused query."""
+    """Run an application. Raises SlackwaterError if the application does not handle a refused query."""
     queries = RunningQueries(replace(run, reference=full_reference(run.reference)), home, ledger, display)
     try:
         with intercepted(queries, queries.threads), queries:
@@ -105,7 +105,7 @@ def _code_of(run: ApplicationRun, threads: OwnThreads) -> int:
 
 @dataclass(slots=True)
 class Active:
-    """A running query with what is closed at its end."""
+    """A running query with the resources that are closed at its end."""
 
     run: StreamRun
     query: Any
@@ -149,7 +149,7 @@ class RunningQueries:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        """Drain: the application does nothing more with its queries."""
+        """Drain: the application has finished with its queries."""
         self._over = True
         self._drain_all()
 
@@ -375,7 +375,7 @@ class RunningQueries:
             time.sleep(POLL_S)
 
     def _settle(self, query: Any) -> None:
-        """Wait until the query's end is recorded, so that the next query of its name finds a free lease."""
+        """Wait until the query's end is recorded, so that the next query with its name finds a free lease."""
         until = time.monotonic() + SETTLE_S
         while (found := self._of(query)) is not None and time.monotonic() < until:
             with self._lock:
@@ -390,7 +390,7 @@ class RunningQueries:
     # Ctrl-C, SIGTERM and --for.
 
     def _take_signals(self) -> None:
-        """Called before the application runs, and after PySpark sets its handler.
+        """Install the signal handlers: before the application runs, and after PySpark sets its own.
 
         Python allows it only in the main thread.
         """

@@ -93,7 +93,7 @@ class Start:
 
     @property
     def checkpoint(self) -> str | None:
-        """``None`` if Spark would choose a temporary directory."""
+        """The writer's checkpoint, or ``None`` if Spark would choose a temporary directory."""
         named = self.given.options.get(_CHECKPOINT)
         folder = self.frame.sparkSession.conf.get(DEFAULT_CHECKPOINTS, None)
         if named is not None or not folder or not self.given.name:
@@ -128,7 +128,7 @@ class CatalogTable:
 
 
 def in_catalog(spark: SparkSession, table: str) -> CatalogTable | None:
-    """``None`` if the table is absent or shows no provider (``DESCRIBE EXTENDED``)."""
+    """The catalog's table, or ``None`` if it is absent or shows no provider (``DESCRIBE EXTENDED``)."""
     try:
         # Spark logs the stack trace of a statement about a table that it does not have.
         if not spark.catalog.tableExists(table):
@@ -144,7 +144,7 @@ def in_catalog(spark: SparkSession, table: str) -> CatalogTable | None:
 
 
 _DETAILS = "# Detailed Table Information"
-"""Rows before it are the table's columns, which can have any name."""
+"""The row that ends the table's columns, which can have any name."""
 
 
 class Handler(Protocol):
@@ -159,7 +159,7 @@ class Handler(Protocol):
 def intercepted(handler: Handler, threads: OwnThreads | None = None) -> Iterator[None]:
     """Pass this process's starts to ``handler`` until the block ends.
 
-    If ``threads`` still run then, as after Ctrl-C: until the process ends.
+    If ``threads`` still run then, as after Ctrl-C, the replacement stays until the process ends.
     """
     changed: list[tuple[type, str, Any]] = []
     _HANDLERS.append(handler)
@@ -235,7 +235,7 @@ def _keeping(original: Any, keep: Keeper) -> Any:
 
 
 def _starting(handler: Handler, original: Any, path: str, table: str) -> Any:
-    """``start`` or ``toTable``; sets their arguments on the writer first, as PySpark does."""
+    """The replacement of ``start`` or ``toTable``; sets their arguments on the writer first, as PySpark does."""
     signature = inspect.signature(original)
 
     def start(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -256,7 +256,7 @@ def _starting(handler: Handler, original: Any, path: str, table: str) -> Any:
 
 
 _SETTERS = {"outputMode": "outputMode", "partitionBy": "partitionBy", "format": "format", "queryName": "queryName"}
-"""Arguments of ``start`` and ``toTable``, and the methods that set the same."""
+"""Arguments of ``start`` and ``toTable``, and the writer's equivalent methods."""
 
 
 def _keep_option(given: Given, bound: Mapping[str, Any]) -> None:
