@@ -166,7 +166,7 @@ def _add_rows(request: Request, number: int) -> None:
 
 
 def _check_empty(request: Request, shown: Counter[str]) -> None:
-    """Raises Refused where the target holds rows: it may be in use."""
+    """Raises Refused if the target holds rows: it may be in use."""
     if shown:
         raise Refused(
             "audit-target",

@@ -26,7 +26,7 @@ class CheckedFile(NamedTuple):
 
 
 def read_checked(store: ReadStore, listing: Listing, path: str, *, thorough: bool = True) -> CheckedFile:
-    """Raises ``OSError`` where the file cannot be read.
+    """Raises ``OSError`` if the file cannot be read.
 
     ``thorough`` computes Spark's CRC-32C, which needs numpy; else only the recorded size is compared.
     """

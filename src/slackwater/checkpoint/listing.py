@@ -73,7 +73,7 @@ SMALL = 2000
 
 
 def bytes_of(store: ReadStore, listing: Listing, paths: Iterable[str], *, ask: bool) -> int | None:
-    """``None`` where sizes would have to be asked for, and ``ask`` is false."""
+    """``None`` if sizes would have to be asked for, and ``ask`` is false."""
     total = 0
     for path in paths:
         folder = listing.folder(path)
@@ -87,7 +87,7 @@ def bytes_of(store: ReadStore, listing: Listing, paths: Iterable[str], *, ask: b
 
 
 def bytes_if_cheap(store: ReadStore, listing: Listing) -> int | None:
-    """``None`` where asking for sizes would take too long."""
+    """``None`` if asking for sizes would take too long."""
     files = sum(len(folder.files) for folder in listing.folders.values())
     return bytes_of(store, listing, listing.folders, ask=files <= SMALL and not store.traits.remote)
 

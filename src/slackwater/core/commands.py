@@ -29,14 +29,14 @@ def mention(*words: str) -> str:
 
 
 def run_command(stream: StreamRecord) -> str | None:
-    """``None`` where the user's own program runs the query."""
+    """``None`` if the user's own program runs the query."""
     if stream.is_watched and not stream.pipeline_file:
         return None
     return command("run", stream.pipeline_file or "FILE", *stream.session)
 
 
 def check_command(stream: StreamRecord) -> str | None:
-    """``None`` where the user's program has the code."""
+    """``None`` if the user's program has the code."""
     if stream.is_watched and not stream.pipeline_file:
         return None
     return command("check", stream.pipeline_file or "FILE", *stream.session)

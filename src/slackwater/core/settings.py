@@ -50,7 +50,7 @@ def load(
     """Settings for a command started in ``start``.
 
     The home is ``home`` (the flag), else ``SLACKWATER_HOME``, else ``home`` in the file, else ``.slackwater`` next to
-    it. Raises SettingsError for a malformed file, key or value, EnvironmentMissing where the working directory or home
+    it. Raises SettingsError for a malformed file, key or value, EnvironmentMissing if the working directory or home
     is inaccessible.
     """
     folder = (start or _working_directory()).absolute()

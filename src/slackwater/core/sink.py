@@ -192,7 +192,7 @@ class Swap:
     """A staged output of ``operation`` that will replace the stream's.
 
     ``replaced`` is the real output's newest batch, ``version`` its state in its own words; a swap is refused if either
-    has changed. ``version`` is ``None`` where rows of others are carried over. ``others`` disappear although the stream
+    has changed. ``version`` is ``None`` if rows of others are carried over. ``others`` disappear although the stream
     did not write them. With several outputs ``members`` has each swap in order.
     """
 

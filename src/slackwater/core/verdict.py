@@ -32,7 +32,7 @@ class Effect(IntEnum):
 class Change:
     """``code`` is stable; ``text`` is a sentence.
 
-    ``place`` names the operator or source. ``goal`` corrects the output, ``None`` where it is right. ``acceptable``:
+    ``place`` names the operator or source. ``goal`` corrects the output, ``None`` if it is right. ``acceptable``:
     Spark can run on the kept state, so that a user may accept the change. ``said``: a start reports a change that it
     does not refuse, as other rows count from then on.
     """
@@ -122,5 +122,5 @@ class StreamVerdict:
 
     @property
     def effect(self) -> Effect | None:
-        """``None`` where the query was not compared."""
+        """``None`` if the query was not compared."""
         return None if self.basis == "unreadable" else self.verdict.effect

@@ -42,7 +42,7 @@ WORDS: Mapping[OperatorKind, str] = {
 
 
 def checkpoint_changes(shape: CheckpointShape, now: Program, *, ran: bool) -> Verdict:
-    """``ran`` is false where no batch was committed, so that state may lack."""
+    """``ran`` is false if no batch was committed, so that state may lack."""
     changes = [*_sources(shape.sources, now.sources)]
     if ran:
         changes += [*_operators(shape.operators, now.operators), *_windows(shape, now)]

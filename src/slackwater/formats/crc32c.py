@@ -68,7 +68,7 @@ CHECKSUM_BYTES = 4
 
 
 def without_delete_checksums(records: Records) -> Records:
-    """Deleted keys without their sum. Raises ``FormatError`` where it is wrong."""
+    """Deleted keys without their sum. Raises ``FormatError`` if it is wrong."""
     deletes = records.value_lengths == DELETED
     if not deletes.any():
         return records

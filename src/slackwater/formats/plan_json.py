@@ -45,7 +45,7 @@ def parse_plan(text: str) -> TreeNode:
 
 
 def parse_tree(nodes: list[dict[str, Any]]) -> TreeNode:
-    """Raises ValueError where the numbers of children do not fit."""
+    """Raises ValueError if the numbers of children do not fit."""
     waiting: list[TreeNode] = []
     # From the last node back, so that the children of a node are there before it.
     for fields in reversed(nodes):

@@ -31,7 +31,7 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class RocksDbVersion:
-    """A whole version. ``rows`` is ``None`` where Spark did not count (``numKeys`` -1).
+    """A whole version. ``rows`` is ``None`` if Spark did not count (``numKeys`` -1).
 
     ``column_families`` is name -> id; empty before 4.0 and for stores without own ones.
     """
@@ -45,7 +45,7 @@ class RocksDbVersion:
 def parse_rocksdb_zip(data: bytes, *, with_files: bool = True, budget: Budget | None = None) -> RocksDbVersion:
     """``with_files`` unpacks the small files too.
 
-    Raises ``FormatError``; ``too-large`` where the zip's files together pass the budget.
+    Raises ``FormatError``; ``too-large`` if the zip's files together pass the budget.
     """
     budget = budget or Budget(DEFAULT_LIMIT)
     if not data:

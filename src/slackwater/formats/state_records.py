@@ -184,7 +184,7 @@ class _Walk:
         self._until_next_try = 0
 
     def run(self) -> Records | None:
-        """``None`` where a length is no multiple of 4."""
+        """``None`` if a length is no multiple of 4."""
         last = len(self._words) - 1
         while True:
             position = self._position

@@ -66,7 +66,7 @@ class VersionedRows:
 
 
 def after_version_byte(spans: Spans) -> Spans:
-    """Raises ``FormatError`` where the byte is not 0."""
+    """Raises ``FormatError`` if the byte is not 0."""
     rest = spans.cut(_VERSION_BYTES)
     versions = spans.view.bytes[spans.starts]
     if versions.any():

@@ -62,7 +62,7 @@ def parse_query_metadata(data: bytes) -> str:
 
 
 def parse_object(text: str, what: str) -> dict[str, object]:
-    """A JSON object. Raises ``FormatError``: ``torn`` where it starts like one, else ``foreign``."""
+    """A JSON object. Raises ``FormatError``: ``torn`` if it starts like one, else ``foreign``."""
     value = parse_json(text, what)
     if not isinstance(value, dict):
         raise FormatError("foreign", f"{what} is not a JSON object", expected="{...}", found=shown(text))
@@ -79,7 +79,7 @@ def json_value(text: str) -> object:
 
 
 def parse_json(text: str, what: str) -> object:
-    """Raises ``FormatError``: ``torn`` where it starts like an object or list, else ``foreign``."""
+    """Raises ``FormatError``: ``torn`` if it starts like an object or list, else ``foreign``."""
     try:
         value = json_value(text)
     except (ValueError, RecursionError) as error:

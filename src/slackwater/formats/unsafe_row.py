@@ -62,14 +62,14 @@ class _Slots:
 
 
 def whole_rows(view: ByteView, starts: Positions, lengths: Positions) -> Rows:
-    """Rows, none of them null. Raises ``FormatError`` where one leads out of the bytes."""
+    """Rows, none of them null. Raises ``FormatError`` if one leads out of the bytes."""
     ends = starts + lengths
     view.require(starts, ends, view.length, "a row")
     return Rows(view, starts, ends, np.ones(len(starts), np.bool_))
 
 
 def read_rows(rows: Rows, schema: StructType, depth: int = 0) -> pa.StructArray:
-    """Raises ``FormatError`` where a row contradicts the schema."""
+    """Raises ``FormatError`` if a row contradicts the schema."""
     if depth > _DEEPEST:
         raise FormatError("foreign", "types nested too deep", expected=f"{_DEEPEST} levels", found="more")
     count = len(schema.fields)

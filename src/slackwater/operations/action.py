@@ -1,7 +1,7 @@
-"""The contract of a plan's actions. Each kind is one module of ``operations/actions``, found by its name.
+"""The contract of a plan's actions. Each kind is a module of ``operations/actions``, found by its name.
 
-No value of an action is a path outside of what the plan is about, except a backfill directory: ``apply`` derives
-checkpoints from the home and the stream, and files from the output's own manifest.
+No value of an action is a path outside the plan's stream, except a backfill directory: ``apply`` derives checkpoints
+from the home and the stream, and files from the output's own manifest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from slackwater.operations.apply.operation import Operation
 
 ActionFacts: TypeAlias = Mapping[str, Any]
-"""What an action records in the journal for later actions."""
+"""Values that an action records in the journal for later actions."""
 
 PreconditionName = Literal[
     "generation",
@@ -94,17 +94,17 @@ class Inverse(PlanStep):
     __slots__ = ()
 
     removes_generation: ClassVar[bool] = False
-    """Whether it also undoes actions without an inverse, which worked on what it removes."""
+    """Whether it also undoes the actions without an inverse that worked on the removed generation or output."""
 
     def check(self, operation: Operation) -> None:
-        """Raises Refused, before an undo changes anything, where something is missing."""
+        """Raises Refused, before an undo changes anything, if something is missing."""
 
     def check_unused(self, operation: Operation) -> None:
-        """Raises Refused where a stream has used what would be taken back."""
+        """Raises Refused if a stream has used the result that the undo would remove."""
 
     @abstractmethod
     def take_back(self, operation: Operation) -> None:
-        """Undo the action, also an interrupted one."""
+        """Undo the action, even a partially applied one."""
 
 
 class Action(PlanStep):
@@ -116,7 +116,7 @@ class Action(PlanStep):
     needs_adopted: ClassVar[tuple[PreconditionName, ...]] = ()
     """More preconditions for the user's program: no lease keeps it from being started."""
     risk_adopted: ClassVar[str] = ""
-    """What goes wrong where the user's program is started before the end of the plan."""
+    """The risk if the user's program is started before the end of the plan."""
     changes_in_use: ClassVar[bool] = False
     """Whether output or checkpoint in use change: an apply that fails afterwards is not taken back."""
     changes_output: ClassVar[bool] = False
@@ -124,7 +124,7 @@ class Action(PlanStep):
     uses_checkpoint: ClassVar[bool] = False
     """Whether it changes the verified new checkpoint."""
     reads: ClassVar[Literal["range", "rest"] | None] = None
-    """What it reads that no replay does."""
+    """The part of the sources that it reads and a replay does not."""
     undone_by: ClassVar[type[Inverse] | None] = None
     """The kind of its inverse, unless the inverse is an action."""
 
@@ -141,18 +141,18 @@ class Action(PlanStep):
         return None
 
     def inverse(self) -> Inverse | None:
-        """Its inverse; ``None`` if removing its generation or output already undoes it."""
+        """The inverse; ``None`` if removing its generation or output already undoes the action."""
         return None
 
     def check_start(self, operation: Operation) -> None:
-        """Raises Refused where it cannot be started, in addition to its preconditions."""
+        """Raises Refused if the action cannot be started, in addition to its preconditions."""
 
     def check_continued(self, operation: Operation) -> None:
-        """Raises Refused where its result has changed since the interruption."""
+        """Raises Refused if its result has changed since the interruption."""
 
     @abstractmethod
     def do(self, operation: Operation) -> ActionFacts:
-        """Do what is left to do."""
+        """Do the steps that are left."""
 
 
 def kind_of(step: type[PlanStep]) -> str:

@@ -30,14 +30,14 @@ RECENT = 10
 """How many of the newest batches show how often the query writes."""
 
 COPIES = "copies.json"
-"""Hashes of both checkpoints, where an operation replaces objects, once both are complete."""
+"""Hashes of both checkpoints, if an operation replaces objects, once both are complete."""
 
 _WRITTEN_ONCE = "_metadata"
 """A query writes these folders only with its first batch, an operation may later."""
 
 
 def adopted_directory(workspace: Workspace, stream: StreamRecord) -> str | None:
-    """The real path or URI. Raises Refused where no other directory can replace it."""
+    """The real path or URI. Raises Refused if no other directory can replace it."""
     if not stream.is_watched:
         return None
     _check_name(stream)
@@ -75,9 +75,9 @@ def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
 
 
 def check_stopped(workspace: Workspace, stream: StreamRecord, *, since_ms: int, stopped: bool) -> None:
-    """Raises Refused (``checkpoint-in-use``) where a watched query seems to run and is not declared ``stopped``.
+    """Raises Refused (``checkpoint-in-use``) if a watched query seems to run and is not declared ``stopped``.
 
-    An operation's own files, before ``since_ms``, do not count.
+    Files of an operation, from before ``since_ms``, do not count.
     """
     if stopped or not stream.is_watched:
         return
@@ -153,7 +153,7 @@ def _placed(workspace: Workspace, stream: StreamRecord, operation: OperationReco
 
 
 def modified_ms(file: Location) -> int:
-    """The last write, by the store's clock; 0 where the file does not exist."""
+    """The last write, by the store's clock; 0 without the file."""
     try:
         return open_read_store(file.parent).modified_ms(file.name) or 0
     except FileNotFoundError:

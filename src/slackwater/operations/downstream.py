@@ -1,4 +1,4 @@
-"""Plans a stream with the later stages that have read what it removes."""
+"""Plans a stream with the later stages that have read the rows it removes."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _in_order(earlier: Mapping[str, set[str]]) -> list[str]:
 
 
 def first_batch(history: History, read: Mapping[str, int]) -> int:
-    """The next batch where none has read these log entries."""
+    """The first batch that has read these log entries, else the next batch."""
     batches = BatchHistory(history)
     for batch in batches.batches:
         ends = offsets_by_source(batches.offset(batch))
@@ -160,7 +160,7 @@ def first_batch(history: History, read: Mapping[str, int]) -> int:
 
 
 def request_from(batch: int, written: int, output: OutputTreatment) -> Request:
-    """Where the sink holds none of the batches (``written`` is its newest), nothing is removed: a rebuild."""
+    """A replay, or a rebuild, which removes nothing, if no batch is in the sink (``written`` is its newest)."""
     if batch <= written:
         return _request("replay", f"{BATCH}{batch}" if batch > 0 else EARLIEST, output)
     return _request("rebuild", at_batch(batch - 1), "cut")

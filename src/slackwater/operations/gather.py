@@ -1,4 +1,4 @@
-"""Gathers a stream's facts with one walk of its checkpoint."""
+"""Gathers a stream's facts in a single walk of its checkpoint."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _states(snapshot: Snapshot, opened: OpenedCheckpoint) -> frozenset[int]:
 
 
 def reconcile(workspace: Workspace, stream: StreamRecord) -> None:
-    """Copy into the ledger what it lacks, if this user may write to it."""
+    """Copy missing records into the ledger, if this user may write to it."""
     if not workspace.can_refresh(stream.full_name):
         return
     if stream.is_watched and workspace.ledger.open_operation(stream.full_name) is not None:
@@ -130,7 +130,7 @@ def readers_now(workspace: Workspace, stream: StreamRecord, cut: Cut, updated: s
 
 
 def refuse_unreadable(snapshot: Snapshot) -> None:
-    """Raises DataError where the output's marker cannot be parsed."""
+    """Raises DataError if the output's marker cannot be parsed."""
     problem = snapshot.output.unreadable
     if problem is not None:
         raise DataError(

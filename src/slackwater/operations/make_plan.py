@@ -38,7 +38,7 @@ def make_plan(
     *,
     consent: Consent = None,
 ) -> Plan:
-    """Raises Refused where no exact and safe way exists, NotFound for an unknown stream."""
+    """Raises Refused if no exact and safe way exists, NotFound for an unknown stream."""
     check_home(workspace, consent, say)
     stream, goal = find_stream(workspace.ledger, name), goal_named(request.goal)
     # The JVM of a killed driver can still commit a batch, after which the plan would be outdated.
@@ -105,9 +105,9 @@ def _read_present_query(
     *,
     target: int | None,
 ) -> QueryProfile | None:
-    """``None`` without Spark or Java.
+    """The present query's profile; ``None`` without Spark or Java.
 
-    Raises Refused (``rebuild-insufficient``) where no rebuild corrects the output.
+    Raises Refused (``rebuild-insufficient``) if no rebuild corrects the output.
     """
     try:
         runtime.require_spark()

@@ -72,7 +72,7 @@ class Planning:
     def facts(self, stream: StreamRecord, pipeline_file: str, goal: str) -> StreamFacts:
         """``pipeline_file`` replaces the last run's.
 
-        Raises SettingsError (``home-owner``) where that belongs to another user.
+        Raises SettingsError (``home-owner``) if that belongs to another user.
         """
         if not pipeline_file:
             _check_code(stream)
@@ -108,9 +108,9 @@ def refuse_without_session(planning: Planning, facts: StreamFacts, request: Requ
 
 
 def derive(planning: Planning, facts: StreamFacts, request: Request, identity: str) -> PlannedStream:
-    """The query is read only where recorded batches ran with other code.
+    """Derives the plan. The query is read only if recorded batches ran with other code.
 
-    Raises Refused where no exact and safe way exists, DataError where something cannot be read.
+    Raises Refused if no exact and safe way exists, DataError if something cannot be read.
     """
     goal, made_at = goal_named(request.goal), planning.made_at
     _check_request(request, facts.stream)
@@ -189,7 +189,7 @@ def _refuse_unmarked(snapshot: Snapshot, request: Request) -> None:
 
 
 def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
-    """Raises Refused (``code-needed``) where no pipeline file is known."""
+    """Raises Refused (``code-needed``) if no pipeline file is known."""
     require_code(basis.snapshot.stream, basis.goal, basis.snapshot.stream.pipeline_file)
     # Nothing but its checkpoint shows whether a query that was only watched has state.
     may_have_state = basis.snapshot.stateful or basis.facts.adopted is not None

@@ -64,7 +64,7 @@ class StateLoader:
     _budget: Budget = field(default_factory=Budget)
 
     def load(self, place: StorePlace, *, row_checksums: bool = False) -> LoadedStore:
-        """Raises ``FormatError`` with the file in ``where``."""
+        """Raises ``FormatError`` with the file in ``if``."""
         # Version 0 is empty and has no file.
         if place.version == 0:
             return LoadedStore(records_of_pairs([], []))

@@ -92,7 +92,7 @@ class BatchState:
         )
 
     def place(self, operator: Operator, store: str, partition: int) -> StorePlace:
-        """Raises ``FormatError`` where the commit should name the store's files and does not."""
+        """Raises ``FormatError`` if the commit should name the store's files and does not."""
         held = self.inventory.stores.get(operator.id, {}).get(partition, {}).get(store)
         # Before the first commit, which would name the files, state is empty and has none.
         if self.batch < 0 or held is None or not held.ids:

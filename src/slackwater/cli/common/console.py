@@ -43,7 +43,7 @@ _NOT_THE_USERS = (
 
 
 def timestamp(epoch_ms: int | None) -> str:
-    """The time in UTC; ``-`` where there is none (Spark's watermark starts at 0)."""
+    """The time in UTC; ``-`` if there is none (Spark's watermark starts at 0)."""
     if not epoch_ms or epoch_ms < 0:
         return "-"
     return utc_text(epoch_ms)

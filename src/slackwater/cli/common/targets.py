@@ -29,7 +29,7 @@ def resolve(target: str, home: str | None = None) -> str:
 def is_location(target: str, settings: Settings) -> bool:
     """Whether a target is a location: a URI, or an existing path that names no stream.
 
-    A name without ``./`` that is both is the stream, as for verbs that take only streams. Raises ``UsageError`` where
+    A name without ``./`` that is both is the stream, as for verbs that take only streams. Raises ``UsageError`` if
     several streams have it. With an unreadable ledger it is the path.
     """
     if is_uri(target) or not exists(target) or _is_path(target):

@@ -84,7 +84,7 @@ def demo(
 
 
 def exit_code(result: Any) -> int:
-    """Returns 0 where the output equals an uninterrupted run's, else 8."""
+    """Returns 0 if the output equals an uninterrupted run's, else 8."""
     return 0 if result.equal else NOT_EQUAL
 
 

@@ -1,1 +1,1 @@
-"""One module for each kind of action."""
+"""A module for each kind of action."""

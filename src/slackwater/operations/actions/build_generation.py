@@ -1,7 +1,7 @@
 """Builds the base of the next generation, the start of an exact rebuild.
 
-Recorded batches keep ids, ranges, watermarks and boundaries. Only one empty base is renumbered: Spark runs it to lay
-out schemas and an empty version of every state store.
+Recorded batches keep ids, ranges, watermarks and boundaries. Only an empty base is renumbered: Spark runs it to lay out
+schemas and an empty version of every state store.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class BuildGeneration(Base):
 
 
 def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer, profile: QueryProfile) -> None:
-    """The upgraded query may need older batches: a longer retention, or other rows."""
+    """Raises Refused if the upgraded query needs older batches: a longer retention, or other rows."""
     facts = operation.plan.facts
     if facts.target < 0:
         # From batch 0 on nothing is replayed: the batches run again with their output.

@@ -1,4 +1,4 @@
-"""Plans the batch after the replayed ones with its recorded range."""
+"""Plans the batch after the replayed batches with its recorded range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.operations.apply.operation import Operation
 
 @dataclass(frozen=True, slots=True)
 class PlanBatch(Action):
-    """Plan ``batch`` with its recorded range as the next one."""
+    """Plan ``batch`` with its recorded range as the next batch."""
 
     number: int
     batch: int
@@ -24,7 +24,6 @@ class PlanBatch(Action):
         return f"plan batch {self.batch} with its recorded range"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Spark runs the planned entry first when the query starts."""
         entry = operation.history.offsets[self.batch].encode("utf-8", "surrogateescape")
         write_log(operation.store(self.number), offset_path(self.batch), entry)
         return NOTHING

@@ -50,7 +50,7 @@ class ReplayBatches(Action):
         return f"replay {batch_range(self.first, self.last)} under their own ids, without output"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Raises Refused where Spark reads other rows.
+        """Replays the batches. Raises Refused if Spark reads other rows.
 
         An interrupted replay restarts at the first unchecked batch: running a batch again is exact.
         """
@@ -130,10 +130,12 @@ def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batc
 
 @dataclass(frozen=True, slots=True)
 class _ExpectedRows:
-    """Spark counts the rows that tasks have read. Where an executor is lost, tasks of a lost stage run again and are
-    counted again (``DAGScheduler.handleTaskCompletion``): a count can be too high, never too low. A transactional or
-    compacted Kafka topic has fewer rows than offsets. A query can read rows several times, such as for the samples of
-    ``repartitionByRange``: the count is then a multiple, also above the range, and only equal counts can be compared.
+    """Recorded numbers of rows to compare with a replay.
+
+    Spark counts the rows that tasks have read. If an executor is lost, tasks of its stage run and count again
+    (``DAGScheduler.handleTaskCompletion``): a count can be too high, never too low. A transactional or compacted Kafka
+    topic has fewer rows than offsets. A query can read rows several times, such as for the samples of
+    ``repartitionByRange``: the count is then a multiple, even above the range, and only equal counts can be compared.
     """
 
     recorded: int | None = None
@@ -150,10 +152,10 @@ def _expected_rows(operation: Operation, batch: int, code: Code) -> _ExpectedRow
 
 
 def _check_served(operation: Operation, batch: int, rows: int, replayer: Replayer) -> None:
-    """Raises Refused (``rows-differ``) where a source has fewer rows than other code counted.
+    """Raises Refused (``rows-differ``) if a source has fewer rows than other code counted.
 
-    The counts differ where either code reads rows twice, or does not need them. So each source whose counts depend on
-    code is read once more, unless the replay read what was recorded or the full range.
+    Counts differ if either code reads rows twice or skips some. So each source whose counts depend on code is read once
+    more, unless the replay read the recorded number or the full range.
     """
     recorded = operation.ledger.batch(operation.plan.stream, batch)
     spans = operation.batches.spans(batch, batch)

@@ -1,6 +1,6 @@
-"""Runs the batch of a backfill into a directory, and removes it. The stream is not changed.
+"""Runs the batch of a backfill into a directory, or removes it. The stream is not changed.
 
-The operation claims the directory before the first file, so that undo knows what it may remove.
+The operation claims the directory before the first file, so that undo removes only its own files.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class EmptyDirectory(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class RunIntoDirectory(OneBatch):
-    """Readers of the file sink's manifest need every entry from 0 on. ``ends``: end offsets by source, as Spark writes
-    them.
+    """Readers of the file sink's manifest need every entry from 0 on. ``ends``: end offsets by source, as in Spark's
+    log.
     """
 
     number: int

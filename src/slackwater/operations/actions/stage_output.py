@@ -27,7 +27,7 @@ class DiscardStaged(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class StageOutput(Action):
-    """Keeps what the batches up to ``after`` wrote, -1 for nothing."""
+    """Prepares a staged output with the batches up to ``after``, -1 for none."""
 
     after: int
     kind: Literal["stage-output"] = "stage-output"

@@ -32,7 +32,7 @@ from slackwater.storage.protocols import WriteStore
 
 @dataclass(frozen=True, slots=True)
 class StartGeneration(Base):
-    """``last`` -1: no batch, the first one is 0."""
+    """A new start. ``last`` -1: batch 0 is the next."""
 
     number: int
     query_id: str
@@ -43,7 +43,7 @@ class StartGeneration(Base):
     needs = ("generation", "planned", "committed", "written", "pipeline")
 
     def log_of(self, start: SourceStart) -> dict[str, str]:
-        """Where a source cannot start so, its first batch is planned: all of it."""
+        """The source's log to write. If a source cannot start without a batch, its whole first batch is planned."""
         return start.log if self.last >= 0 or start.first is None else start.first
 
     def text(self) -> str:
@@ -75,7 +75,7 @@ class StartGeneration(Base):
 
 
 def _check_served(operation: Operation, replayer: Replayer) -> None:
-    """The batch would fail halfway, or leave rows out."""
+    """Raises Refused if the batch would fail halfway, or leave rows out."""
     ranges = ranges_of(operation.plan.request)
     if ranges:
         available = StoreAvailability(replayer.served_positions())

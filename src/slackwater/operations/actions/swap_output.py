@@ -1,4 +1,4 @@
-"""Swaps the staged output with the real one, and back."""
+"""Swaps the staged output with the real output, and back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SwapBack(Inverse):
             swappable(operation).check_swap_back(self.swap, operation.backup)
 
     def check_unused(self, operation: Operation) -> None:
-        """Readers of the new output would read all of the old one as new rows."""
+        """Raises Refused if a stream has read the new output: all rows of the old output would be new to it."""
         index, output = operation.index_of(self), swappable(operation)
         if operation.journal.state(index) == "undoing" or changed_nothing(operation, index):
             # After a kill in the middle of an undo the old output may be back, and its readers are no reason to refuse.
@@ -57,7 +57,7 @@ class SwapBack(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class SwapOutput(Action):
-    """One step for readers of its log; the old output is kept."""
+    """Swaps the output in a single step for readers of its log; the old output is kept."""
 
     swap: Swap
     kind: Literal["swap-output"] = "swap-output"

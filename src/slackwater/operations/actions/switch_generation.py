@@ -25,7 +25,7 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class SwitchGeneration(Action, Inverse):
-    """Put another checkpoint in use; the old one stays."""
+    """Switch to the new checkpoint; the old checkpoint stays."""
 
     old: int
     new: int

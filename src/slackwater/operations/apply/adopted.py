@@ -1,13 +1,13 @@
-"""Puts a new checkpoint at the path that the user's code names, and keeps the old one.
+"""Puts a new checkpoint at the path in the user's code, and keeps the old checkpoint.
 
-Whichever is at the path is in use. On a local disk two adjacent directories change places. From just before the
-exchange until the ledger has recorded it, a mark in the new checkpoint shows where it is, so that each step can be
+The checkpoint at the path is in use. On a local disk two adjacent directories are exchanged. From just before the
+exchange until the ledger has recorded it, a mark in the new checkpoint shows its position, so that each step can be
 repeated after a kill.
 
-Stores such as S3 cannot exchange directories: files are replaced. ``metadata`` is replaced first, by a line on which no
-query starts (``halted``), and written last: at each step the checkpoint is the old one, the new one, or unusable. Both
-are complete in the operation's folder before the first file is replaced, so that a kill or store failure leaves nothing
-that cannot be continued or undone.
+Stores such as S3 cannot exchange directories: files are replaced. ``metadata`` is replaced first, by a line with which
+no query starts (``halted``), and written last: at each step the checkpoint is the old, the new, or unusable. Both are
+complete in the operation's folder before the first file is replaced, so that every kill or store failure can be
+continued or undone.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class AdoptedCheckpoint(ABC):
 
     @abstractmethod
     def store_of_new(self) -> ReadStore:
-        """The new generation, with what the user's program has added."""
+        """The new generation, with the entries that the user's program has added."""
 
     @abstractmethod
     def swap_in(self) -> None:
@@ -90,17 +90,17 @@ class AdoptedCheckpoint(ABC):
 
     @abstractmethod
     def end(self, *, applied: bool) -> None:
-        """Remove what was needed until the ledger recorded the result."""
+        """Remove the copies that were needed until the ledger recorded the result."""
 
     @property
     @abstractmethod
     def kept(self) -> Location:
-        """The old checkpoint while the new one is in place."""
+        """The old checkpoint while the new checkpoint is in place."""
 
     @property
     @abstractmethod
     def built(self) -> Location:
-        """Where the new checkpoint is built."""
+        """The place in which the new checkpoint is built."""
 
     def record_in_place(self, new: GenerationRecord) -> None:
         self._switch(new.number, [replace(new, location=self.location), self._old(str(self.kept))])
@@ -127,7 +127,7 @@ _NEW: State = "staged"
 
 
 class AdoptedDirectory(AdoptedCheckpoint):
-    """The directory that the code names, and a hidden one next to it."""
+    """The directory in the user's code, and a hidden directory next to it."""
 
     @cached_property
     def staging(self) -> StagingDirectory:
@@ -148,7 +148,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
 
     @property
     def _path_of_old(self) -> Path:
-        """The old checkpoint, also between two renames; the new one has the operation's mark then."""
+        """The old checkpoint, even between two renames, when the new checkpoint has the operation's mark."""
         staging = self.staging
         if not staging.is_interrupted:
             return staging.folder if self.is_new_in_place else staging.real
@@ -180,7 +180,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
         return LocalStore(self.checkpoint(self.switch.new))
 
     def swap_in(self) -> None:
-        """Exchange the directories once. Raises Refused where they cannot be renamed."""
+        """Exchange the directories once. Raises Refused if they cannot be renamed."""
         # An exchange by renames that was killed is finished first: until then a mark can be in a third directory.
         self.staging.finish_exchange()
         if not self.is_new_in_place:
@@ -227,7 +227,7 @@ Copies = Mapping[str, Mapping[str, str]]
 
 
 class AdoptedObjects(AdoptedCheckpoint):
-    """The new checkpoint is in ``checkpoint`` of the operation's folder, a copy of the old one in ``kept``."""
+    """The new checkpoint is in ``checkpoint`` of the operation's folder, a copy of the old in ``kept``."""
 
     @cached_property
     def _store(self) -> WriteStore:
@@ -270,7 +270,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         return self._store if self.is_new_in_place else open_read_store(self.built)
 
     def swap_in(self) -> None:
-        """Raises Refused (``backup-damaged``) where a copy has changed."""
+        """Raises Refused (``backup-damaged``) if a copy has changed."""
         if self.is_new_in_place:
             return
         # Copied once only: after the first file was replaced the location no longer has the old checkpoint.
@@ -283,7 +283,7 @@ class AdoptedObjects(AdoptedCheckpoint):
         self._release(self.built)
 
     def swap_back(self) -> None:
-        """Raises Refused (``backup-damaged``) where a copy has changed."""
+        """Raises Refused (``backup-damaged``) if a copy has changed."""
         copies = self._recorded_copies()
         if copies is None:
             # Nothing at the path was changed.

@@ -34,7 +34,7 @@ from slackwater.operations.planner import Planning, QueryReader
 from slackwater.storage.open import Location
 
 Opened = Callable[[Plan], AbstractContextManager[Callable[[], Replayer]]]
-"""Opens the replayer of one plan when it is first asked for."""
+"""Opens the replayer of a plan on first use."""
 
 BRIEF_MS = 30_000
 """Batches that took no longer in total gain less from a faster JVM than its start costs."""
@@ -66,10 +66,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """What the user declares.
-
-    ``session`` are options of Spark, repeated in printed commands.
-    """
+    """The user's declarations. ``session`` are options of Spark, repeated in printed commands."""
 
     consent: Consent = None
     stopped: bool = False
@@ -121,7 +118,7 @@ def apply_plan(
 
 
 def is_started(workspace: Workspace, plan: Plan) -> bool:
-    """Whether the plan was applied or interrupted; false where it was refused or undone."""
+    """Whether the plan was applied or interrupted; false if it was refused or undone."""
     return _status(workspace, plan) not in {None, "refused", "undone"}
 
 
@@ -180,9 +177,9 @@ def _begin(workspace: Workspace, operations: Sequence[Operation], runtime: Query
 
 
 def _check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opened: Opened) -> None:
-    """Raises Moved where facts changed, UsageError where the plan was edited.
+    """Raises Moved if facts changed, UsageError if the plan was edited.
 
-    The caller holds the leases and has since updated the ledger from the streams' logs.
+    The caller holds the leases and has updated the ledger from the streams' logs.
     """
     members = {one.stream: one for one in plan.members}
 

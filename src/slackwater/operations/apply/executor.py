@@ -1,10 +1,10 @@
-"""Applies plans and undoes them: one loop over the actions, each journaled before and after.
+"""Applies plans and undoes them: a loop over the actions, each journaled before and after.
 
-A killed apply is continued by running it again, or undone. Three outcomes: applied, refused (staging is removed,
+A killed apply can be repeated, which continues it, or undone. Three outcomes: applied, refused (staging is removed,
 nothing in use was changed), unknown (nothing more is changed).
 
-An undo, and an apply that is continued, first check everything that their steps need: a step refused halfway would
-leave a stream that can go neither on nor back.
+An undo, and an apply that is continued, first check the needs of all their steps: a step refused halfway would leave a
+stream that can be neither continued nor restored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from slackwater.storage.open import Location
 
 
 def check_undo(operation: Operation) -> None:
-    """Raises Refused where a step of the undo would fail, or change what is not the stream's."""
+    """Raises Refused if a step of the undo would fail, or change files of others."""
     check_owner(operation)
     inverses = [one.inverse for one in operation.plan.undo if operation.journal.state(one.action) is not None]
     for inverse in inverses:
@@ -32,7 +32,7 @@ def check_undo(operation: Operation) -> None:
 
 
 def check_continued(operation: Operation) -> None:
-    """Raises Refused where the result of an interrupted apply has changed."""
+    """Raises Refused if the result of an interrupted apply has changed."""
     if operation.journal.end is not None:
         return
     check_owner(operation)
@@ -52,7 +52,7 @@ def plan_changed(operation: str, file: Location) -> Refused:
 
 
 def check_owner(operation: Operation) -> None:
-    """Raises Refused (``sink-owned``) where another stream now owns it."""
+    """Raises Refused (``sink-owned``) if a different stream now owns the output."""
     stream = operation.stream
     if not any(action.changes_output for action in operation.plan.actions):
         return
@@ -71,7 +71,7 @@ def check_owner(operation: Operation) -> None:
 
 
 def execute(operation: Operation) -> None:
-    """Raises Refused (or another error) where nothing in use was changed, else OutcomeUnknown. KeyboardInterrupt leaves
+    """Raises Refused (or another error) if nothing in use was changed, else OutcomeUnknown. KeyboardInterrupt leaves
     the operation to be continued or undone, with a note on how.
     """
     journal = operation.journal
@@ -147,8 +147,8 @@ def _forget_work_on_it(operation: Operation) -> None:
 
 
 def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
-    """Before a later stage changes, the earlier ones have. Where the lease was lost, another process has the operation,
-    and staging may be in use.
+    """Ends a failed apply. Earlier stages have changed output before a later stage starts. After a lost lease another
+    process has the operation and may use its staging.
     """
     if isinstance(error, LeaseHeld):
         return

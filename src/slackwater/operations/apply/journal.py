@@ -1,7 +1,7 @@
-"""The journal of an operation: a line on the disk before each action, and one after it.
+"""The journal of an operation: a line on the disk before and after each action.
 
-Lines are keyed by the action's index, as a plan can repeat a kind. The ledger's copy gets each line first: a deleted or
-short journal is restored from it, and one with other lines is refused.
+Lines are keyed by the action's index, because a plan can repeat a kind. The ledger's copy gets each line first: a
+deleted or short journal is restored from it, and a journal with different lines is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ End = Literal["applied", "pruned", "refused", "undone"]
 STATES: tuple[State, ...] = ("started", "done", "undoing", "undone")
 ENDS: tuple[End, ...] = ("applied", "pruned", "refused", "undone")
 PRUNED: Literal["pruned"] = "pruned"
-"""The operation can no longer be undone: what undo needs was deleted."""
+"""The operation can no longer be undone, because its backups were deleted."""
 JOURNAL = "journal.jsonl"
 
 
@@ -29,10 +29,10 @@ class Copies(Protocol):
     """Copies of journals, kept by the ledger."""
 
     def operation_files(self, operation: str) -> OperationFiles | None:
-        """What is recorded of an operation's folder."""
+        """The recorded files of an operation."""
 
     def record_operation_files(self, files: OperationFiles) -> None:
-        """Record what an operation starts with."""
+        """Record an operation's files when it starts."""
 
     def record_journal(self, operation: str, text: str) -> None:
         """Record the whole journal of an operation."""
@@ -194,7 +194,7 @@ class Journal:
 
 
 def move_away(file: Location) -> str:
-    """The command, or what to do by hand."""
+    """How to move a damaged file away: a command, or words if it is not on a local disk."""
     if file.local is None:
         return f"rename {file} to {file.name}.damaged"
     return f"mv {quoted(str(file))} {quoted(f'{file}.damaged')}"

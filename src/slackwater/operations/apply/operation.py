@@ -37,11 +37,11 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation on one stream, under the stream's lease.
+    """An operation on a stream, under the stream's lease.
 
-    ``look`` forgets looked-up facts. ``readers`` are other streams that have read what a cut removes. ``epoch`` is the
-    lease's fence number; ``check_lease`` raises LeaseHeld (``lease-lost``). ``whole`` is the folder of the operation
-    for all stages. ``session`` are options of Spark, for the command that continues it.
+    ``look`` forgets looked-up facts. ``readers`` are other streams that have read rows which a cut removes. ``epoch``
+    is the lease's fence number; ``check_lease`` raises LeaseHeld (``lease-lost``). ``whole`` is the folder of the
+    operation for all stages. ``session`` are options of Spark, for the command that continues it.
     """
 
     plan: Plan

@@ -1,4 +1,4 @@
-"""One operation for each stream of a plan."""
+"""The operations of a plan, by stream."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Checks the preconditions of an action just before it starts.
 
-Recorded programs are compared with the present one: a rebuild that leaves the output wrong would only hide the change.
-Rows of others are removed only with the user's consent.
+Recorded programs are compared with the present program: a rebuild that leaves the output wrong would only hide the
+change. Rows of others are removed only with the user's consent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from slackwater.sinks.common.registry import open_output
 
 
 def check_consent(plan: Plan, command: str) -> None:
-    """Raises Refused where a stage removes rows of others."""
+    """Raises Refused if a stage removes rows of others."""
     for one in plan.members:
         found = others_in(one)
         if found.any:
@@ -53,9 +53,10 @@ def refused(stream: str, found: Others, hint: str) -> Refused:
 def check_restorable(
     ledger: Ledger, stream: StreamRecord, target: int | None, program: Mapping[str, object] | None, reference: str
 ) -> None:
-    """Raises Refused (``rebuild-insufficient``) where rows up to ``target`` do not fit the program's.
+    """Raises Refused (``rebuild-insufficient``) if rows up to ``target`` do not fit the program's.
 
-    ``None``: the newest committed batch; -1: one program writes all output again. Unrecorded programs refuse nothing.
+    ``None``: the newest committed batch; -1: the same program writes all output again. Unrecorded programs refuse
+    nothing.
     """
     generation = ledger.generation(stream.full_name, stream.current_generation)
     batch = ledger.newest_entry(stream.full_name, "commits") if target is None else target
@@ -117,8 +118,8 @@ def compare(
 
 
 def check_number(plan: Plan, derived: Plan, whole: Plan) -> None:
-    """Raises Moved (``moved-number``) where another operation used the new checkpoint's number, as a backfill into a
-    directory does without another change.
+    """Raises Moved (``moved-number``) if a different operation used the new checkpoint's number. A backfill into a
+    directory does so without any other change.
     """
     planned, free = _built(plan), _built(derived)
     if planned is not None and free is not None and planned < free:

@@ -21,7 +21,7 @@ from slackwater.sources.common.contract import Position, Served, SourceEntries, 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What Spark reported of one batch."""
+    """Spark's report of a batch."""
 
     batch_id: int
     input_rows: int
@@ -54,13 +54,13 @@ class Replayer(Protocol):
         """The output mode of the present query."""
 
     def profile(self) -> QueryProfile:
-        """What the query's plan shows of its state."""
+        """The state of the present query, from its plan."""
 
     def code(self) -> Code:
         """The loaded pipeline file, and which rows its query reads."""
 
     def program(self, settings: Mapping[str, str] | None = None) -> Mapping[str, object] | None:
-        """``None`` where it cannot be read."""
+        """The present query's program; ``None`` if it cannot be read."""
 
     def compact_interval(self) -> int:
         """The session's setting, by which Spark reads shorter file source logs."""
@@ -69,9 +69,9 @@ class Replayer(Protocol):
         """The positions that sources serve now, by place in the query."""
 
     def rows_served(self, span: SourceRange, was: Mapping[str, str]) -> int | None:
-        """``None``: unknown. ``was``: options of the recorded read.
+        """The rows that the source serves now in a range; ``None``: unknown. ``was``: options of the recorded read.
 
-        Raises EnvironmentMissing where the source does not answer.
+        Raises EnvironmentMissing if the source does not answer.
         """
 
     def positions(
@@ -86,7 +86,7 @@ class Replayer(Protocol):
     ) -> Mapping[str, Position]:
         """The positions by place in the query; arguments as of ``runtime.positions``.
 
-        Raises UsageError (``target``), and Refused for what a source does not have.
+        Raises UsageError (``target``), and Refused for positions that a source has lost.
         """
 
     def run_pending(
@@ -98,7 +98,7 @@ class Replayer(Protocol):
         more: bool = False,
         again: bool = False,
     ) -> Replayed:
-        """Run the one batch planned and not committed.
+        """Run the batch that is planned and not committed.
 
         ``changelog`` False turns RocksDB's changelog files off. ``settings`` ``None``: the session's. ``more``: the
         next call is for the following batch with the same settings, pinned ones included. ``again``: the last call ran
@@ -109,7 +109,7 @@ class Replayer(Protocol):
         """Raises StreamFailed."""
 
     def run_backfill(self, run: OperationRun) -> None:
-        """Run the one planned batch into the output. Raises StreamFailed."""
+        """Run the planned batch into the output. Raises StreamFailed."""
 
     def run_into_directory(self, run: OperationRun, output: BackfillDirectory) -> None:
         """Run the backfill into a directory."""
@@ -125,12 +125,12 @@ class PipelineReader(Protocol):
         """Sorted names of the environment variables that the file reads."""
 
     def environment_changes(self, workspace: Workspace, stream: str, kept: Program, /) -> tuple[str, ...]:
-        """What Python functions would find changed in a replay, in words."""
+        """Changes that a replay would make for Python functions, in words."""
 
 
 class QueryRuntime(PipelineReader, Protocol):
     def require_spark(self) -> None:
-        """Raises EnvironmentMissing where Spark or Java is missing. Starts nothing."""
+        """Raises EnvironmentMissing if Spark or Java is missing. Starts nothing."""
 
     def open_replayer(
         self,
@@ -142,8 +142,8 @@ class QueryRuntime(PipelineReader, Protocol):
         *,
         brief: bool = True,
     ) -> AbstractContextManager[Replayer]:
-        """Spark starts at the first use, and ``on_jvm`` is given its pid.
+        """Spark starts on first use, and ``on_jvm`` gets its pid.
 
-        ``brief``: starting Spark takes longer than its work. Runs the pipeline file's code: raises PipelineError where
-        it fails.
+        ``brief``: starting Spark takes longer than its work. Runs the pipeline file's code: raises PipelineError if it
+        fails.
         """

@@ -1,4 +1,4 @@
-"""Undoes an operation, also a partially applied one."""
+"""Undoes an operation, even a partially applied one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def find_operation(workspace: Workspace, name: str) -> OperationRecord:
 
 
 def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
-    """Raises NotFound, or UsageError where it was changed."""
+    """The plan of a recorded operation. Raises NotFound, or UsageError if the plan was changed."""
     if IDENTIFIER.fullmatch(operation.id) is None:
         raise DataError(
             "ledger-unreadable",
@@ -113,7 +113,7 @@ def undo_operation(
     *,
     stopped: bool = False,
 ) -> Outcome:
-    """Raises Refused where a stream has run since, or the backup was pruned."""
+    """Raises Refused if a stream has run since, or the backup was pruned."""
     check_home(workspace, consent, display.say)
     check_own(workspace, operation.id)
     records = _records(workspace, operation, plan)

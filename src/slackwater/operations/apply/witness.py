@@ -17,7 +17,7 @@ from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore
 
 BACKUP_FACT = "backup"
-"""The last one counts, but a kill may have left the one before it."""
+"""The last record counts, but a kill may have left the record before it."""
 
 _Hashes = Mapping[str, list[str]]
 
@@ -74,14 +74,14 @@ def changed_nothing(operation: Operation, index: int) -> bool:
 
 
 def check_started(operation: Operation, action: Action) -> None:
-    """Raises Refused (``backup-damaged``) where a record has changed."""
+    """Raises Refused (``backup-damaged``) if a record has changed."""
     index = operation.index_of(action)
     if operation.journal.state(index) == "started":
         check_records(operation, index)
 
 
 def check_records(operation: Operation, index: int) -> None:
-    """Raises Refused (``backup-damaged``) where a record of the action has changed."""
+    """Raises Refused (``backup-damaged``) if a record of the action has changed."""
     backup = operation.backup
     for path, hashes in hashes_of(operation, index).items():
         try:

@@ -1,1 +1,1 @@
-"""One module for each goal."""
+"""A module for each goal."""

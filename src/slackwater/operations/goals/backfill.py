@@ -1,7 +1,7 @@
-"""A backfill: one batch of an older range, with the next id; the stream keeps its position.
+"""A backfill: an older range as a single batch with the next id; the stream keeps its position.
 
-Free for it are Kafka offsets before the stream's position that no batch has read, and files that count as read and that
-no batch has read. Anything else was read, or will be.
+A backfill may read Kafka offsets before the stream's position, and files that count as read, if no batch has read them.
+Everything else was read, or will be.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 def scope_of_backfill(basis: Basis) -> Scope | None:
     """``None`` for an empty range.
 
-    Raises Refused where the stream cannot keep its position, its result would differ, or the range is not free.
+    Raises Refused if the stream cannot keep its position, its result would differ, or the range is not free.
     """
     snapshot, request = basis.snapshot, basis.request
     check_ready(snapshot)
@@ -151,7 +151,7 @@ def _in_order(stream: str) -> str:
 
 
 def live_ranges(snapshot: Snapshot, batches: BatchHistory) -> dict[str, SourceRange]:
-    """The ranges by source. Raises Refused where a part is not recorded."""
+    """The ranges by source. Raises Refused if a part is not recorded."""
     newest = snapshot.marks.committed
     if not batches.is_whole(newest):
         raise Refused(
@@ -183,7 +183,7 @@ def _range(start: SourceStart, end: str) -> SourceRange:
 def check_free(
     snapshot: Snapshot, wanted: tuple[Source, SourceRange], live: SourceRange, read: Sequence[SourceRange]
 ) -> None:
-    """Raises Refused where batches have read part of a range, or the stream will."""
+    """Raises Refused if batches have read, or will read, part of a range."""
     kind, span = wanted
     claimed = kind.claimed(span, live, read)
     if claimed is None:
@@ -223,7 +223,7 @@ def named_range(request: Request, look_up: Lookups) -> tuple[NamedPosition, Name
 def with_range(
     request: Request, ends: tuple[NamedPosition, NamedPosition], look_up: Lookups, replayer: Replayer
 ) -> Request:
-    """Raises UsageError (``target``), and Refused for a stateful query and for what a source does not have."""
+    """Raises UsageError (``target``), and Refused for a stateful query or a range that a source has lost."""
     facts = look_up.facts
     if replayer.profile().stateful:
         raise stateful(facts.stream.full_name)
@@ -269,7 +269,7 @@ def _listed(items: Sequence[str]) -> str:
 
 
 class Backfill(Goal):
-    """Reads an older range as one batch without changing the stream's position."""
+    """Reads an older range as a single batch without changing the stream's position."""
 
     name = "backfill"
     summary = "Process an older range that was never read, without changing the stream's position."

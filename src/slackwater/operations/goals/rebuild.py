@@ -16,7 +16,7 @@ from slackwater.sources import kinds
 
 
 def target_batch(basis: Basis) -> int:
-    """Raises Refused where the sink shows less."""
+    """The batch to continue after. Raises Refused if the sink does not hold it."""
     stream, written = basis.snapshot.stream, basis.written
     if basis.target is not None:
         check_since_start(basis, basis.target)
@@ -69,12 +69,12 @@ def check_shown(basis: Basis, written: int) -> None:
 
 
 def scope_of_rebuild(basis: Basis) -> Scope:
-    """Raises Refused where it is not recorded or exact."""
+    """Raises as ``recomputed``."""
     return recomputed(basis, target_batch(basis))
 
 
 def recomputed(basis: Basis, target: int) -> Scope:
-    """Raises Refused where it is not recorded or exact."""
+    """Raises Refused if a contributing batch is not recorded, or recomputed state would not be exact."""
     if target > BEFORE_ALL and basis.profile is not None:
         # From batch 0 on nothing is replayed: the batches run again with their output.
         check_reproducible(basis.profile, basis.snapshot.stream, basis.request, basis.leader)

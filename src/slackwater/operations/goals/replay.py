@@ -1,4 +1,4 @@
-"""A replay: process the batches from a given one on again."""
+"""A replay: process the batches from a given batch on again."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from slackwater.sources.common.source import Source
 
 
 def kept_scope_of_replay(basis: Basis) -> Scope | None:
-    """``None``: state has to be recomputed.
+    """The scope with kept state; ``None``: state has to be recomputed.
 
-    Raises Refused where the output lacks the batches, or cannot be treated as requested.
+    Raises Refused if the output lacks the batches, or cannot be treated as requested.
     """
     target = _target(basis)
     if basis.request.output == "keep":
@@ -39,7 +39,7 @@ def kept_scope_of_replay(basis: Basis) -> Scope | None:
 
 
 def recomputed_scope_of_replay(basis: Basis) -> Scope:
-    """Raises Refused where it is not recorded or exact."""
+    """Raises Refused if the target's range is not recorded, or recomputed state would not be exact."""
     return recomputed(basis, _recorded_target(basis))
 
 
@@ -177,7 +177,7 @@ class FirstBatch:
     offsets: Mapping[str, str] = field(default_factory=dict)
 
     def find(self) -> int:
-        """Raises UsageError (``target``) for what names no batch, Refused outside of the recorded batches."""
+        """Raises UsageError (``target``) unless the target is a batch, Refused outside the recorded batches."""
         recorded = self.batches.history.offsets
         known = [one for one in self.batches.batches if one <= self.written and (one == 0 or one - 1 in recorded)]
         if not known:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def scope_of_reset(basis: Basis) -> Scope:
-    """Where the output is kept, batches are numbered after its newest: a sink keyed by ids then skips none. Else they
-    start at 0. Raises Refused where the output cannot be treated as requested.
+    """If the output is kept, batches are numbered after its newest, so that a sink keyed by ids skips none. Else they
+    start at 0. Raises Refused if the output cannot be treated as requested.
     """
     keep = basis.request.output == "keep"
     last = _newest(basis) if keep else BEFORE_ALL
@@ -72,7 +72,7 @@ def position_of(request: Request, look_up: Lookups) -> NamedPosition:
 
 
 def starts_at(request: Request, named: NamedPosition, look_up: Lookups, replayer: Replayer) -> tuple[SourceStart, ...]:
-    """Raises UsageError (``target``), and Refused for what a source does not have."""
+    """Raises UsageError (``target``), and Refused for a position that a source has lost."""
     batches, (target, offsets) = BatchHistory(look_up.facts.history), named
     history = batches.history
     committed = max((batch for batch in history.commits if batch in history.offsets), default=None)

@@ -20,10 +20,10 @@ _NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "s
 
 
 def scope_of_resume(basis: Basis) -> Scope | None:
-    """``None`` where nothing has to be changed.
+    """The scope; ``None`` if nothing has to be changed.
 
     A batch that the sink would skip unread is cut and run again if possible: its rows count for the watermark. Raises
-    Refused or DataError where the next batch's state is not kept.
+    Refused or DataError if the next batch's state is not kept.
     """
     snapshot = basis.snapshot
     urgent = [finding for finding in stops(snapshot) if finding.code not in _OF_OPERATIONS]
@@ -45,7 +45,7 @@ def scope_of_resume(basis: Basis) -> Scope | None:
 
 
 def kept_scope(basis: Basis, target: int) -> Scope | None:
-    """``None`` where it is not kept.
+    """The scope with kept state; ``None`` if the state is not kept.
 
     A query without state needs only recorded ranges.
     """

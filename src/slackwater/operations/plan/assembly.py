@@ -46,7 +46,7 @@ from slackwater.operations.plan.words import at_batch
 
 
 def plan_of(basis: Basis, scope: Scope, change: Cut | Swap, identifier: str, made_at: str) -> Plan:
-    """``change``: what the sink loses after the target batch, or its replacement."""
+    """``change``: the cut after the target batch, or the replacement of the output."""
     plan = _plan(basis, scope, tuple(_actions(basis, scope, change)), (identifier, made_at))
     risks = risks_of_unmarked(basis.snapshot) if plan.facts.keeps_unmarked else risks_of_others(basis.snapshot, change)
     return replace(plan, risks=(*plan.risks, *risks))

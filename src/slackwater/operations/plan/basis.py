@@ -28,9 +28,9 @@ class Continues(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """``query`` is the present code's profile, where it was needed and read. ``side`` replaces the stream's output.
-    ``readers`` have read what the operation changes; ``replaced`` is all that a swap replaces. ``leader`` is the plan's
-    first stream with its request, for later stages.
+    """``query`` is the present code's profile, if it was needed and read. ``side`` replaces the stream's output.
+    ``readers`` have read rows that the operation changes; ``replaced`` is all that a swap replaces. ``leader`` is the
+    plan's first stream with its request, for later stages.
     """
 
     facts: StreamFacts
@@ -48,7 +48,7 @@ class Basis:
 
     @property
     def target(self) -> int | None:
-        """The requested batch to continue after, ``None`` for the last written one."""
+        """The requested batch to continue after, ``None`` for the last written batch."""
         return self.asked.continued_after(self.request)
 
     @property
@@ -67,7 +67,7 @@ class Basis:
 
     @property
     def profile(self) -> QueryProfile | None:
-        """The present profile where it was read, else the recorded one."""
+        """The present profile if it was read, else the recorded profile."""
         return self.query or self.snapshot.profile
 
     @property
@@ -80,7 +80,7 @@ class Basis:
 
     @property
     def written(self) -> int:
-        """The newest batch, -1 for none; if the sink cannot show it, the newest committed one."""
+        """The newest batch in the sink, -1 for none; if the sink cannot show it, the newest committed batch."""
         return self.snapshot.written_or_committed
 
 
@@ -166,7 +166,7 @@ def query_id(basis: Basis, target: int) -> str:
 def check_reproducible(
     profile: QueryProfile, stream: StreamRecord, request: Request, leader: tuple[str, Request] | None = None
 ) -> None:
-    """Raises Refused where a replay cannot recompute the state exactly. ``leader``: see ``Basis``."""
+    """Raises Refused if a replay cannot recompute the state exactly. ``leader``: see ``Basis``."""
     if (found := not_reproducible(profile, request.row_order)) is None:
         return
     what, reason = found
@@ -187,8 +187,8 @@ def check_reproducible(
 
 
 def _with_no_state(stream: str, leader: str | None, *, stage_first: bool) -> str:
-    """A later stage alone would read again what the plan removes from the output before it. Only where the plan starts
-    that output without state, too, the stage is reset first: it then has read all from its first batch on.
+    """A later stage alone would read rows again that the plan removes from the output before it. The stage can be reset
+    first only if the plan restarts that output without state: it then has read all from its first batch on.
     """
     if leader is None:
         return (

@@ -24,9 +24,9 @@ MERGE = "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition"
 class StateBounds:
     """``retention_ms`` ``None``: unknown, so all batches contribute. ``delay_ms`` of the watermark is ``None`` if
     unknown or several. ``any_row_order``: the user declares that functions give the same for any order of rows.
-    ``several``: a batch reports the event times of one watermark. ``window_starts_ms``: windows of length
-    ``retention_ms`` start at this interval, one of them at the second number after the epoch. ``session_gap_ms``:
-    sessions end after this gap, so ``retention_ms`` is unknown.
+    ``several``: a batch reports the event times of a single watermark. ``window_starts_ms``: windows of length
+    ``retention_ms`` start at this interval, aligned to the second number after the epoch. ``session_gap_ms``: sessions
+    end after this gap, so ``retention_ms`` is unknown.
     """
 
     stateful: bool
@@ -38,7 +38,7 @@ class StateBounds:
     window_starts_ms: tuple[int, int] | None = None
 
     def oldest_kept_ms(self, watermark_ms: int, retention_ms: int) -> int:
-        """The oldest event time kept: of windows, the start of the first one that ends after the watermark."""
+        """The oldest event time kept: of windows, the start of the first window that ends after the watermark."""
         if self.window_starts_ms is None:
             return watermark_ms - retention_ms
         slide, start = self.window_starts_ms
@@ -69,7 +69,9 @@ class Code:
         return run.code == self.digest and self._has_rows_of(run)
 
     def counts_as(self, run: RunRecord | None) -> bool:
-        """Spark counts behind filters pushed into a source, and its versions push different ones."""
+        """Whether a run's counts can be compared: Spark counts behind pushed filters, which differ between its
+        versions.
+        """
         return run is not None and self.reads_as(run) and self._has_release_of(run)
 
     def _has_rows_of(self, run: RunRecord) -> bool:
@@ -83,15 +85,15 @@ class Code:
 
 
 def minor_release(version: str) -> str:
-    """4.1 of 4.1.3."""
+    """The minor release, such as 4.1 of 4.1.3."""
     return ".".join(version.split(".")[:2])
 
 
 def first_contributing(history: BatchHistory, target: int, state: StateBounds, code: Code) -> int:
-    """``target + 1`` without state.
+    """The first contributing batch; ``target + 1`` without state.
 
     With state the target is always replayed: Spark needs the entries of two batches. Raises Refused (``history-short``)
-    where a batch that may contribute is not recorded.
+    if a batch that may contribute is not recorded.
     """
     begins = history.history.begins
     if target < begins:

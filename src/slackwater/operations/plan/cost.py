@@ -1,4 +1,4 @@
-"""What a plan costs, as data and in sentences.
+"""The cost of a plan, as data and in sentences.
 
 Rows and durations are from progress events, file sizes as they were read, output sizes as listed. Unrecorded figures
 are ``None``.
@@ -240,7 +240,7 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
 
 
 def cost_lines(plan: Plan) -> list[str]:
-    """What one stream costs."""
+    """The cost of a stream's plan, in lines."""
     return list(_lines(plan.cost, plan.actions))
 
 

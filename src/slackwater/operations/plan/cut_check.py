@@ -14,9 +14,9 @@ from slackwater.operations.plan.basis import Basis, Scope, is_cut
 
 
 def check_cut(basis: Basis, scope: Scope) -> None:
-    """Raises Refused where an output cannot remove its batches.
+    """Raises Refused if an output cannot remove its batches.
 
-    A sink that shows no batches would get them twice where ranges are not recorded, unless it skips ids.
+    A sink that shows no batches would get them twice if ranges are not recorded, unless it skips ids.
     """
     if basis.request.output in {"keep", "swap"}:
         return

@@ -1,4 +1,4 @@
-"""Where a manual restart would read from, and its effects.
+"""The start position of a manual restart, and its effects.
 
 A manual restart is a new checkpoint and a query that starts there. It loses three things. Batch ids restart at 0, and a
 sink keyed by them skips every id it has; Spark's file sink then does not even run the batch, so that no state is
@@ -28,7 +28,7 @@ Output = Literal["same", "new", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """``batches`` of a skip are the new checkpoint's, else recorded ones. ``rows`` are from progress events."""
+    """``batches`` of a skip are the new checkpoint's, else recorded batches. ``rows`` are from progress events."""
 
     output: Output
     risk: Risk
@@ -57,7 +57,7 @@ class RestartFacts:
 
 
 def effects_of(facts: RestartFacts) -> tuple[Effect, ...]:
-    """What a manual restart loses, duplicates or skips, the most certain first."""
+    """The losses, duplicates and skips of a manual restart, the most certain first."""
     made = [_skipped(facts), _stuck(facts), _forgotten(facts), *_read_again(facts), _late_rows(facts)]
     effects = [effect for effect in made if effect is not None]
     if not any(effect.output in {"new", "any"} for effect in effects):
@@ -162,7 +162,7 @@ def _count(batches: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """``offset`` is Spark's string. ``files_read`` before the position is ``None`` where not all are recorded;
+    """``offset`` is Spark's string. ``files_read`` before the position is ``None`` if not all are recorded;
     ``files_to_come`` were recorded after it.
     """
 

@@ -1,4 +1,4 @@
-"""What to check in a plan before approval."""
+"""Points to check in a plan before approval."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def risks_of_backfill(snapshot: Snapshot, environment: Sequence[str], batch: int
 
 
 def risks_of_directory(environment: Sequence[str]) -> tuple[str, ...]:
-    """What the rows of any backfill depend on."""
+    """Risks of any backfill, even into a directory."""
     if not environment:
         return ()
     return (f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values of the runs",)
@@ -119,7 +119,7 @@ def risks_of_others(snapshot: Snapshot, change: Cut | Swap) -> tuple[str, ...]:
 
 
 def risks_of_unmarked(snapshot: Snapshot) -> tuple[str, ...]:
-    """What a kept output without a marker may have."""
+    """Risks of a kept output without a marker."""
     text = "rows that the output may have and its marker does not show stay: what is read again is written twice"
     return (f"{text}; apply refuses it without --confirm {snapshot.stream.name}",)
 
@@ -134,8 +134,8 @@ def risks_of(
     kept: bool,
     replays: bool,
 ) -> tuple[str, ...]:
-    """``following`` runs next, and ``pending`` where its recorded range is kept; ``kept``: the output keeps its part of
-    it.
+    """The risks. ``following`` runs next, and ``pending`` if its recorded range is kept; ``kept``: the output keeps its
+    part of it.
     """
     profile = query or snapshot.profile
     risks: list[str] = []

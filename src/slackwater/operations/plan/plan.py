@@ -18,7 +18,7 @@ BATCH = "batch:"
 """Targets of a request; a batch is followed by its id."""
 
 BEFORE_ALL = -1
-"""The stream starts from its beginning: batch 0 is the next one."""
+"""The stream starts from its beginning: batch 0 is next."""
 
 PLAN_SCHEMA: Literal["slackwater.plan/1"] = "slackwater.plan/1"
 
@@ -56,7 +56,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What leaves an output and is kept until ``prune``. ``None``: unknown."""
+    """Output that a plan removes, kept until ``prune``. ``None``: unknown."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -113,7 +113,7 @@ class Facts:
 @dataclass(frozen=True, slots=True)
 class SourceStart:
     """``offset`` is as Spark writes it; ``log`` has all of ``sources/<source>/``. ``first`` is that folder without any
-    batch, ``None`` where the source cannot start so.
+    batch, ``None`` if the source cannot start so.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -127,12 +127,12 @@ class SourceStart:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked for, so that the plan can be derived again. ``retention_ms`` ``None``: from the query.
+    """A goal's request, from which the plan can be derived again. ``retention_ms`` ``None``: from the query.
 
     ``pipeline_file`` is the upgraded file or the last run's. ``pipeline_named``: commands that plan again have to name
     it. ``target`` is a batch to continue after, a replay's first batch, or a reset's position of the sources (or of
     ``only_source``), whose offsets at planning are in ``starts``. A backfill's range is ``target`` to ``to`` (``None``:
-    all unread), found as ``starts`` and ``ends``; ``into`` is its directory. ``query_read`` is false where Spark was
+    all unread), found as ``starts`` and ``ends``; ``into`` is its directory. ``query_read`` is false if Spark was
     unavailable. ``downstream``: readers of removed output are planned, too. ``session`` are options of Spark in
     commands (``session_words``). ``row_order`` "any": functions of arbitrary state, and aggregates by row order, give
     the same for any order of rows in a batch.
@@ -190,9 +190,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``downstream`` plans of later stages are applied in order, as one operation: undone in reverse, and none
-    alone.
-    """
+    """``downstream`` plans of later stages are applied in order, as one operation: undone in reverse, never alone."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -216,7 +214,7 @@ class Plan:
 
     @property
     def pipeline_file(self) -> str:
-        """The file; empty where it is unknown."""
+        """The pipeline file; empty if unknown."""
         return self.request.pipeline_file
 
     @property

@@ -1,4 +1,4 @@
-"""Facts of a stream at one time. An error is kept in place of a fact, and raised where the fact is needed."""
+"""Facts of a stream at a single time. A fact that cannot be read holds the error, which is raised on access."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fact = TypeVar("Fact")
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """``states`` are loadable without damaged files. ``size_bytes`` is ``None`` where asking for sizes would take too
+    """``states`` are loadable without damaged files. ``size_bytes`` is ``None`` if asking for sizes would take too
     long.
     """
 
@@ -31,7 +31,8 @@ class PipelineFacts:
     """The pipeline file, read without running it.
 
     ``digest`` is the SHA-256, in hexadecimal, of the file and the project's imported modules; ``environment`` has the
-    names of variables that it reads. ``changed``: what of the functions' environment differs from the newest state's.
+    names of variables that it reads. ``changed``: differences between the functions' environment and the newest
+    state's.
     """
 
     digest: str = ""
@@ -41,11 +42,11 @@ class PipelineFacts:
 
 @dataclass(frozen=True, slots=True)
 class StreamFacts:
-    """One stream; an error may be in place of a fact.
+    """A stream; an error may replace a fact.
 
     ``checkpoint_seen`` has marks, damage, output, operation, lease and last run; ``recorded`` the ledger's batches,
     updated from checkpoint and output. No generation has had the number ``next_generation``. ``directory`` is the
-    directory or URI of a checkpoint that the user's code names.
+    directory or URI of a checkpoint at a path in the user's code.
     """
 
     stream: StreamRecord
@@ -58,27 +59,27 @@ class StreamFacts:
 
     @property
     def checkpoint(self) -> CheckpointFacts:
-        """Raises what kept it from being read."""
+        """Raises the error if it could not be read."""
         return known(self.checkpoint_seen)
 
     @property
     def snapshot(self) -> Snapshot:
-        """Raises what kept it from being read."""
+        """Raises the error if it could not be read."""
         return self.checkpoint.snapshot
 
     @property
     def history(self) -> History:
-        """Raises what kept it from being read."""
+        """Raises the error if it could not be read."""
         return known(self.recorded)
 
     @property
     def pipeline(self) -> PipelineFacts:
-        """Raises PipelineError where it cannot be read."""
+        """Raises PipelineError if it cannot be read."""
         return known(self.pipeline_read)
 
     @property
     def adopted(self) -> str | None:
-        """``directory``. Raises Refused where no other directory can replace it."""
+        """The directory. Raises Refused if no other directory can replace it."""
         return known(self.directory)
 
     def problems(self) -> Iterator[Problem]:

@@ -70,7 +70,7 @@ class AuditOptions:
 class DrillResult:
     """One step. ``doubled`` and ``vanished`` count rows; ``other``: rows that the uninterrupted run lacks.
 
-    ``reached`` is false where the drill could not take place; ``failed``: why the batch could not be written.
+    ``reached`` is false if the drill could not take place; ``failed``: why the batch could not be written.
     """
 
     drill: Drill
@@ -138,7 +138,7 @@ class DrillProgress(Protocol):
 def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tuple[str, ...]]:
     """The pipeline and the audited streams, without Spark.
 
-    Raises NotFound for an unknown stream, PipelineError where one has no audit reader, and what ``check_drilled`` does.
+    Raises NotFound for an unknown stream, PipelineError if one has no audit reader, and what ``check_drilled`` does.
     """
     os.environ.update(_variables(options, REFERENCE, Path("audit")))
     loaded = load(reference)
@@ -168,7 +168,7 @@ def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tup
 def run_drills(reference: str, options: AuditOptions, settings: Settings, progress: DrillProgress) -> Audit:
     """Audit the streams one after the other; no started process survives.
 
-    Raises Refused (``audit-target``) where a target holds rows, StreamFailed where an uninterrupted run does not write
+    Raises Refused (``audit-target``) if a target holds rows, StreamFailed if an uninterrupted run does not write
     its rows, and what ``selected`` raises.
     """
     require_spark()
@@ -318,7 +318,7 @@ def _results(folder: Path) -> dict[int, dict[str, Any]]:
 
 
 def steps_of(stream: str, options: AuditOptions, reference: Mapping[int, Mapping[str, Any]]) -> tuple[Step, ...]:
-    """The steps, from the uninterrupted run. Raises UsageError where a named drill has none.
+    """The steps, from the uninterrupted run. Raises UsageError if a named drill has none.
 
     A function may do more in its first batch, which has no drill.
     """

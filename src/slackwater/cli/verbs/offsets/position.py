@@ -103,7 +103,7 @@ class _Known:
 
 
 def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> PositionFound:
-    """Raises NotFound, DataError for an unreadable output, Refused where it lacks the requested batch."""
+    """Raises NotFound, DataError for an unreadable output, Refused if it lacks the requested batch."""
     ledger = workspace.ledger
     stream = ledger.find_stream(name)
     running = view_of(ledger.lease(stream.full_name), ledger.now_ms()).state == "held"

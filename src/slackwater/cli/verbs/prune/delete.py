@@ -73,7 +73,7 @@ def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunabl
     """What is older than the ``keep`` newest generations next to the one in use.
 
     Streams with nothing to list are left out. Raises NotFound for an unknown stream, Refused (``operation-unfinished``)
-    where an operation has not ended, FormatError for a malformed plan.
+    if an operation has not ended, FormatError for a malformed plan.
     """
     ledger = workspace.ledger
     streams = ledger.streams() if name is None else [ledger.find_stream(name)]
@@ -86,7 +86,7 @@ def delete_prunable(
 ) -> tuple[Prunable, ...]:
     """Remove what ``prunable`` lists, and return it. A running stream is not interrupted.
 
-    Raises LeaseHeld where another command works on a stream, and as ``prunable``; nothing is changed then.
+    Raises LeaseHeld if another command works on a stream, and as ``prunable``; nothing is changed then.
     """
     check_home(workspace, consent, say)
     removed: list[Prunable] = []

@@ -51,7 +51,7 @@ _ASKS_NO_SOURCE = frozenset({"waiting", "finished", "stopped", "interrupted", "f
 """States in which no query asks the sources what has arrived."""
 
 Reading = Mapping[str, StreamStatus | None]
-"""Status by the stream's full name; ``None`` where it cannot be read."""
+"""Status by the stream's full name; ``None`` if it cannot be read."""
 
 
 class RunMetrics:
@@ -243,7 +243,7 @@ def _for_local_hosts(page: WSGIApplication) -> WSGIApplication:
 def served(metrics: RunMetrics, host: str, port: int) -> Iterator[str]:
     """Serve the metrics and yield the page's address. ``port`` 0: a free one.
 
-    Raises EnvironmentMissing where the port cannot be opened.
+    Raises EnvironmentMissing if the port cannot be opened.
     """
     try:
         server, thread = start_http_server(port, host, metrics.registry)

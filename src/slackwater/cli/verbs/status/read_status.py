@@ -59,7 +59,7 @@ class HomeStatus:
 
     @property
     def exit_code(self) -> int:
-        """Returns 0 where every stream is in order, else the most urgent code."""
+        """Returns 0 if every stream is in order, else the most urgent code."""
         if self.lost:
             return URGENCY[0]
         errors = [stream.error.exit_code for stream in self.unreadable]
@@ -300,7 +300,7 @@ def _unreadable_block(stream: UnreadableStream) -> list[Text]:
 
 
 def lag_text(lag: Lag) -> str:
-    """The lag in one line; ``-`` where no source reports one."""
+    """The lag in one line; ``-`` if no source reports one."""
     parts = [f"{number(lag.rows)} rows"] if lag.rows is not None else []
     if lag.files is not None and lag.bytes is not None:
         parts.append(f"{counted(lag.files, 'unread file')}" + (f", {size_text(lag.bytes)}" if lag.files else ""))

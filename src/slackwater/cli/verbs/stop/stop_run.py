@@ -31,7 +31,7 @@ class Stopped:
 
 
 def stop_stream(workspace: Workspace, name: str, wait_s: float, say: Callable[[str], None]) -> Stopped:
-    """Ask, then wait up to ``wait_s`` seconds. Raises NotFound where the stream does not run."""
+    """Ask, then wait up to ``wait_s`` seconds. Raises NotFound if the stream does not run."""
     stream = find_stream(workspace.ledger, name)
     deadline = time.monotonic() + wait_s
     _refuse_unless_held_by_run(stream, _lease(workspace, stream))

@@ -70,7 +70,7 @@ class Look:
 
 
 def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[str, str]) -> Look:
-    """Raises NotFound where there is no checkpoint, EnvironmentMissing for an absent store."""
+    """Raises NotFound if there is no checkpoint, EnvironmentMissing for an absent store."""
     store = open_read_store(location)
     require_recorded(store, None)
     with collector_off():

@@ -1,4 +1,4 @@
-"""What all actions that start a new checkpoint share."""
+"""Steps shared by all actions that start a new checkpoint."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def query_in(plan: Plan) -> str | None:
 
 
 class Base(Action):
-    """Each generation that a plan builds has exactly one such action."""
+    """The base of a new generation; a plan has exactly one such action for each."""
 
     __slots__ = ()
 
@@ -98,7 +98,7 @@ def base_of(plan: Plan, number: int) -> tuple[int, Base]:
 
 
 def refuse_lost(operation: Operation, lost: Sequence[str], instead: str = "") -> None:
-    """Raises Refused where the source has lost it. ``instead``: what else can be done."""
+    """Raises Refused if the source has lost it. ``instead``: the alternative for the hint."""
     if lost:
         more = f" and {len(lost) - LOST_SHOWN} more" if len(lost) > LOST_SHOWN else ""
         raise Refused(
@@ -123,7 +123,7 @@ def new_folder(operation: Operation, action: Base) -> WriteStore:
 def write_sources(
     store: WriteStore, newest: int, batches: BatchHistory, interval: int, starts: Mapping[str, str | None]
 ) -> None:
-    """``starts``: initial offsets of an empty base."""
+    """Writes the source logs. ``starts``: initial offsets of an empty base."""
     ends = offsets_by_source(batches.offset(newest)) if newest >= 0 else {}
     for source, log in batches.history.sources.items():
         end = ends.get(source)
@@ -137,14 +137,14 @@ def write_sources(
 
 
 def write_positions(store: WriteStore, batches: BatchHistory, batch: int, *, alone: bool) -> None:
-    """``alone``: also as the batch before, as Spark reads two when it starts."""
+    """Writes the batch's positions. ``alone``: also as the batch before, because Spark reads two when it starts."""
     entry = batches.history.offsets[batch].encode("utf-8", "surrogateescape")
     for number in range(max(batch - 1, 0) if alone else batch, batch + 1):
         write_log(store, offset_path(number), entry)
 
 
 def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: int) -> None:
-    """An entry without a commit gets the batch's own watermark."""
+    """Writes log entries. An entry without a commit gets the batch's own watermark."""
     history = batches.history
     if last >= 0 and last - 1 not in history.offsets:
         # After a reset nothing of the batches before its first one is known.
@@ -183,7 +183,7 @@ def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) 
 
 
 def rename_base(store: WriteStore, first: int) -> None:
-    """Version 1 of each state store becomes ``first``; batch 0 becomes the one before."""
+    """Renames version 1 of each state store to ``first``, and batch 0 to the batch before it."""
     # ``_metadata`` and ``_stateSchema`` are numbered by batch or schema, and not by version of the state.
     for folder in [folder for folder in store.folders(STATE) if "/_" not in folder.path]:
         for name in folder.files:
@@ -200,11 +200,11 @@ def rename_base(store: WriteStore, first: int) -> None:
 
 
 def check_same_code(operation: Operation, number: int, replayer: Replayer, *, writes: bool = False) -> None:
-    """Raises Refused where other code started the checkpoint.
+    """Raises Refused if other code started the checkpoint.
 
-    Equal files can have different queries: a query may read settings from other files. Compared are state, positions,
-    and, where it ``writes``, the rows read: one output may have the batch from another attempt. Written values may
-    differ, such as a time or process id.
+    Equal files can have different queries, because a query may read settings from other files. State, positions and, if
+    it ``writes``, the rows read are compared: an output may already hold the batch from an earlier attempt. Written
+    values may differ, such as a time or process id.
     """
     index, base = base_of(operation.plan, number)
     facts, digest = operation.journal.facts(index), replayer.code().digest
@@ -220,7 +220,7 @@ def check_same_code(operation: Operation, number: int, replayer: Replayer, *, wr
 def check_same_query(
     plan: Plan, started: Mapping[str, object] | None, now: Mapping[str, object] | None, *, writes: bool
 ) -> None:
-    """Raises Refused where the program differs from the earlier attempt's."""
+    """Raises Refused if the program differs from the earlier attempt's."""
     found = [one.text for one in recorded_verdict(started, now).unaccepted(frozenset())]
     found += other_rows(started, now) if writes else ()
     if found:

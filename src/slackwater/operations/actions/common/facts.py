@@ -16,7 +16,7 @@ PROGRAMS = "programs"
 """The programs that built it, as in ``core.state_programs``."""
 
 KEPT = "kept"
-"""What identifies the old checkpoint, for undo."""
+"""Identifies the old checkpoint, for undo."""
 
 CODE = "code"
 """The SHA-256 of the pipeline file that built the generation."""

@@ -1,4 +1,4 @@
-"""Plans and runs the one batch of a backfill."""
+"""Plans and runs the only batch of a backfill."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class OneBatch(Action):
 
 
 def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, run: Running) -> None:
-    """A killed run is continued exactly-once.
+    """Runs the batch; a killed run is continued exactly-once.
 
-    Raises Refused where the code has changed since the first attempt, or Spark ran another batch.
+    Raises Refused if the code has changed since the first attempt, or Spark ran a different batch.
     """
     store = operation.store(action.number)
     if read_logs(store).committed < action.ran:
@@ -72,7 +72,7 @@ def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, r
 
 
 def _check_query(operation: Operation, action: OneBatch) -> None:
-    """Raises Refused for other code: of several outputs one may have the batch from the first attempt."""
+    """Raises Refused for other code: an output may already hold the batch from the first attempt."""
     replayer = operation.open_replayer()
     if replayer.profile().stateful:
         raise stateful(operation.plan.stream)

@@ -1,4 +1,4 @@
-"""What the ledger records of a generation that an operation built."""
+"""The ledger's record of a generation that an operation built."""
 
 from __future__ import annotations
 

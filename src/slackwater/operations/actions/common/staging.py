@@ -8,7 +8,7 @@ from slackwater.sinks.common.contract import Swappable
 
 
 def swappable(operation: Operation) -> Swappable:
-    """Raises Refused where it cannot be staged."""
+    """Raises Refused if the output cannot be staged."""
     if not isinstance(operation.output, Swappable):
         raise Refused(
             "swap-unsupported",

@@ -68,16 +68,16 @@ class Lookups(Protocol):
         """The stream; ``executed`` is filled if the goal needs it."""
 
     def require_code(self) -> None:
-        """Raises Refused (``code-needed``) where no pipeline file is known."""
+        """Raises Refused (``code-needed``) if no pipeline file is known."""
 
     def check_backfill_directory(self, request: Request) -> None:
-        """Raises Refused (``backfill-directory-...``) where it cannot be used."""
+        """Raises Refused (``backfill-directory-...``) if the directory cannot be used."""
 
     def replayer(self) -> AbstractContextManager[Replayer]:
         """The present query. Raises EnvironmentMissing without Spark or Java."""
 
     def read_file(self, file: str) -> str:
-        """A file of offsets. Raises UsageError (``target``) where it cannot be read."""
+        """The content of a file of offsets. Raises UsageError (``target``) if it cannot be read."""
 
     def now_ms(self) -> int:
         """In epoch milliseconds."""
@@ -88,8 +88,8 @@ class Lookups(Protocol):
 
 class Goal:
     """``outputs`` are the ways to treat existing output, the default first; printed commands leave out
-    ``unnamed_output``. ``emptying_output`` removes rows in place of a swap. ``needs_executed``: it is derived from what
-    batches have read.
+    ``unnamed_output``. ``emptying_output`` removes rows instead of a swap. ``needs_executed``: derived from the ranges
+    of executed batches.
     """
 
     name: ClassVar[str]
@@ -150,7 +150,7 @@ class Goal:
         return not request.starts and not request.ends
 
     def continued_after(self, request: Request, /) -> int | None:
-        """The batch, -1 for none; ``None`` where the goal determines it. Raises UsageError (``target``)."""
+        """The batch, -1 for none; ``None`` if the goal determines it. Raises UsageError (``target``)."""
         return self._named_batch(request.target)
 
     def allows_unmarked(self, _request: Request, _snapshot: Snapshot, /) -> bool:
@@ -158,7 +158,7 @@ class Goal:
         return False
 
     def scope(self, basis: Basis, with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        """The scope and its basis; ``None`` where nothing has to be done."""
+        """The scope and its basis; no scope if there is nothing to do."""
         raise NotImplementedError
 
     def scope_without_positions(self, _basis: Basis, /) -> Scope | None:
@@ -177,7 +177,7 @@ class Goal:
         return f"the sink holds {held}, whose range is not recorded: it is {cut_back(target)}"
 
     def target_at(self, batch: int) -> str:
-        """The target that keeps the batches up to this one."""
+        """The target that keeps the batches up to this batch."""
         return f"{BATCH}{batch}"
 
     def without_cut(self, basis: Basis) -> str:
@@ -186,7 +186,7 @@ class Goal:
         return f"rebuild at the last written batch, which removes nothing: {command('plan', 'rebuild', stream)}"
 
     def without_read_cut(self, basis: Basis) -> str | None:
-        """``None`` where another target works."""
+        """A way without a cut; ``None`` if a different target works."""
         if self.target_option is not None:
             return None
         return f"a rebuild is exact without a cut: {rebuild_command(basis.snapshot)}"
