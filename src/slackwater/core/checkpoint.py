@@ -1,7 +1,7 @@
 """Values of a checkpoint: log entries in Spark's own words, damage, and reports.
 
-Damage is a value: one bad file does not stop a report. Sources: ``OffsetSeqLog``, ``CommitLog``,
-``FileStreamSourceLog``, ``FileStreamSinkLog``, Spark 3.5-4.3.
+Damage is a value: a bad file does not stop a report. Sources: ``OffsetSeqLog``, ``CommitLog``, ``FileStreamSourceLog``,
+``FileStreamSinkLog``, Spark 3.5-4.3.
 
 Most are named tuples: a dozen dataclasses would take a twentieth of the time of a whole ``slackwater inspect``. Fields
 ``index`` and ``count`` rule tuples out.
@@ -56,8 +56,8 @@ class Damage(NamedTuple):
 class UnreadState(NamedTuple):
     """State files for the next batch whose bytes no check before a start has verified.
 
-    ``size`` is in bytes. ``verified_by_store``: a remote store checks what it serves; of other files only name and size
-    are known.
+    ``size`` is in bytes. ``verified_by_store``: a remote store checks the bytes it serves; of other files only name and
+    size are known.
     """
 
     paths: tuple[str, ...] = ()
@@ -138,11 +138,11 @@ class SinkFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """The most bytes of one file, also decompressed; a larger file counts as damaged.
+    """The most bytes of a single file, also decompressed; a larger file counts as damaged.
 
     ``compacted_log`` is for ``.compact`` entries of file sources and sinks, ``archive`` for all small files in a
-    RocksDB zip together, ``state`` for one store's state in one partition, ``log_entry`` for other files. ``surplus``
-    is how much more than 32 times their size all files may decompress to.
+    RocksDB zip together, ``state`` for a store's state in a partition, ``log_entry`` for other files. ``surplus`` is
+    how much more than 32 times their size all files may decompress to.
     """
 
     log_entry: int = 64 * MIB
@@ -265,7 +265,7 @@ class FileTotals:
 
 
 class CheckpointReport(NamedTuple):
-    """One inspected checkpoint. Spark ignores ``leftovers``; they are no damage."""
+    """An inspected checkpoint. Spark ignores ``leftovers``; they are no damage."""
 
     location: str
     query_id: str | None
@@ -346,7 +346,7 @@ class StateFile(NamedTuple):
 class StoreVersions(NamedTuple):
     """Loadable versions of a store in a partition, by file names.
 
-    ``ids`` are the unique ids of a version's files (format 2); a failed attempt leaves more than one.
+    ``ids`` are the unique ids of a version's files (format 2); a failed attempt leaves extra ids.
     """
 
     provider: str | None

@@ -29,14 +29,14 @@ def mention(*words: str) -> str:
 
 
 def run_command(stream: StreamRecord) -> str | None:
-    """``None`` if the user's own program runs the query."""
+    """The command that runs the stream; ``None`` if the user's own program runs the query."""
     if stream.is_watched and not stream.pipeline_file:
         return None
     return command("run", stream.pipeline_file or "FILE", *stream.session)
 
 
 def check_command(stream: StreamRecord) -> str | None:
-    """``None`` if the user's program has the code."""
+    """The command that checks the stream; ``None`` if the user's program has the code."""
     if stream.is_watched and not stream.pipeline_file:
         return None
     return command("check", stream.pipeline_file or "FILE", *stream.session)
@@ -70,7 +70,7 @@ def with_pipeline(line: str, file: str) -> str:
 
 
 def application_words(name: str, code: str) -> str:
-    """What ``APPLICATION`` is, and what to do where its program is unreadable."""
+    """Explains the word ``APPLICATION``, and the remedy for an unreadable program."""
     return (
         f"{APPLICATION} is the program that starts the query, with its arguments: 'app.py -- ARGUMENTS'; for a "
         f"notebook: {code}; put the query into {name}.py, and name that"
@@ -78,7 +78,7 @@ def application_words(name: str, code: str) -> str:
 
 
 def output_command(stream: StreamRecord, location: str, program: str = "") -> str:
-    """Records where a query writes: by its program, which is run up to the start of its queries, or by path."""
+    """Records a query's output: by its program, which is run up to the start of its queries, or by path."""
     by_program = command("adopt", location, "--name", stream.name, "--pipeline", program or APPLICATION)
     by_path = command("adopt", location, "--name", stream.name, "--sink", "DIRECTORY")
     named = "" if program else f" ({APPLICATION} is the program that starts it, as in 'app.py -- ARGUMENTS')"
@@ -120,5 +120,5 @@ def reset_command(snapshot: Snapshot, *options: str, start: str = "earliest") ->
 
 
 def put_aside(path: str) -> str:
-    """Moves a damaged file away; in words where it is not on a local disk."""
+    """Moves a damaged file away: a command, or words if it is not on a local disk."""
     return f"copy and delete {path}" if "://" in path else f"mv -T {quoted(path)} {quoted(f'{path}.damaged')}"

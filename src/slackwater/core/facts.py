@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Unknown(NamedTuple):
-    """Why, as the end of a sentence, and what would make the fact known."""
+    """A fact that could not be read: the reason, as the end of a sentence, and a way to make it known."""
 
     reason: str
     how: str | None = None
@@ -37,8 +37,8 @@ Fact: TypeAlias = _T | Unknown
 class CheckpointSeen:
     """Batch ids come from file names; absent or damaged entries are ``None``.
 
-    ``offset_before`` precedes the newest entry in ``offsets/``. ``start_damage`` is only from the check of what a start
-    reads. ``folders`` has file names by folder. ``atomic_rename``: the store renames a file in one step.
+    ``offset_before`` precedes the newest entry in ``offsets/``. ``start_damage`` is only from the check of a start's
+    files. ``folders`` has file names by folder. ``atomic_rename``: the store renames a file in a single step.
     """
 
     report: CheckpointReport
@@ -86,7 +86,7 @@ class CheckpointSeen:
 
 
 class ChangedFile(NamedTuple):
-    """A changed source file: times in epoch milliseconds, and bytes where they differ."""
+    """A changed source file: times in epoch milliseconds, and bytes if they differ."""
 
     path: str
     read_ms: int
@@ -118,11 +118,11 @@ class ReadOutput(NamedTuple):
 class SourceFacts:
     """``start`` and ``end`` are offsets as Spark wrote them.
 
-    They bound the planned next batch; without one both are the newest batch's end. ``entries`` and ``compacted`` are
-    numbers in its log. ``missing_files`` are the planned batch's. Of the newest listed files, ``changed_files`` were
-    written later than listed or have other bytes; ``removed_files`` were read and are gone. ``too_old_files`` are next
-    to listed ones, unread, and older than the source reads. ``outputs`` are file sinks with the newest listed files.
-    ``unserved`` is missing at its position.
+    They bound the planned next batch; without a planned batch both are the newest batch's end. ``entries`` and
+    ``compacted`` are numbers in its log. ``missing_files`` are the planned batch's. Of the newest listed files,
+    ``changed_files`` were written later than listed or have other bytes; ``removed_files`` were read and no longer
+    exist. ``too_old_files`` are next to listed files, unread, and older than the source reads. ``outputs`` are file
+    sinks with the newest listed files. ``unserved`` is missing at its position.
     """
 
     name: str
@@ -146,8 +146,8 @@ class SinkFacts:
     """``written`` is the newest batch that the output shows.
 
     ``newest`` is the last change by other means. ``elsewhere`` has folders outside of the output in which its log lists
-    files, with their number; ``listed`` counts all. ``transactions`` are its writers' newest numbers, ``None`` where
-    they are not listed.
+    files, with their number; ``listed`` counts all. ``transactions`` are its writers' newest numbers, ``None`` if not
+    listed.
     """
 
     identity: Mapping[str, str]

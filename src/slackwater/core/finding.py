@@ -21,8 +21,8 @@ class Severity(StrEnum):
 class Finding:
     """``code`` is stable; ``text`` is a sentence; ``next`` is a command, if any.
 
-    ``status`` ends with ``exit_code`` for its most urgent finding (docs/exit-codes.md). ``advice`` is for what no
-    command does.
+    ``status`` ends with ``exit_code`` for its most urgent finding (docs/exit-codes.md). ``advice`` is for remedies
+    without a command.
     """
 
     code: str

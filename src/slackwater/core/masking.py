@@ -44,7 +44,7 @@ _LOGINS = (
     re.compile(r"\b[A-Za-z][A-Za-z0-9+.\-]{0,30}://([^/:@]{0,256}):"),
     re.compile(r"(?i)\bjdbc:oracle:\w{1,16}:([^/@]{1,256})/"),
 )
-"""What precedes the password in a word up to its last @: an unescaped password may contain / and @."""
+"""The part before the password in a word up to its last @: an unescaped password may contain / and @."""
 _WORD_END = re.compile(r"[\s\"]+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _PLAIN = re.compile(
@@ -58,7 +58,7 @@ Nor are words of the rules: replaced in ``fs.s3a.secret.key=x``, they would unco
 
 
 class KnownSecrets:
-    """Secret values in every encoding that a text can repeat, found in one pass."""
+    """Secret values in every encoding that a text can repeat, found in a single pass."""
 
     def __init__(self) -> None:
         self._values: set[str] = set()
@@ -247,7 +247,7 @@ def mask(text: str) -> str:
 
 
 def brief(text: str, most: int = 80) -> str:
-    """The beginning of a text for a message. Masked first: the cut part may be what shows a secret."""
+    """The beginning of a text for a message, masked first: the cut part may mark a secret."""
     masked = mask(text[: most + _LONGEST_SECRET])
     return masked if len(masked) <= most else f"{masked[:most]}..."
 

@@ -1,4 +1,4 @@
-"""Checks owners: what names code or a place is used only if this user or root put it there."""
+"""Checks owners: a path that leads to code or a folder is used only if this user or root put it there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = 0
 
 
 def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int | None:
-    """The user, neither this one nor root, who owns a path or its target.
+    """The owner of a path or its target, if neither this user nor root.
 
     For root the user who called sudo is trusted, too, and everything in folders of ``SLACKWATER_SAFE_DIRECTORY``
     (separated by ``:``; ``*`` is everywhere).

@@ -18,15 +18,15 @@ class QueryProfile:
 
     ``retention_ms`` is how far behind the watermark rows matter for later output; ``None``: unknown, and only a replay
     from batch 0 is exact. ``sources`` are in offset order, as are ``source_logs``, the numbers of their logs: a
-    DataFrame read twice has two lines and one log (``MicroBatchExecution.logicalPlan``). ``rows_digest`` is a SHA-256
-    of everything that decides which rows with which event times reach the watermarks, in a plan of the optimiser of
-    ``spark_version``: other releases make other plans. ``by_order`` names aggregates that depend on row order, such as
-    ``first``. ``reads_tables``: a joined table reaches state, read by each batch as it is then. ``random`` names parts
-    that differ at each computation, such as ``rand``. ``late_in_chain``: an operator returns rows that the next
-    stateful one drops as late. ``asks_for_batches``: Spark runs a batch without data when the watermark advances
-    (``shouldRunAnotherBatch`` of a stateful operator), also assumed if unknown. ``session_gap_ms`` is set where
-    sessions with a constant gap are the only state. ``window_starts_ms`` is set where windows of one length are the
-    only state: they start at this interval, one of them at the second number after the epoch.
+    DataFrame read twice has two lines and a single log (``MicroBatchExecution.logicalPlan``). ``rows_digest`` is a
+    SHA-256 of everything that decides which rows with which event times reach the watermarks, in a plan of the
+    optimiser of ``spark_version``: other releases make other plans. ``by_order`` names aggregates that depend on row
+    order, such as ``first``. ``reads_tables``: a joined table reaches state, read by each batch as it is then.
+    ``random`` names parts that differ at each computation, such as ``rand``. ``late_in_chain``: an operator returns
+    rows that the next stateful operator drops as late. ``asks_for_batches``: Spark runs a batch without data when the
+    watermark advances (``shouldRunAnotherBatch`` of a stateful operator), also assumed if unknown. ``session_gap_ms``
+    is set if sessions with a constant gap are the only state. ``window_starts_ms`` is set if windows of equal length
+    are the only state: they start at this interval, aligned to the second number after the epoch.
     """
 
     operators: tuple[str, ...]
@@ -54,7 +54,7 @@ class QueryProfile:
         return {str(position): log for position, log in enumerate(self.source_logs)}
 
     def as_json(self) -> dict[str, Any]:
-        """The ledger's form; rare facts only where they hold."""
+        """The ledger's form; rare facts only if they hold."""
         rare: dict[str, Any] = {
             "random": list(self.random),
             "late_in_chain": self.late_in_chain,
@@ -114,7 +114,7 @@ _BY_ORDER = "an aggregate whose result depends on the order of rows, and their o
 
 
 def not_reproducible(profile: QueryProfile, row_order: RowOrder | None = None) -> tuple[str, str] | None:
-    """What no replay recomputes exactly, and why."""
+    """A part that no replay recomputes exactly, and the reason."""
     if profile.random and profile.stateful:
         return ", ".join(profile.random), "its value is another one each time, and the state is made of it"
     names = [one for one in profile.operators if not (one in ARBITRARY and row_order == "any")]

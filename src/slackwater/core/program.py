@@ -1,4 +1,4 @@
-"""A query's program: what its code means for rows and state.
+"""A query's program: the meaning of its code for rows and state.
 
 Recorded with each run, and compared before the next start (``slackwater.diagnose.program_changes``). Expressions are
 canonical strings: columns are traced to the sources, aliases substituted, filters are sets of conjuncts, commutative
@@ -106,7 +106,7 @@ class SourceShape:
 @dataclass(frozen=True, slots=True)
 class InputShape:
     """``base`` is a source, a union, or the operator below. ``filters`` are all conjuncts that Spark can apply before
-    the operator, even if the query has them after it. ``columns`` are the kept ones, in order where it matters. A union
+    the operator, even if the query has them after it. ``columns`` are the kept columns, in order if it matters. A union
     has an input for each branch; ``side`` is a join's.
     """
 
@@ -133,7 +133,7 @@ class InputShape:
 
 @dataclass(frozen=True, slots=True)
 class OperatorShape:
-    """``functions`` are names in ``Program.functions``, also of what reaches it. ``settings`` are its kind's:
+    """``functions`` are names in ``Program.functions``, the inputs' included. ``settings`` depend on the kind:
     ``timeout``, ``mode``, ``limit``.
     """
 
@@ -168,13 +168,14 @@ class OperatorShape:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A query as its analysed plan shows it. ``operators`` are in preorder: the one nearest to the output is first.
+    """A query as its analysed plan shows it. ``operators`` are in preorder, the nearest to the output first.
 
     ``rows`` follows the last stateful operator, or is a whole stateless query. ``functions`` has digests of the plan's
-    Python functions, ``code`` of all that the stream's function reaches. ``values`` has digests of captured variables,
-    ``outside`` dependencies that cannot be compared. ``settings`` of the session change results of the same plan.
+    Python functions, ``code`` of all code that the stream's function reaches. ``values`` has digests of captured
+    variables, ``outside`` dependencies that cannot be compared. ``settings`` of the session change results of the same
+    plan.
 
-    ``environment`` is what operators' functions get from their process: the time zone's name, and digests of variables,
+    ``environment`` is the operators' functions' process environment: the time zone's name, and digests of variables,
     empty if not set. ``output_environment`` is the same behind the last operator, or of a stateless query. ``versions``
     are of Python and libraries.
     """
@@ -266,7 +267,7 @@ def with_started(entries: Sequence[Entry] | None, program: Mapping[str, object] 
 
 
 def made_by(program: Mapping[str, object] | None) -> list[Entry]:
-    """Entries for a state made by one program; ``None``: an unknown one."""
+    """Entries for a state made by a single program; none for an unknown program."""
     return [] if program is None else [{AFTER: -1, PROGRAM: program}]
 
 

@@ -48,7 +48,7 @@ class StreamRecord:
 
 @dataclass(frozen=True, slots=True)
 class GenerationRecord:
-    """One checkpoint directory in the life of a stream.
+    """A checkpoint directory in the life of a stream.
 
     ``based_at`` is the last batch inherited from ``parent`` (``None``: nothing); ``parent`` ``None`` is the number just
     before. ``source_cut`` has the last inherited entry of ``sources/<source>``; absent sources inherit all, also
@@ -77,7 +77,7 @@ class GenerationRecord:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One life of a query in one Spark application. ``ended_ms`` and ``end`` are ``None`` while it runs.
+    """A query's life in a Spark application. ``ended_ms`` and ``end`` are ``None`` while it runs.
 
     ``settings`` are ``spark.sql.*`` settings that differ from Spark's defaults, and the user's own; ``code`` is the
     SHA-256 of the pipeline file and the project's imported modules. ``failure`` is ``transient`` or ``permanent``,
@@ -150,7 +150,7 @@ class BatchSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One verbatim log entry.
+    """A verbatim log entry.
 
     ``log`` is ``metadata``, ``offsets``, ``commits``, ``sink`` or ``sources/<source>``; ``entry`` is the number in the
     file name. A compacted entry has only its own lines. A run records ``caught-up`` and ``available-now`` of its
@@ -205,10 +205,7 @@ class OperationRecord:
 
 @dataclass(frozen=True, slots=True)
 class OperationFiles:
-    """Files in the folder can be edited or lost.
-
-    ``home`` and ``stream_id`` are those that the operation was started for.
-    """
+    """Files in the folder can be edited or lost. ``home`` and ``stream_id`` are from the start of the operation."""
 
     operation: str
     home: str
@@ -221,8 +218,7 @@ class OperationFiles:
 class Holder:
     """The driver's Python process and its JVM, by pid and start time (clock ticks).
 
-    ``pid_space`` names the host's boot and pid namespace: a pid can be looked up only where host and pid_space are
-    equal.
+    ``pid_space`` names the host's boot and pid namespace: a pid can be looked up only if host and pid_space are equal.
     """
 
     host: str
@@ -246,8 +242,8 @@ class LeaseRecord:
 
 
 Ranges = Literal["recorded", "new"]
-"""Whether the first batch processed again keeps its recorded range, or takes what sources have by then: a later stage,
-whose source an earlier one writes again.
+"""Whether the first batch processed again keeps its recorded range, or reads all that sources have by then: a later
+stage, whose source an earlier stage writes again.
 """
 
 
@@ -261,12 +257,12 @@ class History:
     number.
 
     ``sources`` are by position in ``offsets/N``, and so are ``source_logs``, their logs' numbers: a DataFrame read
-    twice has two positions and one log. ``event_time_max_ms``, ``event_time_min_ms`` and ``input_rows`` are from
+    twice has two positions and a single log. ``event_time_max_ms``, ``event_time_min_ms`` and ``input_rows`` are from
     progress events. The sink skipped the last run of ``skipped`` batches, so that neither events nor watermarks cover
     their rows. ``runs`` executed the batches. With several watermarks, ``newest_of_inputs_ms`` is any input's newest
     event time up to a batch. ``durations_ms`` are of triggers. ``sizes`` are bytes of source files, by path, when they
     were read. ``begins`` is the first batch, or since a reset: state was empty before it. Of the batches before, only
-    the last one's entry is there, with the start positions.
+    the last batch's entry is there, with the start positions.
     """
 
     metadata: str | None

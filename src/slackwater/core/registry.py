@@ -1,7 +1,7 @@
 """Finds the kinds of a family, such as sinks, goals or verbs.
 
-``build_generation.py`` has ``build-generation``. Other distributions use an entry point of the family's group, or one
-call.
+``build_generation.py`` has ``build-generation``. Other distributions use an entry point of the family's group, or call
+``register``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 COMMON = "common"
-"""The folder of what a family's kinds share."""
+"""The folder of code that a family's kinds share."""
 
 
 @dataclass(slots=True)

@@ -50,8 +50,8 @@ def load(
     """Settings for a command started in ``start``.
 
     The home is ``home`` (the flag), else ``SLACKWATER_HOME``, else ``home`` in the file, else ``.slackwater`` next to
-    it. Raises SettingsError for a malformed file, key or value, EnvironmentMissing if the working directory or home
-    is inaccessible.
+    it. Raises SettingsError for a malformed file, key or value, EnvironmentMissing if the working directory or home is
+    inaccessible.
     """
     folder = (start or _working_directory()).absolute()
     file = _find_file(folder)
@@ -82,7 +82,7 @@ def spark_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str
 
 
 def _remember_secrets(values: Mapping[str, Any], table: str = "") -> None:
-    """Comes first: a message about a wrong value must not show a right one."""
+    """Comes first: a message about a wrong value must not show a secret."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             _remember_secrets(value, name)

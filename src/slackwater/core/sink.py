@@ -26,7 +26,7 @@ def sink_text(identity: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a sink guarantees across crashes and restarts, and why."""
+    """A sink's guarantee across crashes and restarts, and the reason."""
 
     guarantee: Guarantee
     reason: str
@@ -37,11 +37,11 @@ class Traits:
     """Plans depend on a sink's traits, never on its kind.
 
     ``reports_last_batch``: ``last_written()`` needs neither checkpoint nor JVM. ``skips_known_batches``: a batch whose
-    id the output has is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: staged output can be
-    swapped in, in one step. ``reads_known_batches``: a skipped batch runs without output, so that Spark's watermark is
-    that of an uninterrupted run. ``one_writer``: a second stream may not write to it. ``continuous``: Spark can write
-    it without micro-batches (programming guide, section "Continuous Processing"). ``real_time``: Spark allows it in
-    real-time mode. ``combines``: it can be one of several outputs.
+    id is in the output is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: staged output can be
+    swapped in, in a single step. ``reads_known_batches``: a skipped batch runs without output, so that Spark's
+    watermark equals an uninterrupted run's. ``one_writer``: a second stream may not write to it. ``continuous``: Spark
+    can write it without micro-batches (programming guide, section "Continuous Processing"). ``real_time``: Spark allows
+    it in real-time mode. ``combines``: it can be combined with other outputs.
     """
 
     delivery: Delivery
@@ -120,7 +120,7 @@ class WriterCalls:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What an operation would remove although its stream did not write it.
+    """Rows and files that an operation would remove although its stream did not write them.
 
     ``rows`` ``None``: unknown. ``sure``: it is known that others wrote it.
     """
@@ -149,11 +149,11 @@ NO_OTHERS = Others()
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a cut back to batch ``after`` removes.
+    """A cut back to batch ``after``.
 
     ``files`` are POSIX paths relative to the output, ``bytes`` their recorded size; ``rows`` are counted by some
     outputs. ``version`` is the output's state behind the cut, if it has versions. ``others`` are removed although they
-    are not the stream's. With several outputs, ``members`` has each one's cut in order, and the cut itself only
+    are not the stream's. With several outputs, ``members`` has each output's cut in order, and the cut itself only
     batches.
     """
 

@@ -1,4 +1,4 @@
-"""A stream at one time: input of the number line, checks, plans and status."""
+"""A stream at a single time: input of the number line, checks, plans and status."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class MemberSeen:
-    """One output; ``written`` is its newest batch, ``None`` if it shows none."""
+    """An output of several; ``written`` is its newest batch, ``None`` if it shows none."""
 
     kind: str
     location: str | None
@@ -102,9 +102,9 @@ class Snapshot:
 
     ``planned_entry`` is the planned next batch in ``offsets/``. ``unread_state`` was not read for ``damage``; only
     ``doctor`` has it. ``missing_files`` are needed by the planned batch. ``last_refusal`` is the last start, if
-    refused. ``home``: whether it is where it was created. ``code_file`` has the query, also a watched one. ``by_run``:
-    a run starts the query now, also an application's. ``inputs_recorded`` are batches whose watermarks of several
-    inputs are recorded.
+    refused. ``home``: whether the home was moved or copied. ``code_file`` has the query, also a watched query.
+    ``by_run``: a run starts the query now, also an application's. ``inputs_recorded`` are batches whose watermarks of
+    several inputs are recorded.
     """
 
     stream: StreamRecord
@@ -159,7 +159,7 @@ class Snapshot:
         return max(min(self.shown + committed), self.generation.floor)
 
     def forgets_inputs(self, batch: int, profile: QueryProfile | None) -> bool:
-        """Whether a start after ``batch`` has only the combined one of several watermarks."""
+        """Whether a start after ``batch`` has only the combined watermark of several."""
         several = profile is not None and len(profile.watermark_delays_ms) > 1
         return several and batch > self.generation.floor and batch not in self.inputs_recorded
 

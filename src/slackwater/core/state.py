@@ -128,10 +128,8 @@ LIST_VARIABLE = "ListState"
 
 @dataclass(frozen=True, slots=True)
 class OperatorStore:
-    """The families, ``default`` where a store has none.
-
-    ``with_families``: keys start with the family's number. ``value_schemas`` are all that were ever written, by schema
-    id.
+    """The families, ``default`` for a store without families. ``with_families``: keys start with the family's number.
+    ``value_schemas`` are all that were ever written, by schema id.
     """
 
     name: str

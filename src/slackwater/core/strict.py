@@ -1,4 +1,4 @@
-"""How documents are read into the values of plans."""
+"""Strict parsing of documents into the values of plans."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Where a stream continues, or a range starts or ends.
+"""The end of kept batches, or the start or end of a range, as in Kafka's own tool that resets offsets.
 
-As in Kafka's own tool that resets offsets. Batch targets name a recorded batch, position targets a place in the
-sources, with each source's own meaning.
+Batch targets name a recorded batch, position targets a place in the sources, with each source's own meaning.
 """
 
 from __future__ import annotations

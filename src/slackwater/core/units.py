@@ -35,7 +35,7 @@ def utc_text(epoch_ms: int) -> str:
 def iso_text(epoch_ms: int, timespec: str = "milliseconds") -> str:
     """``2026-01-31T12:00:00.000Z``; outside the years 0 to 9999 ``+12345-01-31T...``.
 
-    One row with a wrong event time moves a watermark beyond Python's ``datetime``.
+    A row with a wrong event time moves a watermark beyond Python's ``datetime``.
     """
     cycles, within_ms = divmod(epoch_ms, _CYCLE_MS)
     time = EPOCH + timedelta(milliseconds=within_ms)
@@ -101,7 +101,7 @@ def process_zone(value: str | None, local_time: Path = LOCAL_TIME) -> str:
 
 
 def is_same_zone(one: str, other: str) -> bool:
-    """Whether both have the same times: ``UTC`` and ``Etc/UTC`` are one zone."""
+    """Whether both zones have the same times, such as ``UTC`` and ``Etc/UTC``."""
     if one == other:
         return True
     try:

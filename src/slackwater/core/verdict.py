@@ -1,4 +1,4 @@
-"""What changes of a program mean for kept state, and which goal corrects it."""
+"""The effect of a program's changes on kept state, and the goal that corrects it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Effect(IntEnum):
 class Change:
     """``code`` is stable; ``text`` is a sentence.
 
-    ``place`` names the operator or source. ``goal`` corrects the output, ``None`` if it is right. ``acceptable``:
-    Spark can run on the kept state, so that a user may accept the change. ``said``: a start reports a change that it
-    does not refuse, as other rows count from then on.
+    ``place`` names the operator or source. ``goal`` corrects the output, ``None`` if it is right. ``acceptable``: Spark
+    can run on the kept state, so that a user may accept the change. ``said``: a start reports a change that it does not
+    refuse, as other rows count from then on.
     """
 
     code: str
@@ -122,5 +122,5 @@ class StreamVerdict:
 
     @property
     def effect(self) -> Effect | None:
-        """``None`` if the query was not compared."""
+        """The strongest effect; ``None`` if the query was not compared."""
         return None if self.basis == "unreadable" else self.verdict.effect
