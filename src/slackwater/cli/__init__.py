@@ -1,1 +1,1 @@
-"""Parses the command line, calls one use case, renders. Data goes to stdout, messages to stderr."""
+"""Parses the command line, calls a use case, renders. Data goes to stdout, messages to stderr."""

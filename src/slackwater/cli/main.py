@@ -1,4 +1,4 @@
-"""The command ``slackwater``, and the only place where errors become exit codes."""
+"""The command ``slackwater``, and the only module in which errors become exit codes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from slackwater.storage.open import is_uri
 INTERRUPTED = 130
 SEPARATOR = "--"
 INTERRUPT_AGAIN_S = 0.05
-"""Until a Ctrl-C that arrived where Python drops exceptions is raised again: the finalizer is over then."""
+"""Delay until a Ctrl-C that Python dropped is raised again: the finalizer is over then."""
 GARBAGE_MIN = 100_000
 """New objects before Python looks for cycles."""
 
@@ -41,7 +41,7 @@ class _Version(argparse.Action):
 
 
 def make_parser(arguments: Sequence[str]) -> Parser:
-    """Where a verb comes first, no other one is imported."""
+    """The parser. If a verb comes first, no other verb is imported."""
     parser = Parser(
         "slackwater",
         description="Run Structured Streaming pipelines; stop, upgrade, restart and rebuild them. "
@@ -113,7 +113,7 @@ def _open_closed_streams() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code (docs/exit-codes.md)."""
+    """Run a command and return its exit code (docs/exit-codes.md)."""
     try:
         code = _reported(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
@@ -159,14 +159,14 @@ def _of_the_system(error: OSError) -> SlackwaterError:
 
 
 def _shown(error: SlackwaterError) -> int:
-    """The exit code reports the error where stderr is closed."""
+    """The exit code, which reports the error if stderr is closed."""
     with suppress(OSError):
         report_error(error)
     return error.exit_code
 
 
 def _parsed(parser: Parser, arguments: list[str]) -> dict[str, Any]:
-    """Where a verb takes a pipeline, arguments after ``--`` are the application's."""
+    """The arguments. If a verb takes a pipeline, arguments after ``--`` are the application's."""
     if SEPARATOR in arguments:
         place = arguments.index(SEPARATOR)
         options = vars(parser.parse_args(arguments[:place]))

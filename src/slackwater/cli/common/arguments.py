@@ -37,7 +37,7 @@ class Option:
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises UsageError, and accepts no shortened options: they would break when another one is added."""
+    """Raises UsageError, and accepts no shortened options: a new option would break them."""
 
     def __init__(self, prog: str, *, description: str | None = None, epilog: str | None = None) -> None:
         super().__init__(prog, description=description, epilog=epilog, allow_abbrev=False, formatter_class=_formatter)
@@ -108,7 +108,7 @@ def check_bytes(arguments: Sequence[str]) -> None:
 
 
 def add_verbs(parser: Parser) -> Callable[[str, str], Parser]:
-    """Give a parser verbs; the returned function adds one by name and summary."""
+    """Give a parser verbs; the returned function adds a verb by name and summary."""
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, prog=parser.prog)
 
     def add(name: str, summary: str) -> Parser:
@@ -128,7 +128,7 @@ def one_of(choices: type[Choice]) -> Callable[[str], Choice]:
 
 
 def string(text: str) -> str:
-    """A string that is not blank: an empty one is an unset shell variable, and no default may replace it."""
+    """A string that is not blank: an empty string is an unset shell variable, and no default may replace it."""
     if not text.strip():
         raise argparse.ArgumentTypeError(f"the value is empty; found {text!r}")
     return text

@@ -66,8 +66,7 @@ class CheckedPipeline:
 class CheckOptions:
     """Options of a comparison.
 
-    ``checkpoint`` is one that Slackwater has not recorded: the state of the only stream, or of the stream that names
-    it.
+    ``checkpoint`` is unrecorded: the state of the only stream, or of the stream that names it.
     """
 
     streams: tuple[str, ...] = ()

@@ -255,7 +255,7 @@ def user_traceback(error: BaseException) -> str:
 
 
 def report_interrupt(interrupt: KeyboardInterrupt) -> None:
-    """Report the interrupt, and how to finish what had started."""
+    """Report the interrupt, and how to finish an interrupted operation."""
     console = err()
     console.print("interrupted")
     for note in getattr(interrupt, "__notes__", ()):

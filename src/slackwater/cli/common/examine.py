@@ -1,4 +1,4 @@
-"""Gathers and diagnoses the facts of streams or of one checkpoint, with a failure's text. Nothing is written."""
+"""Gathers and diagnoses the facts of streams or a checkpoint, with a failure's text. Nothing is written."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Examined:
     """A stream or checkpoint with its diagnosis, or the error why it could not be read.
 
     ``errors`` are causes of the given failure text, or of the last run's failure; ``own_codes`` are Slackwater's errors
-    in that text. ``unrecognised``: it has no known failure; ``read`` is what it says of the query.
+    in that text. ``unrecognised``: it has no known failure; ``read`` are its facts about the query.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Examined:
 
 
 def exit_code(examined: Sequence[Examined]) -> int:
-    """Findings take precedence over what could not be checked."""
+    """Findings take precedence over failed checks."""
     codes = {one.exit_code for one in examined}
     return next((code for code in (FOUND, NOT_ALL_CHECKED) if code in codes), HEALTHY)
 
@@ -199,7 +199,7 @@ class Failed(NamedTuple):
 
 @dataclass(slots=True)
 class _Lines:
-    """Separates errors of Slackwater's own, whose words mean what their code says."""
+    """Separates errors of Slackwater's own, whose codes have the meaning of their words."""
 
     codes: dict[str, None] = field(default_factory=dict)
     read: dict[str, str] = field(default_factory=dict)

@@ -38,8 +38,8 @@ def next_watermark_ms(planned: OffsetEntry | None, before: OffsetEntry | None, c
     """The watermark in epoch milliseconds, 0 for none.
 
     A planned batch runs with the watermark in its own entry of ``offsets/``, ``planned``. Otherwise Spark restores the
-    watermark of the batch before and raises it to the one in that batch's commit, if newer
-    (``MicroBatchExecution.populateStartOffsets``). A progress event has its own batch's older one.
+    watermark of the batch before and raises it to the watermark in that batch's commit, if newer
+    (``MicroBatchExecution.populateStartOffsets``). A progress event has its own batch's older watermark.
     """
     if planned is not None:
         return planned.watermark_ms
@@ -67,7 +67,7 @@ FILES_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """What sources hold beyond a batch; ``None``: no such source.
+    """The backlog of sources after a batch; ``None``: no such source.
 
     ``unknown``: why files were not counted; ``files`` and ``bytes`` are then ``None``.
     """
@@ -132,11 +132,11 @@ SEARCHED_BATCHES = 20
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """One stream. ``run_end`` is seen now; ``batch`` is the newest with recorded progress.
+    """A stream's status. ``run_end`` is seen now; ``batch`` is the newest with recorded progress.
 
     ``lag`` is beyond that batch, ``watermark_ms`` the next batch's. ``late_rows`` were dropped by the newest batches of
     the generation in use. ``findings``, never empty, start with lost sources. ``not_compared``: sources that did not
-    answer; ``moved_to``: where a lost checkpoint may be.
+    answer; ``moved_to``: a possible new path of a lost checkpoint.
     """
 
     snapshot: Snapshot
@@ -183,7 +183,7 @@ def home_place(workspace: Workspace) -> Callable[[], Place]:
 def stream_status(
     workspace: Workspace, stream: StreamRecord, *, verify: bool = False, place: Callable[[], Place] | None = None
 ) -> StreamStatus:
-    """The state of one stream; ``place`` as of ``home_place``."""
+    """The state of a stream; ``place`` as of ``home_place``."""
     ledger = workspace.ledger
     # Before the snapshot: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())

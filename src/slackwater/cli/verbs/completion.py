@@ -51,7 +51,7 @@ def completion(*, shell: Shell) -> int:
 
 
 def commands() -> list[Command]:
-    """All commands, those with more words first; the last one is ``slackwater``."""
+    """All commands, those with more words first; the last is ``slackwater``."""
 
     found: list[Command] = []
     verbs = {name: verb_named(name) for name in VERBS}

@@ -38,7 +38,7 @@ UPGRADES = {"clicks.py": "changes/upgraded_clicks.py", "weather.py": "changes/up
 
 @dataclass(frozen=True, slots=True)
 class Laid:
-    """One file or folder, relative to the project."""
+    """A file or folder, relative to the project."""
 
     path: str
     what: str

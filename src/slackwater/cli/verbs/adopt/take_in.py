@@ -1,6 +1,6 @@
-"""Records a checkpoint that Slackwater has not seen; it is only read.
+"""Records a checkpoint that is new to Slackwater; it is only read.
 
-Ruled out are a stream without its generation and two streams with one checkpoint. A killed command is finished by
+Ruled out are a stream without its generation and two streams with the same checkpoint. A killed command is finished by
 repeating it.
 """
 
@@ -51,10 +51,7 @@ _ReadProgram = Callable[[Workspace, StreamRecord], StreamRecord]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to adopt, as far as it is given.
-
-    ``program`` reads the program that starts the query.
-    """
+    """The arguments; ``program`` reads the program that starts the query."""
 
     location: str
     sink: str | None = None
@@ -66,8 +63,7 @@ class Request:
 class Ranges:
     """Batches with recorded ranges, without a gap up to the newest; -1 for none.
 
-    ``rebuilds_from`` is the oldest that a rebuild can read again; ``missing``: what sources no longer have of older
-    ones.
+    ``rebuilds_from`` is the oldest that a rebuild can read again; ``missing``: lost source data of older batches.
     """
 
     first: int
@@ -86,7 +82,7 @@ class Adopted:
 
 
 def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = None) -> Adopted:
-    """Record the checkpoint, or what is new in it. Raises SlackwaterError; nothing is recorded then."""
+    """Record the checkpoint, or its new entries. Raises SlackwaterError; nothing is recorded then."""
     location = _absolute(request.location)
     store = open_read_store(location)
     _require_checkpoint(workspace, location, store)

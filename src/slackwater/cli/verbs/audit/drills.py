@@ -1,6 +1,6 @@
 """Crash drills on a pipeline's sinks: which rows they double or lose.
 
-Two runs have the same rows in separate folders: one is uninterrupted, the other drilled. The rows that the user's
+Two runs have the same rows in separate folders: an uninterrupted run, and the drilled run. The rows that the user's
 reader shows after each batch are compared as multisets.
 """
 
@@ -35,7 +35,7 @@ REFERENCE: Run = "reference"
 DRILL: Run = "drill"
 DRILLS = CHOICES
 ONE_CORE = "local[1,4]"
-"""Tasks run one after the other, and each may fail three times."""
+"""A single task at a time, each of which may fail three times."""
 FIXED = {
     # A task for each file, however small.
     "spark.sql.files.openCostInBytes": "134217728",
@@ -49,10 +49,11 @@ _SHOWN_LINES = 12
 
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
-    """``streams`` empty: all with an audit reader; ``drills`` empty: all possible ones.
+    """``streams`` empty: all with an audit reader; ``drills`` empty: all possible drills.
 
     ``variables`` are set for the pipeline file; ``{run}`` in values is ``reference`` or ``drill``, ``{folder}`` the
-    run's folder. ``folder``: where to work, kept; else a temporary one, removed if all drills passed.
+    run's folder. ``folder`` is the working folder, which is kept; the default is temporary, and removed if all drills
+    passed.
     """
 
     streams: tuple[str, ...] = ()
@@ -68,7 +69,7 @@ class AuditOptions:
 
 @dataclass(frozen=True, slots=True)
 class DrillResult:
-    """One step. ``doubled`` and ``vanished`` count rows; ``other``: rows that the uninterrupted run lacks.
+    """The result of a step. ``doubled`` and ``vanished`` count rows; ``other``: rows that the uninterrupted run lacks.
 
     ``reached`` is false if the drill could not take place; ``failed``: why the batch could not be written.
     """
@@ -138,7 +139,7 @@ class DrillProgress(Protocol):
 def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tuple[str, ...]]:
     """The pipeline and the audited streams, without Spark.
 
-    Raises NotFound for an unknown stream, PipelineError if one has no audit reader, and what ``check_drilled`` does.
+    Raises NotFound for an unknown stream, PipelineError if a stream has no audit reader, and as ``check_drilled``.
     """
     os.environ.update(_variables(options, REFERENCE, Path("audit")))
     loaded = load(reference)
@@ -166,10 +167,10 @@ def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tup
 
 
 def run_drills(reference: str, options: AuditOptions, settings: Settings, progress: DrillProgress) -> Audit:
-    """Audit the streams one after the other; no started process survives.
+    """Audit the streams in sequence; no started process survives.
 
-    Raises Refused (``audit-target``) if a target holds rows, StreamFailed if an uninterrupted run does not write
-    its rows, and what ``selected`` raises.
+    Raises Refused (``audit-target``) if a target holds rows, StreamFailed if an uninterrupted run does not write its
+    rows, and as ``selected``.
     """
     require_spark()
     loaded, names = selected(reference, options)

@@ -14,7 +14,7 @@ from slackwater.core.errors import EnvironmentMissing
 from slackwater.runtime.session_options import spark_version
 
 NO_SPARK = "none"
-"""In place of a version: only what does not depend on Spark."""
+"""A version that selects only jars without a dependency on Spark."""
 
 
 @dataclass(frozen=True, slots=True)

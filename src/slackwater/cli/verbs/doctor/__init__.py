@@ -1,4 +1,4 @@
-"""``slackwater doctor``: what is wrong with a stream, the risk, and a safe remedy. Reads only."""
+"""``slackwater doctor``: problems of a stream, with the risk and a safe remedy. Reads only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``slackwater evidence``: all facts of a stream in one file, before anybody reruns or deletes. Reads only."""
+"""``slackwater evidence``: all facts of a stream in a file, before anybody reruns or deletes. Reads only."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from slackwater.core.units import counted, size_text, utc_text
 from slackwater.storage.user_files import PRIVATE, NewFile
 
 _NEVER = (1980, 1, 1, 0, 0, 0)
-"""The oldest time that a zip can have: the document has the real one."""
+"""The oldest time that a zip can have; the document has the real time."""
 WARNING = "In the error messages a secret can be left that no rule recognises: read them before you send this."
 _UNIX, _REGULAR = 3, 0o100644 << 16
 

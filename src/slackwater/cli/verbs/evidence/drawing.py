@@ -1,4 +1,4 @@
-"""SVG drawings, each in a width for a screen and one for a phone."""
+"""SVG drawings, each in two widths: for a screen and for a phone."""
 
 from __future__ import annotations
 

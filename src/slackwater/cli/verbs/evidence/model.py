@@ -16,7 +16,7 @@ LaneName = Literal["planned", "committed", "state", "written", "recorded"]
 
 @dataclass(frozen=True, slots=True)
 class UnknownEntry:
-    """A missing fact, why, and what would make it known."""
+    """A missing fact, the reason, and a way to make it known."""
 
     what: str
     reason: str
@@ -136,7 +136,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class UnservedEntry:
-    """What a source lacks of the next batch's range."""
+    """A part of the next batch's range that a source has lost."""
 
     problem: str
     place: str
@@ -147,7 +147,7 @@ class UnservedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """``start`` and ``end`` bound the planned next batch; without one both are the position."""
+    """``start`` and ``end`` bound the planned next batch; without a planned batch both are the position."""
 
     name: str
     kind: str

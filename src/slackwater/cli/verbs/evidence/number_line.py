@@ -57,7 +57,7 @@ def next_words(marks: MarksEntry) -> str:
 
 
 def columns(lanes: Sequence[Lane], following: int, room: int) -> list[int]:
-    """The drawn batches: all marks, the first kept one, and as many more as fit."""
+    """The drawn batches: all marks, the first kept batch, and as many more as fit."""
     ends = {lane.mark for lane in lanes if lane.mark is not None and lane.mark >= 0}
     firsts = {lane.kept[0][0] for lane in lanes if lane.kept and lane.name != "written"}
     wanted = {following, *ends}

@@ -1,4 +1,4 @@
-"""The bundle's page: one HTML file without network or script, in the order of need."""
+"""The bundle's page: an HTML file without network or script, in the order of need."""
 
 from __future__ import annotations
 

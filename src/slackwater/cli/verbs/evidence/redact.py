@@ -1,4 +1,4 @@
-"""What may leave the machine: no secret and no row. The last step over every value."""
+"""Keeps secrets and rows on the machine. The last step over every value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPTIONS_SHOWN = frozenset(
         "pathglobfilter", "modifiedafter", "modifiedbefore", "streaming-max-files-per-micro-batch",
     }
 )  # fmt: skip
-"""In lower case: options that bound where a source starts and what it takes."""
+"""Options, in lower case, that bound a source's start and batches."""
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]{4,}(?:\.[A-Z][A-Z0-9_]+)*)\]")
 _NAME = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")

@@ -1,4 +1,4 @@
-"""``slackwater explain``: what a code means, how to recognise it, and what to do."""
+"""``slackwater explain``: the meaning of a code, its symptoms, and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``slackwater inspect``: what is in a checkpoint."""
+"""``slackwater inspect``: the content of a checkpoint."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from slackwater.storage.open import open_read_store
 from slackwater.storage.protocols import FileTooLarge
 
 READ_WITH_DAMAGE = 3
-"""The exit code where something is damaged; the rest was read."""
+"""The exit code if a file is damaged; the rest was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class StateRequest:
 
 
 def open_target(target: str, home: str | None = None, limits: ReadLimits | None = None) -> OpenedCheckpoint:
-    """The checkpoint, listed. Raises ``NotFound`` with what was found instead."""
+    """The checkpoint, listed. Raises ``NotFound`` with the content of the location."""
     store = open_read_store(resolve(target, home))
     require_recorded(store, home)
     return open_checkpoint(store, limits)
@@ -62,7 +62,7 @@ def _kept(report: CheckpointReport) -> str:
 
 
 def inspect_file(target: str, path: str, *, home: str | None = None, limits: ReadLimits | None = None) -> str:
-    """One file as text; binary files are taken apart. Raises ``NotFound`` or ``FormatError``."""
+    """A file as text; binary files are decoded. Raises ``NotFound`` or ``FormatError``."""
     store = limited(open_read_store(resolve(target, home)), limits)
     try:
         data = store.read(path.strip("/"))

@@ -120,7 +120,7 @@ def _plain(value: Any) -> Any:
 
 
 def write_parquet(result: _StateResult, target: NewFile) -> dict[str, Any]:
-    """All rows in one file; undecodable rows in a second one next to it. Raises as ``NewFile``.
+    """All rows in a file; undecodable rows in a second file next to it. Raises as ``NewFile``.
 
     Raises UsageError (``cannot-write``) for rows that Parquet has no type for.
     """
@@ -246,7 +246,7 @@ def choose(operator: Operator, request: StateRequest) -> StateChoice:
 
 
 def choices(operator: Operator) -> Mapping[str, tuple[OperatorStore, str]]:
-    """What ``--store`` may name: stores without families, and the other stores' families."""
+    """Values of ``--store``: stores without families, and the other stores' families."""
     return {
         (family.name if store.with_families else store.name): (store, family.name)
         for store in operator.stores

@@ -38,7 +38,7 @@ class OperationView:
 
 
 def operations_view(workspace: Workspace, name: str | None = None) -> tuple[OperationView, ...]:
-    """Operations of one or all streams, oldest first. Raises NotFound."""
+    """Operations of a stream, or of all, oldest first. Raises NotFound."""
     ledger = workspace.ledger
     streams = ledger.streams() if name is None else [find_stream(ledger, name)]
     records = [record for stream in streams for record in ledger.operations(stream.full_name)]

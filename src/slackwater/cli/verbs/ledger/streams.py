@@ -58,9 +58,9 @@ class BatchView:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """One stream. ``output`` is its location, else the kind of its sink.
+    """A stream's records. ``output`` is its location, else the kind of its sink.
 
-    ``batches_recorded`` counts all, also unrequested ones.
+    ``batches_recorded`` counts all batches, also unrequested.
     """
 
     stream: StreamRecord
@@ -124,7 +124,7 @@ def _no_range(text: str) -> UsageError:
 def ledger_view(
     workspace: Workspace, name: str | None = None, wanted: BatchRange | None = None
 ) -> tuple[StreamView, ...]:
-    """All streams without batches, or one with those in ``wanted`` (``None``: the newest few)."""
+    """All streams without batches, or a stream with the batches in ``wanted`` (``None``: the newest few)."""
     if name is None:
         return tuple(_stream(workspace, stream) for stream in workspace.ledger.streams())
     stream = find_stream(workspace.ledger, name)

@@ -77,7 +77,7 @@ class _Known:
 
     @property
     def newest_written(self) -> int:
-        """The newest recorded batch in the sink: a restart must not lose what is open then."""
+        """The newest recorded batch in the sink: a restart must not lose rows that are open then."""
         return max((batch for batch in self.batches.batches if batch <= self.written), default=-1)
 
     @property

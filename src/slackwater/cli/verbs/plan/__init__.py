@@ -1,4 +1,4 @@
-"""``slackwater plan``: shows what would be done and changes nothing."""
+"""``slackwater plan``: shows the steps of an operation and changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``slackwater prune``: deletes old generations of checkpoints and what only their undo needs."""
+"""``slackwater prune``: deletes old generations of checkpoints, and backups that only their undo needs."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Nothing else deletes them. Ruled out: deleting a generation in use, and an undo that finds half a generation. So an
 operation is first recorded as ``pruned``, then a folder gets a name that is no generation's, then it is removed: the
-next prune finishes a killed one.
+next prune finishes a killed prune.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _FINAL = {"applied", PRUNED}
 
 @dataclass(frozen=True, slots=True)
 class Prunable:
-    """What a prune removes of one stream.
+    """The folders of a stream that a prune removes.
 
     ``generations`` are numbers; ``operations`` can then not be undone; in ``interrupted`` a prune was killed.
-    ``folders`` are removed, those of generations first; ``bytes`` is their size. ``left`` are folders next to the
-    checkpoints without a record; they stay.
+    ``folders`` are removed, generations first; ``bytes`` is their size. ``left`` are folders next to the checkpoints
+    without a record; they stay.
     """
 
     stream: str
@@ -70,7 +70,7 @@ class Prunable:
 
 
 def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunable, ...]:
-    """What is older than the ``keep`` newest generations next to the one in use.
+    """Generations older than the ``keep`` newest next to the generation in use.
 
     Streams with nothing to list are left out. Raises NotFound for an unknown stream, Refused (``operation-unfinished``)
     if an operation has not ended, FormatError for a malformed plan.
@@ -84,7 +84,7 @@ def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunabl
 def delete_prunable(
     workspace: Workspace, name: str | None, keep: int, say: Callable[[str], None], consent: Consent = None
 ) -> tuple[Prunable, ...]:
-    """Remove what ``prunable`` lists, and return it. A running stream is not interrupted.
+    """Remove the folders of ``prunable``, and return its result. A running stream is not interrupted.
 
     Raises LeaseHeld if another command works on a stream, and as ``prunable``; nothing is changed then.
     """
@@ -204,7 +204,7 @@ def _size(location: Location) -> int:
 
 
 def _owns(workspace: Workspace, stream: StreamRecord) -> bool:
-    """False for an output of the home which this one was copied from."""
+    """False for an output of the original home in a copied home."""
     owners = [output.owner() for output in open_each(stream.sink)]
     return all(owner is None or owner.stream_id == stream_id(workspace.home, stream) for owner in owners)
 
@@ -215,7 +215,7 @@ def _no_operation_starts(
 ) -> Iterator[LeaseCheck]:
     """A run's lease keeps operations away; else the lease is taken here.
 
-    The yielded call raises LeaseHeld where another process took it: an operation may use the folders.
+    The yielded call raises LeaseHeld if another process took it: an operation may use the folders.
     """
     ledger, name = workspace.ledger, stream.full_name
     lease = view_of(ledger.lease(name), ledger.now_ms())
@@ -248,10 +248,10 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_le
 
 
 def _remove_folder(folder: Location) -> None:
-    """A link's target was put there by somebody else, and stays.
+    """Remove a folder or link. A link's target was put there by somebody else, and stays.
 
-    Where a store cannot rename folders, a killed prune leaves a part under a generation's name. The next one removes
-    it: its operation is recorded as pruned.
+    If a store cannot rename folders, a killed prune leaves a part under a generation's name. The next prune removes it:
+    its operation is recorded as pruned.
     """
     store, name = open_write_store(folder.parent), folder.name
     if store.traits.moves_directories and not name.startswith(_BEING_DELETED):

@@ -48,7 +48,7 @@ Values = Mapping[tuple[str, ...], float | None]
 """A stream's values of a metric by its own labels; ``None``: unknown."""
 
 _ASKS_NO_SOURCE = frozenset({"waiting", "finished", "stopped", "interrupted", "failed", "not-started"})
-"""States in which no query asks the sources what has arrived."""
+"""States in which no query asks the sources for new data."""
 
 Reading = Mapping[str, StreamStatus | None]
 """Status by the stream's full name; ``None`` if it cannot be read."""
@@ -184,7 +184,7 @@ def _marks(status: StreamStatus, _seen: _StreamSeen, _now: float) -> Values:
 
 
 def _lag_seconds(status: StreamStatus, seen: _StreamSeen, now: float) -> Values:
-    """The time since the last moment without backlog; unknown where a source cannot be counted.
+    """The time since the last moment without backlog; unknown if a source cannot be counted.
 
     The newest batch's remaining rows are current only while the query asks its sources. It asks none while a planned
     batch is uncommitted, however long that takes, and after its end.
@@ -241,7 +241,7 @@ def _for_local_hosts(page: WSGIApplication) -> WSGIApplication:
 
 @contextmanager
 def served(metrics: RunMetrics, host: str, port: int) -> Iterator[str]:
-    """Serve the metrics and yield the page's address. ``port`` 0: a free one.
+    """Serve the metrics and yield the page's address. ``port`` 0: a free port.
 
     Raises EnvironmentMissing if the port cannot be opened.
     """

@@ -100,7 +100,7 @@ def run_application(
 
 
 class PlainDisplay:
-    """One line for each event, on stderr."""
+    """Prints a line for each event, on stderr."""
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +133,7 @@ class PlainDisplay:
 class LiveDisplay:
     """A table that is updated in place.
 
-    The recorder's thread reports batches, the runner's states: only one thread may draw at a time.
+    The recorder's thread reports batches, the runner's states: only a single thread may draw at a time.
     """
 
     def __init__(self) -> None:

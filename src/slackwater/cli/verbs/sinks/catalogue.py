@@ -40,7 +40,7 @@ ABILITIES = {
     "real_time": "real-time mode",
     "combines": "can be one of several outputs",
 }
-"""The traits in words; missing ones are not listed."""
+"""The traits in words; missing traits are not listed."""
 
 
 def sinks_page(entries: Sequence[CatalogueEntry]) -> Group:

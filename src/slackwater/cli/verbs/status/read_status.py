@@ -1,4 +1,4 @@
-"""The state of each stream of a home, and what comes next. Nothing is written, not even to the ledger."""
+"""The state of each stream of a home, and the next commands. Nothing is written, not even to the ledger."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class UnreadableStream:
 
 @dataclass(frozen=True, slots=True)
 class HomeStatus:
-    """All streams of a home, or the requested one. ``lost`` have checkpoints, and no record in the ledger."""
+    """The requested stream of a home, or all. ``lost`` have checkpoints, and no record in the ledger."""
 
     home: str
     streams: tuple[StreamStatus, ...]
@@ -70,8 +70,8 @@ class HomeStatus:
 def read_status(settings: Settings, name: str | None = None, *, verify: bool = False) -> HomeStatus:
     """The state of the streams; none without a ledger. NotFound for an unknown name.
 
-    ``verify`` reads every file that the marks depend on. An unreadable stream does not hide others; the error of the
-    only one is raised.
+    ``verify`` reads every file that the marks depend on. An unreadable stream does not hide others; the error of an
+    only stream is raised.
     """
     try:
         with open_workspace(settings) as workspace:
@@ -413,7 +413,7 @@ def _watch(settings: Settings, stream: str | None, interval_s: float, *, verify:
 
 
 def _read_again(settings: Settings, stream: str | None, before: HomeStatus, *, verify: bool) -> HomeStatus:
-    """What cannot be read this time does not end the watch."""
+    """A failed reading does not end the watch."""
     try:
         return read_status(settings, stream, verify=verify)
     except SlackwaterError as error:
