@@ -1,6 +1,6 @@
 """Sinks: how Spark writes each, its guarantees, and how its output is read, cut and restored without a JVM.
 
-The newest batch is read from the output, never from the checkpoint. Public names import lazily.
+The newest batch is read from the output, never from the checkpoint. Public names are imported lazily.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SHARED = "common"
 
 
 class _Sinks(ModuleType):
-    """This package; ``sinks.files`` stays the function after ``slackwater.sinks.files`` is imported."""
+    """The type of this package: ``sinks.files`` stays the function after ``slackwater.sinks.files`` is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == _SHARED or not isinstance(value, ModuleType):

@@ -26,7 +26,7 @@ FOREACH_TRAITS = opaque_traits(
 
 
 class RowWriter(Protocol):
-    """May also have ``open(partition_id, batch_id)`` and ``close(error)``."""
+    """An object that gets rows; may also have ``open(partition_id, batch_id)`` and ``close(error)``."""
 
     def process(self, row: Row, /) -> None: ...
 
@@ -41,7 +41,7 @@ class ForeachSink(PlacelessSink):
     traits = FOREACH_TRAITS
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
-        """Functions of the pipeline file are pickled by value."""
+        """Attach the function; functions of the pipeline file are pickled by value."""
         return writer.foreach(self.function)
 
 

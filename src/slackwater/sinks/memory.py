@@ -1,4 +1,4 @@
-"""Spark's memory sink: a table in driver memory for one run."""
+"""Spark's memory sink: a table in driver memory for a single run."""
 
 from __future__ import annotations
 
@@ -38,8 +38,9 @@ class MemorySink:
         return {"kind": self.kind, "name": self.name}
 
     def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
-        """Spark starts a memory sink over an existing checkpoint only in complete mode, which rewrites the table; in
-        append mode earlier rows would be missing. Raises Refused.
+        """Raises Refused if earlier rows would be missing.
+
+        Spark starts a memory sink over an existing checkpoint only in complete mode, which rewrites the table.
         """
         refuse_partitions(self.kind, context)
         if context.planned >= 0 and context.output_mode != "complete":
@@ -53,7 +54,7 @@ class MemorySink:
             )
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
-        """The query's name becomes the table's, as Spark names it."""
+        """Set the query's name, which Spark makes the table's."""
         return writer.format("memory").queryName(self.name)
 
 
@@ -74,7 +75,7 @@ def open_memory_output(identity: Mapping[str, str]) -> OpaqueOutput:
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """The table is named as its query."""
+    """The identity of a writer's output; the table is named after its query."""
     if calls.format != "memory" or calls.function or calls.table:
         return None
     return {"kind": "memory", "name": calls.query or ""}

@@ -18,7 +18,7 @@ NOOP_TRAITS = opaque_traits(Delivery("none", "every row is discarded"), one_writ
 
 @dataclass(frozen=True, slots=True)
 class NoopSink(PlacelessSink):
-    """For measurements."""
+    """Discards rows, for measurements."""
 
     kind = "noop"
     traits = NOOP_TRAITS

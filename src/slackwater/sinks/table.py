@@ -63,7 +63,7 @@ class TableSink:
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """All for an unknown format, as Spark checks at the start."""
+        """The output modes; all for an unknown format, as Spark checks at the start."""
         if self.format in FILE_FORMATS:
             return ("append",)
         return ("append", "complete") if self.format in CONNECTORS else ("append", "update", "complete")
@@ -118,7 +118,7 @@ def table(name: str, format: str = "parquet", **options: object) -> TableSink:
 
 
 def _with_absolute_path(options: Mapping[str, str]) -> dict[str, str]:
-    """Spark's catalog refuses a path without scheme and leading slash."""
+    """The options with an absolute path: Spark's catalog refuses a path without scheme and leading slash."""
     return {name: absolute(value) if name.lower() == "path" else value for name, value in options.items()}
 
 
@@ -136,7 +136,7 @@ class WrittenTable(OpaqueOutput):
         self._table: Mapping[str, str] = {"kind": table_format, "path": path}
 
     def written_by(self, query_id: str) -> int | None:
-        """Unknown without a mark: snapshots expire with their marks."""
+        """The query's newest batch; unknown without a mark, as snapshots expire with their marks."""
         return self._newest(open_output(self._table), query_id)
 
     def of_query(self, query_id: str, /) -> Output:
@@ -149,7 +149,7 @@ class WrittenTable(OpaqueOutput):
 
 
 class NamedTable(WrittenTable):
-    """A catalog's table. Parts that only Spark can read are no damage."""
+    """A catalog's table. Parts that only Spark can read are not damage."""
 
     def written_by(self, query_id: str) -> int | None:
         """Raises SinkUnchecked if the table's log is missing or unreadable."""
@@ -195,7 +195,7 @@ class ShowsExistence(Protocol):
 
 
 def open_table_output(identity: Mapping[str, str]) -> Output:
-    """Spark's catalog had to show the files' place.
+    """The output at the files' place, which Spark's catalog had to show.
 
     A file table at a known location is the file sink's directory: it can be cut.
     """
@@ -222,7 +222,7 @@ def by_place(identity: Mapping[str, str]) -> Mapping[str, str] | None:
 
 
 def are_comparable(known: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Both by name, or both by path: only the catalog maps names to paths."""
+    """Return whether both are by name, or both by path: only the catalog maps names to paths."""
     return (_path_of(known) is None) == (_path_of(now) is None)
 
 
@@ -249,7 +249,7 @@ def _check_columns(name: str, existing: DataFrame, frame: DataFrame) -> None:
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """``toTable``, or a Delta or Iceberg table at a path. These skip existing batches."""
+    """The identity for ``toTable``, or for a Delta or Iceberg table at a path, which skips existing batches."""
     if calls.function:
         return None
     if calls.table is not None:

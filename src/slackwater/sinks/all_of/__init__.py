@@ -1,4 +1,4 @@
-"""One batch into several outputs, each with its own mark and owner."""
+"""Writes each batch into several outputs, each with its own mark and owner."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FEWEST = 2
 
 
 def identity_of(members: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """For example ``{"kind": "all_of", "1.kind": "delta", "1.path": ...}``."""
+    """The combined identity, for example ``{"kind": "all_of", "1.kind": "delta", "1.path": ...}``."""
     fields = {f"{number}.{key}": value for number, member in enumerate(members, 1) for key, value in member.items()}
     return {"kind": KIND, **fields}
 

@@ -1,4 +1,4 @@
-"""Several outputs as one: common state, owner, and joint cuts.
+"""Combines several outputs: common state, owner, and joint cuts.
 
 The newest batch is the oldest of all marks, so no output lacks a counted batch.
 """
@@ -80,7 +80,7 @@ class AllOfOutput:
         return next((owner for member in self._members if (owner := member.owner()) is not None), None)
 
     def claim(self, owner: Owner) -> None:
-        """Claims all outputs, or none if a different stream owns one."""
+        """Claim all outputs, or none if any belongs to a different stream."""
         for member in sorted(self._members, key=lambda member: _is_of(member.owner(), owner)):
             member.claim(owner)
 
@@ -136,7 +136,7 @@ class AllOfOutput:
             member.check_swap(part, store)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
-        """Meanwhile readers may see old and new outputs."""
+        """Swap the outputs in turn; meanwhile readers may see old and new outputs."""
         self.check_swap(swap, backup)
         for member, part, store in self._swaps(swap, backup):
             member.swap(part, store)
@@ -182,7 +182,7 @@ class AllOfOutput:
             yield member, part, Below(backup, str(number))
 
     def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
-        """Raises Refused unless all outputs match the cut: else one would be cut before the next refuses."""
+        """Raises Refused unless all outputs match the cut; otherwise some would be cut before another refuses."""
         if cut != self.cut_after(cut.after, recorded):
             raise Refused(
                 "cut-mismatch",

@@ -1,1 +1,1 @@
-"""Shared by the kinds of sinks: contract, registry, cutting, swapping, owners. Names no kind."""
+"""Shared by the kinds of sinks: contract, registry, cutting, swapping, owners. Does not depend on any kind."""

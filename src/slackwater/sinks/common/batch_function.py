@@ -1,4 +1,4 @@
-"""Batch functions of sinks, and how our errors come back through the JVM."""
+"""Batch functions of sinks, and how Slackwater's errors come back through the JVM."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class IntoTable:
 
 
 class BatchFailed(Exception):
-    """One of our errors; only its text, which has the code, passes through the JVM."""
+    """A Slackwater error; only its text, which includes the code, passes through the JVM."""
 
     def __init__(self, error: SlackwaterError) -> None:
         hint = f" hint: {error.hint}" if error.hint else ""
@@ -72,7 +72,7 @@ def batch_function(write: Callable[[DataFrame, int], None], context: WriteContex
 
 
 class BatchFunctionSink:
-    """For sinks that write each batch by a function, from ``batch_writer``."""
+    """Base of sinks that write each batch by a function, from ``batch_writer``."""
 
     __slots__ = ()
 
@@ -95,5 +95,5 @@ def persisted(frame: DataFrame) -> Iterator[None]:
 
 
 def run_without_output(frame: DataFrame) -> None:
-    """Skipping the batch would leave Spark's watermark behind."""
+    """Run the batch without output: skipping it would leave Spark's watermark behind."""
     frame.write.format("noop").mode("overwrite").save()

@@ -1,6 +1,6 @@
 """Reversible cuts and swaps of an output, durably recorded first.
 
-``CutTable`` cuts any table format that keeps older versions. A cut is one commit; the table then shows its
+``CutTable`` cuts any table format that keeps older versions. Each cut is a single commit; the table then shows its
 ``TableState``, so interrupted cuts and undos can resume, and overwriting others' changes is refused. No data file is
 deleted: until the format's own cleaning, the old version can be restored.
 """
@@ -81,13 +81,13 @@ def damaged(where: str, expected: str, found: str) -> Refused:
 
 
 def is_at(recorded: str, location: str) -> bool:
-    """The output may be behind a link by now."""
+    """Return whether the output is at the location, possibly through a link."""
     local = local_path_of(recorded)
     return location in {recorded, os.path.realpath(local) if local is not None else None}
 
 
 def check_writable(store: WriteStore, *folders: str) -> None:
-    """Raises Refused (``folder-read-only``).
+    """Raises Refused (``folder-read-only``) for a folder that cannot be written.
 
     Asks the system on a local disk, without writing. A missing folder's parent counts.
     """
@@ -105,7 +105,7 @@ def check_writable(store: WriteStore, *folders: str) -> None:
 
 
 def check_removable(store: ReadStore) -> None:
-    """Raises Refused (``folder-read-only``).
+    """Raises Refused (``folder-read-only``) for files that cannot be removed.
 
     Only local disks are asked: other stores only have rights for the whole.
     """
@@ -152,7 +152,7 @@ def foreign_cut(location: str, after: int, found: str) -> Refused:
 TableState = Literal["whole", "cut", "uncut", "cut-changed", "other"]
 """``whole`` as before the cut, ``cut`` as after it; ``uncut`` and ``cut-changed`` with changes of others since.
 
-``other``: the stream itself has written since the cut, or what the table is cannot be determined.
+``other``: the stream itself has written since the cut, or the table's state cannot be determined.
 """
 
 
@@ -187,14 +187,14 @@ class CutTable(ABC, Generic[AnyCut, V]):
 
     @abstractmethod
     def _planned_cut(self, after: int) -> tuple[Cut, AnyCut | None]:
-        """``None`` without such batches.
+        """The cut, or ``None`` without such batches.
 
         Raises Refused if the table cannot be cut there.
         """
 
     @abstractmethod
     def _newest_version(self, record: AnyCut) -> V:
-        """Raises Refused if no commit can follow."""
+        """The newest version. Raises Refused if no commit can follow it."""
 
     @abstractmethod
     def _state(self, record: AnyCut, version: V) -> TableState: ...
@@ -330,7 +330,7 @@ def record(
 
 
 def started(backup: ReadStore, location: str, swap: Swap) -> Record | None:
-    """``None`` if not started. Raises Refused (``backup-foreign``)."""
+    """The recorded swap, ``None`` if not started. Raises Refused (``backup-foreign``)."""
     known = RECORD.read(backup)
     expected = (swap.operation, swap.stream_id, swap.replaced)
     same = known is None or (known.operation, known.stream_id, known.replaced) == expected

@@ -1,4 +1,4 @@
-"""The sinks' contract: how Spark writes (``Sink``), and what an output holds (``Output``).
+"""The sinks' contract: how Spark writes (``Sink``), and the content of an output (``Output``).
 
 Other packages use only these, independent of kinds and paths.
 """
@@ -71,7 +71,7 @@ class WritesBatches(Sink, Protocol):
     """A sink that writes each batch by a function, as ``sinks.all_of`` requires."""
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """Skips a batch that the output has.
+        """The batch function, which skips a batch that is already in the output.
 
         ``attach`` sets the same function. The DataFrame may be persisted.
         """
@@ -91,7 +91,7 @@ class Staged(Sink, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SinkLog:
-    """A sink's own log: numbered entries in one folder.
+    """A sink's own log: numbered entries in a single folder.
 
     ``parse`` parses an entry and raises FormatError.
     """
@@ -106,7 +106,7 @@ class Output(Protocol):
 
     @property
     def location(self) -> str | None:
-        """Symlinks resolved; equal locations are the same output. ``None``: no place."""
+        """The place with symlinks resolved; equal locations are the same output. ``None``: no place."""
 
     @property
     def traits(self) -> Traits: ...
@@ -118,24 +118,24 @@ class Output(Protocol):
         """
 
     def owner(self) -> Owner | None:
-        """``None`` without a claim. Raises SinkUnreadable for a damaged mark."""
+        """The owner, ``None`` without a claim. Raises SinkUnreadable for a damaged mark."""
 
     def claim(self, owner: Owner) -> None:
-        """The same ``stream_id`` again updates names.
+        """Claim the output; the same ``stream_id`` again updates names.
 
         Raises Refused (``sink-owned``).
         """
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        """``thorough`` checks every batch, not only the newest."""
+        """The output's damage. ``thorough`` checks every batch, not only the newest."""
 
     def log(self) -> SinkLog | None: ...
 
     def relative_path(self, uri: str) -> str | None:
-        """``None`` for a file elsewhere."""
+        """The path below the output, ``None`` for a file elsewhere."""
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
-        """``recorded`` are ledger copies of ``log()`` entries.
+        """The cut of all batches after ``batch``. ``recorded`` are ledger copies of ``log()`` entries.
 
         Raises Refused if unknown, or for a foreign file.
         """
@@ -175,7 +175,7 @@ class ListsOrphans(Protocol):
     """An output that recognises files of no batch."""
 
     def orphans(self) -> tuple[str, ...]:
-        """Data files left by an interrupted batch. No damage.
+        """Data files left by an interrupted batch, which are not damage.
 
         Includes the batch being written.
         """
@@ -196,7 +196,7 @@ class ListsFiles(Protocol):
     """An output whose log has absolute addresses, which may be elsewhere."""
 
     def listed(self) -> ListedFiles:
-        """Omits malformed entries, which are damage. Raises OSError."""
+        """The listed files, without malformed entries, which are damage. Raises OSError."""
 
 
 @runtime_checkable
@@ -204,7 +204,7 @@ class ReadByListing(Protocol):
     """An output that readers may list, ignoring its log."""
 
     def seen_while_cut(self, cut: Cut | None) -> str | None:
-        """A sentence; ``None`` if a cut is atomic.
+        """A sentence about readers during the cut; ``None`` if the cut is atomic.
 
         ``cut`` ``None``: files are unknown.
         """
@@ -217,8 +217,9 @@ class ListsTransactions(Protocol):
     """An output whose log has each application's newest transaction."""
 
     def transactions(self, application: str) -> Mapping[str, int]:
-        """Maps application ids to numbers in log entries; ``application``'s may be in a log checkpoint. Raises
-        SinkUnreadable.
+        """The numbers in log entries by application id; ``application``'s may be in a log checkpoint.
+
+        Raises SinkUnreadable.
         """
 
 
@@ -227,7 +228,7 @@ class MarkedByQuery(Protocol):
     """An output that Spark's own writer marks by query id, which is not in an identity."""
 
     def written_by(self, query_id: str) -> int | None:
-        """``None`` if not shown. Raises SinkUnreadable."""
+        """The query's newest batch, ``None`` if not shown. Raises SinkUnreadable."""
 
     def of_query(self, query_id: str, /) -> Output:
         """The query's output: its batches are the stream's, and can be cut or swapped if possible."""
@@ -239,7 +240,7 @@ def of_query(output: Output, query_id: str | None) -> Output:
 
 
 def of_any_query(output: Output) -> Output:
-    """For facts that are equal for every query: possible plans and staging places."""
+    """The output for facts that are equal for every query: possible plans and staging places."""
     return of_query(output, "")
 
 
@@ -264,7 +265,7 @@ class ReadByVersion(Protocol):
 
 @runtime_checkable
 class MarkedBesideRows(Protocol):
-    """An output with its marker next to its rows: one can be lost or restored without the other."""
+    """An output with its marker next to its rows: either can be lost or restored without the other."""
 
     def may_have_rows(self, marked: int) -> bool:
         """Whether rows of later batches may exist. Raises SinkUnreadable."""
@@ -289,7 +290,7 @@ class ReplacesUnmarked(Protocol):
     """An output that can be swapped after its marker was lost."""
 
     def without_marker(self) -> Swappable:
-        """No possible row of the stream is kept.
+        """The output without its marker: its swap keeps no possible row of the stream.
 
         ``others`` are all these rows, not ``sure``.
         """
@@ -313,13 +314,13 @@ class Swappable(Protocol):
         """
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
-        """``after`` is from ``stage``.
+        """The swap of the staged output; ``after`` is from ``stage``.
 
         Raises Refused if the output cannot be swapped.
         """
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
-        """Everything a swap replaces, only to ask who has read it.
+        """Everything that a swap replaces, only to find its readers.
 
         Raises Refused if unknown.
         """
@@ -329,7 +330,7 @@ class Swappable(Protocol):
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         """Replace the real output, which is kept until ``discard_replaced``.
 
-        Raises Refused before any change: the staged output is missing, damaged or foreign, or the real one is
+        Raises Refused before any change: the staged output is missing, damaged or foreign, or the real output is
         unexpected. No writer can come in between.
         """
 
@@ -337,16 +338,16 @@ class Swappable(Protocol):
         """Raises Refused if ``swap_back`` would, or if the replaced output is damaged."""
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
-        """Restore the real output byte by byte; the staged one returns, with batches written since.
+        """Restore the real output byte by byte; the staged output returns, with batches written since.
 
         Raises Refused before any change, also if others' newer rows would be lost.
         """
 
     def discard_staged(self, operation: str) -> None:
-        """For an operation that was given up or swapped back."""
+        """Remove the staged output of an operation that was abandoned or swapped back."""
 
     def discard_replaced(self, operation: str) -> None:
-        """Afterwards the swap cannot be undone."""
+        """Remove the replaced output: the swap can no longer be undone."""
 
 
 @runtime_checkable

@@ -46,7 +46,7 @@ class Place:
 
 
 def directory(path: object, example: str) -> str:
-    """``example`` is for the hint. Raises PipelineError."""
+    """The output directory; ``example`` is for the hint. Raises PipelineError."""
     found = os.fspath(path) if isinstance(path, os.PathLike) else path
     if not isinstance(found, str) or not found.strip() or found[0] == "~" or not _is_location(found):
         raise PipelineError(
@@ -80,7 +80,7 @@ def absolute(path: str) -> str:
 
 
 def _is_location(path: str) -> bool:
-    """Whether Java accepts it: no NUL, no lone surrogate, no malformed URI."""
+    """Return whether Java accepts the path: no NUL, no lone surrogate, no malformed URI."""
     try:
         urlsplit(path)
         path.encode()
@@ -90,7 +90,7 @@ def _is_location(path: str) -> bool:
 
 
 class DirectoryOutput:
-    """``path`` is for Spark; the store is opened on demand."""
+    """An output in a directory. ``path`` is for Spark; the store is opened on demand."""
 
     def __init__(self, path: str) -> None:
         self._path = path

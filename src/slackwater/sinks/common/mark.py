@@ -1,6 +1,6 @@
 """An output's mark: its stream and newest batch.
 
-``epoch`` is the lease's fence number: a higher one refuses a run that was believed to have ended.
+``epoch`` is the lease's fence number: a higher epoch refuses a run that was believed to have ended.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Mark:
 
 
 def marked_traits(reason: str, *, cuts: bool = False, swaps: bool = False) -> Traits:
-    """Exactly-once traits of a sink with a mark in each batch; ``reason`` says how."""
+    """Exactly-once traits of a sink with a mark in each batch; ``reason`` explains them."""
     return Traits(
         Delivery("exactly-once", reason),
         reports_last_batch=True,
@@ -43,7 +43,7 @@ def marked_traits(reason: str, *, cuts: bool = False, swaps: bool = False) -> Tr
 
 
 def owned(mark: Mark | None, where: str, *, stream: str, home: str | None, missing: str, hint: str) -> Refused:
-    """``missing`` names what the output lacks without a mark."""
+    """The error for a different stream's output; ``missing`` describes an output without a mark."""
     return Refused(
         "sink-owned",
         f"Another stream writes to the output of stream {stream}: it would skip batches of this one",
@@ -55,7 +55,7 @@ def owned(mark: Mark | None, where: str, *, stream: str, home: str | None, missi
 
 
 def fenced(mark: Mark, where: str, context: WriteContext, remedy: str) -> Refused:
-    """A later run has started; ``remedy`` sets the epoch back to 0."""
+    """The error for a run that a later run has replaced; ``remedy`` sets the epoch back to 0."""
     return Refused(
         "sink-fenced",
         f"A later run of stream {context.stream} has taken over its output: this run may no longer write",

@@ -20,7 +20,7 @@ _COUNT = "slackwater_rows"
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Rows replace those with equal ``keys``; ``table`` is for SQL, ``where`` for errors."""
+    """A MERGE in which rows replace rows with equal ``keys``; ``table`` is for SQL, ``where`` for errors."""
 
     table: str
     keys: tuple[str, ...]
@@ -57,7 +57,7 @@ class Merge:
         return " ".join(("MERGE INTO", self.table, "t", *clauses))
 
     def _check_keys(self, frame: DataFrame, batch: int) -> bool:
-        """MERGE inserts duplicate new keys, and later refuses them."""
+        """Refuse duplicate keys: MERGE inserts duplicate new keys, and later refuses them."""
         counted = frame.groupBy(*map(backquoted, self.keys)).agg(F.count(F.lit(1)).alias(_COUNT))
         most = counted.orderBy(F.desc(_COUNT)).first()
         if most is not None and most[_COUNT] > 1:

@@ -1,4 +1,4 @@
-"""An output that cannot show what it holds: it is neither read nor changed."""
+"""An output whose content cannot be determined: it is neither read nor changed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PlacelessSink:
     connectors = ()
 
     def identity(self) -> Mapping[str, str]:
-        """Options and functions may change between restarts."""
+        """The identity without options and functions, which may change between restarts."""
         return {"kind": self.kind}
 
     def check(self, _frame: DataFrame, context: WriteContext, /) -> None:
@@ -56,7 +56,7 @@ class PlacelessSink:
 
 
 class OpaqueOutput:
-    """``location`` is for messages, ``None`` without a place."""
+    """An output that cannot be read. ``location`` is for messages, ``None`` without a place."""
 
     def __init__(self, kind: str, traits: Traits, location: str | None) -> None:
         self._kind = kind
@@ -112,7 +112,7 @@ class MarkerTarget(Protocol):
     """A database table or topic with a marker."""
 
     def last_written(self) -> int:
-        """-1 for none. Raises SinkUnreadable."""
+        """The newest batch, -1 for none. Raises SinkUnreadable."""
 
     def owner(self) -> Owner | None: ...
 
@@ -123,7 +123,7 @@ Target = TypeVar("Target", bound=MarkerTarget)
 
 
 class AppendOnlyOutput(OpaqueOutput, Generic[Target]):
-    """``uncuttable`` is why no batch can be removed."""
+    """An output that only grows; ``uncuttable`` is the reason why no batch can be removed."""
 
     def __init__(
         self, kind: str, traits: Traits, location: str, open_target: Callable[[], Target], uncuttable: str

@@ -10,7 +10,7 @@ from slackwater.core.sink import WriteContext
 
 
 def option_strings(options: Mapping[str, object], reserved: Iterable[str]) -> dict[str, str]:
-    """``reserved`` are set by Slackwater, in lower case.
+    """The options as strings; ``reserved`` names, in lower case, are set by Slackwater.
 
     Raises PipelineError for a reserved option (Spark ignores case) or a value of a different type.
     """
@@ -36,7 +36,7 @@ def refuse_with_keys(keys: tuple[str, ...], options: Mapping[str, str], library:
 
 
 def key_columns(keys: object) -> tuple[str, ...]:
-    """One column or several. Raises PipelineError."""
+    """The key columns, a single name or several. Raises PipelineError."""
     names = (keys,) if isinstance(keys, str) else tuple(keys) if isinstance(keys, Iterable) else (None,)
     if not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) != len(names):
         raise PipelineError(

@@ -15,7 +15,7 @@ MARK = "_slackwater.json"
 
 
 def read_owner(store: WriteStore) -> Owner | None:
-    """``None`` without a file. Raises SinkUnreadable."""
+    """The recorded owner, ``None`` without a file. Raises SinkUnreadable."""
     try:
         data = store.read(MARK)
     except FileNotFoundError:
@@ -69,7 +69,7 @@ def check_claim(known: Owner, owner: Owner, where: str) -> None:
 
 
 def _create(store: WriteStore, owner: Owner) -> Owner:
-    """Returns the owner that is recorded now: a different process may be faster."""
+    """Create the file; returns the owner that is now recorded: a different process may be faster."""
     with suppress(FileExistsError):
         store.create(MARK, _render(owner))
     return read_owner(store) or owner

@@ -12,7 +12,7 @@ CATALOGS = "spark.sql.catalog."
 
 
 def secret_of(key: str, value: str) -> str:
-    """Resolves references in catalog settings.
+    """The value of a setting, with its reference resolved.
 
     ``env:NAME``, and for secret settings ``file:PATH``: a location may be a file URI. Raises StreamFailed
     (``sink-password-missing``).
@@ -24,7 +24,7 @@ def secret_of(key: str, value: str) -> str:
 
 
 def password_reference(password: object, hint: str) -> str | None:
-    """The path becomes absolute. Raises PipelineError (``sink-password``)."""
+    """The reference with an absolute path. Raises PipelineError (``sink-password``)."""
     if password is None:
         return None
     if isinstance(password, str) and is_reference(password):

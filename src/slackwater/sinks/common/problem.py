@@ -1,4 +1,4 @@
-"""An external system's problem with an output, as our error for reading or writing."""
+"""An external system's problem with an output, as a Slackwater error for reading or writing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from slackwater.core.errors import PipelineError, SinkUnchecked, SinkUnreadable, StreamFailed
 
 TASK_ERROR = re.compile(r"\[slackwater (?P<code>[a-z-]+)\] (?P<text>[^\n]+)")
-"""Our error in a task; only text passes from executor to driver."""
+"""A Slackwater error in a task; only text passes from executor to driver."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ def unreadable(error: StreamFailed) -> SinkUnreadable:
 
 
 def read_code(code: str) -> str:
-    """An error's code while reading: each code has one exit code, and reading has its own."""
+    """An error's code while reading: each code has a single exit code, and reading has its own."""
     return "output-" + code.removeprefix("sink-")
 
 
 def table_unchecked(table: str, path: str, found: str) -> SinkUnchecked:
-    """``table`` is, for example, ``table lake.t``."""
+    """The error for a table that could not be checked; ``table`` is, for example, ``table lake.t``."""
     return SinkUnchecked(
         "table-unchecked",
         f"could not check which batches {table} has",
@@ -51,7 +51,7 @@ def table_unchecked(table: str, path: str, found: str) -> SinkUnchecked:
 
 
 def not_readable_yet(library: str, location: str) -> PipelineError:
-    """A stream reads a table that is not created yet."""
+    """The error of a stream that reads a table before it is created."""
     return PipelineError(
         "output-absent",
         f"A stream cannot read this {library} table: it does not exist yet, so that its schema is unknown",

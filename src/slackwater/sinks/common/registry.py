@@ -24,7 +24,7 @@ from slackwater.storage.open import Location, local_path_of, open_read_store
 
 Identity: TypeAlias = Mapping[str, str]
 Reference: TypeAlias = str
-"""``module:name``, imported when it is used: most commands need one kind, and of that only the output."""
+"""``module:name``, imported on use: most commands need a single kind, and only its output."""
 
 UNKNOWN_TRAITS = opaque_traits(
     Delivery("at-least-once", "what the sink does with a batch that is written twice is unknown"), one_writer=False
@@ -68,13 +68,13 @@ def _open_unknown_output(identity: Identity) -> OpaqueOutput:
 
 
 _UNKNOWN = SinkKind(_open_unknown_output)
-"""Of an output whose kind is not registered nothing can be read or changed."""
+"""The kind of outputs whose kind is not registered; they can be neither read nor changed."""
 
 UNKNOWN: Identity = {"kind": "unknown"}
-"""The output of a query that is known by its checkpoint only, which does not name it."""
+"""The output of a query that is known only by its checkpoint, which does not name the output."""
 
 _AS_SPARK_NAMES_IT = re.compile(r"Sink$|Table$|@")
-"""Kinds that ``slackwater.watch`` recorded until 2026: the name of a class of Spark's, in place of the output."""
+"""Kinds that ``slackwater.watch`` recorded until 2026: the name of a Spark class instead of the output."""
 
 SINKS: Registry[SinkKind] = Registry("slackwater.sinks", "SINK", "slackwater.sinks")
 
@@ -89,7 +89,7 @@ def open_each(identity: Identity) -> tuple[Output, ...]:
 
 
 def member_identities(identity: Identity) -> tuple[Identity, ...]:
-    """Raises SinkUnreadable if they are not recorded."""
+    """The identities of the members. Raises SinkUnreadable if they are not recorded."""
     return _kind_of(identity).members(identity)
 
 
@@ -101,7 +101,7 @@ def identity_at(location: str) -> Identity | None:
 
 
 def recognised(calls: WriterCalls) -> Identity:
-    """For a writer's calls; an unknown format is a kind without a place."""
+    """The identity for a writer's calls; an unknown format is a kind without a place."""
     found = (_loaded(kind.recognise)(calls) for kind in SINKS.all() if kind.recognise is not None)
     known: Identity | None = next((one for one in found if one is not None), None)
     path = calls.options.get("path")
@@ -109,7 +109,7 @@ def recognised(calls: WriterCalls) -> Identity:
 
 
 def is_same_sink(known: Identity, now: Identity) -> bool:
-    """Brokers and logins may change.
+    """Return whether two identities are the same output; brokers and logins may change.
 
     Unrecorded parts of ``known`` are not compared: a checkpoint does not name its output.
     """
@@ -195,14 +195,14 @@ def _agree(known: Identity, now: Identity) -> bool:
 
 
 def _as_kind_of(other: Identity, identity: Identity) -> Identity:
-    """Converts by place to the other identity's kind, if possible."""
+    """The identity, converted by place to the other identity's kind if possible."""
     by_place = _kind_of(identity).by_place
     placed = None if by_place is None else by_place(identity)
     return placed if placed is not None and placed["kind"] == other.get("kind") else identity
 
 
 def _places(identity: Identity, without: set[str]) -> dict[str, str]:
-    """Paths in one spelling: Spark shows ``file:/a`` as given."""
+    """The paths in a normalised spelling: Spark shows ``file:/a`` as given."""
     named = {key: value for key, value in identity.items() if key not in without}
     local = local_path_of(named["path"]) if "path" in named else None
     return named if local is None else {**named, "path": os.path.normpath(Path(local).absolute())}

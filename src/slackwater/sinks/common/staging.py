@@ -37,7 +37,7 @@ _NO_LINK = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK
 
 
 def has_parent(path: str) -> bool:
-    """Whether a sibling folder is possible: not for a whole bucket or store."""
+    """Return whether a sibling folder is possible: not for a whole bucket or store."""
     return local_path_of(path) is not None or bool(path.rstrip("/").partition("://")[2].partition("/")[2])
 
 
@@ -50,7 +50,7 @@ class StagingDirectory:
 
     @cached_property
     def real(self) -> Path:
-        """Symlinks resolved. Raises Refused if not local."""
+        """The output with symlinks resolved. Raises Refused if not local."""
         local = local_path_of(self.path)
         if local is None:
             raise unsupported(self.path, "a directory on a local disk", "a store without an exchange of directories")
@@ -69,7 +69,7 @@ class StagingDirectory:
 
     @property
     def is_swapped(self) -> bool:
-        """Whether the staged output is in place, perhaps just now."""
+        """Return whether the staged output is in place, perhaps just now."""
         return self.mark_in(self.real) == "staged" or self.mark_in(self.folder) == "replaced"
 
     @property
@@ -125,12 +125,12 @@ class StagingDirectory:
         sync_directory(self.real.parent)
 
     def move(self, source: Path, target: Path) -> None:
-        """The target must not exist."""
+        """Move a folder to a target that must not exist."""
         source.rename(target)
         sync_directory(self.real.parent)
 
     def exchange_by_renames(self) -> None:
-        """Takes three steps; finishes an interrupted exchange."""
+        """Exchange in three steps; finishes an interrupted exchange."""
         if not self.exchange_path.exists():
             self.real.rename(self.exchange_path)
         self.finish_exchange()
@@ -143,11 +143,11 @@ class StagingDirectory:
 
     @property
     def exchange_path(self) -> Path:
-        """Holds the former output during an exchange by renames."""
+        """The path of the former output during an exchange by renames."""
         return self.real.with_name(exchange_path(self.real.name, self.operation))
 
     def discard(self, *states: State) -> None:
-        """Remove the folder if it is in one of ``states`` or half removed."""
+        """Remove the folder if it is in any of ``states`` or half removed."""
         state = self.state
         if state in {*states, "discarded"}:
             # The mark goes last: an interrupted removal finds it.
@@ -208,7 +208,7 @@ class RemoteStagingDirectory:
         self._store.write(MARK, _mark_of(self.operation, state))
 
     def discard(self, *states: State) -> None:
-        """Remove the content if it is in one of ``states`` or half removed."""
+        """Remove the content if it is in any of ``states`` or half removed."""
         if self.state not in {*states, "discarded"}:
             return
         # The mark goes last: an interrupted removal finds it.
@@ -235,7 +235,7 @@ def staging_of(path: str, operation: str) -> StagingDirectory | RemoteStagingDir
 
 
 def bring_files(source: str, target: str, names: Iterable[str]) -> None:
-    """Hard links on a local disk, else copies.
+    """Add files as hard links on a local disk, otherwise as copies.
 
     Raises FileNotFoundError. An existing file is from an interrupted call.
     """
@@ -269,7 +269,7 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def link_files(source: Path, target: Path, names: Iterable[str]) -> None:
-    """Durable hard links, or copies without hard links.
+    """Add files durably as hard links, or as copies if the disk has no hard links.
 
     An existing name is from an interrupted call.
     """
@@ -294,7 +294,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Uses renameat2(2); ``False`` if unsupported.
+    """Exchange by renameat2(2); ``False`` if unsupported.
 
     Raises Refused if the folders cannot be renamed at all.
     """

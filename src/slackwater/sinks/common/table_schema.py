@@ -5,11 +5,11 @@ from __future__ import annotations
 from pyspark.sql.types import StructField, StructType
 
 _OF_SPARK = "spark."
-"""Spark's own column metadata: readers would inherit the query's watermark."""
+"""The prefix of Spark's own column metadata: readers would inherit the query's watermark."""
 
 
 def table_schema(schema: StructType) -> StructType:
-    """All columns are nullable; Spark's metadata is removed."""
+    """The schema with nullable columns and without Spark's metadata."""
     return StructType(
         [
             StructField(

@@ -29,7 +29,7 @@ class Written(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RecognisedSink:
-    """An application's own writer; Spark writes as it said.
+    """An application's own writer; Spark writes with its settings.
 
     ``into``: a staged output's path.
     """

@@ -1,4 +1,4 @@
-"""Writes one batch into a Delta table, in one commit with the batch's number."""
+"""Writes a batch into a Delta table, in a single commit with the batch's number."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SETTINGS = "spark.databricks.delta.write."
-"""MERGE takes the transaction from the session, a write from its options."""
+"""The prefix of settings with which MERGE takes the transaction from the session; a write takes it from its options."""
 _REFUSED = re.compile(r"AnalysisException: (?P<message>.+)")
 
 
 @dataclass(frozen=True, slots=True)
 class BatchWriter:
-    """One run's batch function."""
+    """The batch function of a run."""
 
     location: str
     keys: tuple[str, ...]
@@ -35,7 +35,7 @@ class BatchWriter:
     context: WriteContext
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Skips a batch that the table has. Raises StreamFailed if the table was changed meanwhile."""
+        """Write a batch unless it is in the table. Raises StreamFailed if the table was changed meanwhile."""
         output = DeltaOutput(self.location)
         if not output.exists:
             # Delta would create another table with the rows of this batch only.
@@ -84,7 +84,7 @@ class BatchWriter:
 
 
 def _refusal(error: BaseException | None) -> str | None:
-    """``None`` for a different error.
+    """The refusal in an exception, ``None`` for a different error.
 
     PySpark fails to convert Delta's errors, whose class Spark does not know: then it is in the context.
     """

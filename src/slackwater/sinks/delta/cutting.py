@@ -1,4 +1,4 @@
-"""Cuts batches out of a Delta table and restores them: one recorded commit each.
+"""Cuts batches out of a Delta table and restores them, each by a recorded commit.
 
 The commit also lowers the recorded batch, so no batch is skipped later. No data file is deleted: until VACUUM the old
 version can be restored.
@@ -20,7 +20,7 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class Record(CutRecord):
-    """From ``version`` to the rows of ``target``; -1: files are removed instead."""
+    """The cut from ``version`` to the rows of ``target``; -1: files are removed instead."""
 
     app: str
     version: int
@@ -54,7 +54,7 @@ def delete_batches(log: DeltaLog, record: Record, newest: int) -> None:
 
 
 def restore(log: DeltaLog, record: Record, newest: int) -> None:
-    """Commits the version before the cut after ``newest``. Raises Refused after VACUUM."""
+    """Commit the version before the cut after ``newest``. Raises Refused after VACUUM."""
     mark = _mark(record, record.last, {"restores": record.version})
     try:
         DeltaVersion(record.output, newest).restore(record.version, mark)
@@ -78,7 +78,7 @@ def check_kept(store: ReadStore, record: Record, newest: int) -> None:
 
 
 def state_of(log: DeltaLog, record: Record, newest: int) -> TableState:
-    """Compaction and VACUUM change nothing."""
+    """The table's state; compaction and VACUUM do not change it."""
     version, by_stream, by_others = newest, False, False
     while version > record.version:
         try:
@@ -125,7 +125,7 @@ def check_writable(location: str, span: Span) -> None:
 
 
 def check_files_removable(location: str, span: Span) -> None:
-    """Raises Refused unless the batches only added files, none replaced by others."""
+    """Raises Refused unless the batches only added files, and other writers replaced none of them."""
     commit = span.blocking_commit()
     if commit is not None:
         raise Refused(

@@ -17,9 +17,9 @@ from slackwater.storage.protocols import ReadStore
 
 FOLDER = "_delta_log"
 NOTE = "slackwater"
-"""The key in ``commitInfo`` of what Slackwater notes about a commit of its own, as a JSON string."""
+"""The key in ``commitInfo`` of Slackwater's note about its own commit, as a JSON string."""
 KEPT = "kept"
-"""In a note: files that the commit added again under other names, with rows that the table had before."""
+"""The key in a note for files that the commit added again under other names, with rows that the table had before."""
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet|(\d{20})\.checkpoint\..*json")
@@ -29,7 +29,7 @@ _TXN = b'{"txn"'
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """``rows`` is ``None`` if the commit does not show it.
+    """A data file. ``rows`` is ``None`` if the commit does not show it.
 
     ``partition`` has values as in the log.
     """
@@ -42,7 +42,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """``batches`` are its transactions: application id to batch.
+    """A commit. ``batches`` are its transactions: application id to batch.
 
     ``changes_table``: rows, schema, properties or protocol, unlike compaction. ``changes_rows``: it added or removed
     rows. ``copied`` are rows only copied from removed to added files.
@@ -166,7 +166,7 @@ def _file(add: Mapping[str, Any]) -> DataFile:
 
 
 def _copied(metrics: object) -> int:
-    """Reads metrics of Spark or deltalake."""
+    """The number of copied rows, from metrics of Spark or deltalake."""
     found = [str(metrics.get(name)) for name in _COPIED] if isinstance(metrics, Mapping) else []
     return sum(int(text) for text in found if text.isdecimal())
 

@@ -1,4 +1,4 @@
-"""Other writers' rows in a Delta table, and which survive a replacement of the stream's.
+"""Finds other writers' rows in a Delta table, and those that survive a replacement of the stream's rows.
 
 Files added by others survive while no commit mixed the rows. After updates or merges, or if the log forgot a file's
 origin, they are indistinguishable.

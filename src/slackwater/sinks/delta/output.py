@@ -62,7 +62,7 @@ ENTRIES = (
 
 
 def app_of(stream_id: str) -> str:
-    """``txnAppId`` of a stream's transactions."""
+    """The ``txnAppId`` of a stream's transactions."""
     return APP_PREFIX + stream_id
 
 
@@ -71,12 +71,12 @@ def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
 
 
 class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
-    """``path`` is for Spark; the store is opened on demand."""
+    """A Delta table. ``path`` is for Spark; the store is opened on demand."""
 
     traits = DELTA_TRAITS
     cut_records = cutting.RECORD
     is_filled_by_spark = False
-    """Whether a staged table must be there, with the columns of the real one, before it is written to."""
+    """Whether a staged table must exist, with the real table's columns, before it is written to."""
 
     @cached_property
     def _log(self) -> DeltaLog:
@@ -114,7 +114,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:
-        """Copies lack transactions, and a log may forget old ones."""
+        """Return whether the table may have rows: copies lack transactions, and a log may forget old ones."""
         return marked < 0 and self.exists and bool(DeltaVersion(self.location).sizes())
 
     def how_to_empty(self, _marked: int) -> str:
@@ -150,7 +150,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         return Swap(operation, stream_id, written, version=state_of(self._log), others=others)
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
-        """Whoever wrote the rows, whatever the log shows."""
+        """All rows of the table, regardless of their writer and of the log."""
         del recorded  # As above.
         if not self.exists:
             return Cut(NONE_YET, ())
@@ -214,7 +214,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         self._staging(operation).discard("building", "staged")
 
     def discard_replaced(self, operation: str) -> None:
-        """Earlier versions of the table are kept until VACUUM."""
+        """Remove the folder; the table's earlier versions are kept until VACUUM."""
         self._staging(operation).discard("replaced")
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
@@ -337,7 +337,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
 
 
 class QueryTable(DeltaOutput):
-    """A table filled by Spark's own streaming writer, with one query's batches.
+    """A table filled by Spark's own streaming writer, with the batches of a single query.
 
     Spark skips a batch if the query id's newest transaction is not older (``DeltaSink``), so commits of cuts and swaps
     carry this id. The table is the program's: it has no owner file.
@@ -385,7 +385,7 @@ class _SourcePlace:
 
 
 def _source_place(offset: str) -> _SourcePlace | None:
-    """``DeltaSourceOffset``; ``None`` for a different source."""
+    """The place in a ``DeltaSourceOffset``; ``None`` for a different source."""
     try:
         fields = json.loads(offset)
         return _SourcePlace(

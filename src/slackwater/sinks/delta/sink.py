@@ -1,8 +1,8 @@
 """The Delta sink.
 
-Always a batch function, never Spark's native sink: that numbers transactions by query id, which is lost with the
-checkpoint, so the next query would write batch 0 again and double its rows (docs/decisions/0110). Here the number line
-is the stream's.
+Always a batch function, never Spark's native sink, which numbers transactions by query id. The query id is lost with
+the checkpoint, so the next query would write batch 0 again and double its rows (docs/decisions/0110). Here the number
+line is the stream's.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DeltaSink(BatchFunctionSink):
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """Without keys an update has no target row."""
+        """The supported modes: without keys an update has no target row."""
         return ("append", "update") if self.keys else ("append", "complete")
 
     @property
@@ -53,7 +53,7 @@ class DeltaSink(BatchFunctionSink):
         return absolute(self.path)
 
     def identity(self) -> Mapping[str, str]:
-        """Kind and absolute path: fixed over restarts."""
+        """The kind and absolute path, fixed over restarts."""
         return {"kind": self.kind, "path": self.location}
 
     def staged(self, operation: str, /) -> DeltaSink:

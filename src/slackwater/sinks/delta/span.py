@@ -1,7 +1,7 @@
-"""The commits of the batches after a given one, and how to remove them.
+"""Finds the commits of batches after a given batch, and how to remove them.
 
-A cut or swap ends the effect of older commits of its batches. Swapped-in batches are one commit, whose note has each
-batch's files. Files added again under new names belong to their original commits.
+A cut or swap ends the effect of older commits of its batches. Swapped-in batches are a single commit, whose note has
+each batch's files. Files added again under new names belong to their original commits.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from slackwater.sinks.delta.log import KEPT, Commit, DataFile, DeltaLog, kept_be
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Newest first, including others' commits.
+    """The commits, newest first, including others' commits.
 
     ``target`` is the version before the first, -1 without a table. ``others`` changed the table. ``divided``: the first
     batch was swapped in, so no version is the table before it.
@@ -44,7 +44,7 @@ class Span:
         return tuple(live.values())
 
     def rows(self) -> int | None:
-        """``None`` if the batches also replaced rows, or a file's rows are not recorded."""
+        """The number of rows; ``None`` if the batches also replaced rows, or a file's rows are not recorded."""
         added = {file.path for commit in self.all for file in commit.adds}
         if any(path not in added for commit in self.all for path in commit.removes):
             return None
@@ -79,7 +79,7 @@ def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -
 
 @dataclass
 class _SpanWalk:
-    """Newest first. Older commits count up to batch ``left`` (``None``: all).
+    """Walks commits newest first. Older commits count up to batch ``left`` (``None``: all).
 
     ``moved`` maps older files to present names.
     """
@@ -119,7 +119,7 @@ class _SpanWalk:
             self._add(commit)
 
     def _take_swap(self, commit: Commit, newest: int) -> None:
-        """Each swapped-in batch counts as a commit."""
+        """Count each swapped-in batch as a commit."""
         after, batches = commit.note.get("after"), commit.note.get("batches")
         last = self._least(newest)
         if not isinstance(after, int) or (not isinstance(batches, dict) and (self.batch > after or last < newest)):
@@ -151,7 +151,7 @@ class _SpanWalk:
 
 
 def backwards(log: DeltaLog, newest: int) -> Iterator[Commit]:
-    """Effective commits, newest first, without undone ones."""
+    """The effective commits, newest first, without undone commits."""
     version = newest
     while version >= 0:
         try:

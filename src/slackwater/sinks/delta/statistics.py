@@ -20,7 +20,7 @@ _MS = 1000
 
 
 def statistics(action: Mapping[str, Any]) -> str:
-    """JSON ``stats``, from Arrow scalars of ``get_add_actions``."""
+    """The JSON ``stats`` for Arrow scalars of ``get_add_actions``."""
     rows = action["num_records"].as_py()
     found: dict[str, Any] = {} if rows is None else {"numRecords": rows}
     for column, name in _JSON_NAMES.items():
@@ -31,7 +31,7 @@ def statistics(action: Mapping[str, Any]) -> str:
 
 
 def partition_strings(values: Any, location: str) -> Mapping[str, str | None]:
-    """For the log, from an Arrow struct.
+    """The log's partition values, from an Arrow struct.
 
     Raises Refused (``swap-unsupported``) for a timestamp: older writers omitted the zone.
     """

@@ -1,4 +1,4 @@
-"""Stages a Delta table and swaps its rows in: one commit removes all files and adds the staged ones.
+"""Stages a Delta table and swaps its rows in: a single commit removes all files and adds the staged files.
 
 Staged files first get hard links, or remote copies, in the real folder. The commit sets the stream's newest batch, and
 its note has each batch's files for later cuts. It follows the checked version, or is refused. Other writers' files are
@@ -43,7 +43,7 @@ def fill(place: StagingDirectory | RemoteStagingDirectory, app: str, after: int,
 
 
 def check(place: StagingDirectory | RemoteStagingDirectory) -> None:
-    """Raises Refused unless one commit can swap, and the staged files exist."""
+    """Raises Refused unless a commit can swap, and the staged files exist."""
     real, folder = str(place.real), str(place.folder)
     staged, now = DeltaVersion(folder), DeltaVersion(real)
     check_whole(folder, list(damaged_files(open_read_store(folder), staged.sizes())))
@@ -122,7 +122,7 @@ def check_kept(location: str, version: int, newest: int) -> None:
 
 
 def since_swap(log: DeltaLog, record: Record, newest: int | None = None) -> list[Commit]:
-    """Commits from ``newest`` back to the swap, included; empty without it."""
+    """The commits from ``newest`` back to the swap, included; empty without it."""
     version, seen = log.versions().newest if newest is None else newest, list[Commit]()
     while version > record.version:
         commit = log.commit(version)

@@ -41,9 +41,9 @@ WRITABLE_FEATURES = frozenset(
         "variantType",
     }
 )
-"""The features of tables that deltalake commits to; it refuses a commit to a table with another one."""
+"""The table features that deltalake commits to; it refuses tables with any other feature."""
 PLAIN_WRITER = 5
-"""Up to this writer version a table has only such features without naming them; 6 adds identity columns."""
+"""Tables up to this writer version have only such features and do not name them; 6 adds identity columns."""
 FEATURE_WRITER = 7
 """The writer version of a table that names its features."""
 APPEND_ONLY = "delta.appendOnly"
@@ -53,7 +53,7 @@ _GENERATED = "delta.generationExpression"
 _OF_TYPES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 """Types of columns that need a feature (PROTOCOL.md, sections "Timestamp without timezone" and "Variant Data Type")."""
 _UNENCODED = "!$&'()+,-./:;=@_~"
-"""What deltalake writes as it is in the path of a file, in addition to the letters and digits of ASCII."""
+"""The characters, besides ASCII letters and digits, that deltalake does not encode in a file's path."""
 _S3 = frozenset({"s3", "s3a", "s3n"})
 
 
@@ -116,7 +116,7 @@ class DeltaVersion:
 
     @property
     def features(self) -> frozenset[str]:
-        """Empty up to writer version 6."""
+        """The table's features; empty up to writer version 6."""
         protocol = self.handle.protocol()
         return frozenset((*(protocol.reader_features or ()), *(protocol.writer_features or ())))
 
@@ -134,12 +134,12 @@ class DeltaVersion:
 
     @property
     def maps_columns(self) -> bool:
-        """Whether columns have different names in files."""
+        """Return whether columns have different names in files."""
         return self.properties.get(_MAPPING, "none").lower() != "none"
 
     @property
     def has_deleted_rows(self) -> bool:
-        """Whether files have deletion vectors, which the library neither adds nor removes.
+        """Return whether files have deletion vectors, which the library neither adds nor removes.
 
         Raises SinkUnreadable for a lost deletion vector file.
         """
@@ -199,7 +199,7 @@ class DeltaVersion:
             raise self._unrestored(version, error) from error
 
     def files(self) -> Mapping[str, TableFile]:
-        """Raises Refused if partitions cannot be rewritten."""
+        """The data files. Raises Refused if partitions cannot be rewritten."""
         import pyarrow as pa  # noqa: PLC0415 - heavy; only a swap pays for it
 
         actions = pa.table(self.handle.get_add_actions())
@@ -222,7 +222,7 @@ class DeltaVersion:
         remove: Iterable[DataFile | TableFile] = (),
         columns_of: DeltaVersion | None = None,
     ) -> None:
-        """``columns_of`` replaces all files and columns.
+        """Commit files; ``columns_of`` replaces all files and columns.
 
         Raises FileExistsError if a different writer was faster, Refused (``delta-commit``) if the library refuses.
         """
@@ -321,7 +321,7 @@ def require_library() -> None:
 
 
 def storage_options(location: str) -> dict[str, str]:
-    """The library, unlike fsspec, does not find these in the environment.
+    """Options from the environment, which the library, unlike fsspec, does not read.
 
     It needs an explicit choice for an endpoint without TLS; here a URL in ``AWS_ENDPOINT_URL``.
     """
@@ -331,7 +331,7 @@ def storage_options(location: str) -> dict[str, str]:
 
 
 def _library() -> Any:
-    """Imported lazily: that takes longer than most commands."""
+    """The library, imported lazily: the import takes longer than most commands."""
     require_library()
     import deltalake.exceptions  # noqa: PLC0415 - as above
 

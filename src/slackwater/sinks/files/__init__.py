@@ -1,4 +1,4 @@
-"""Spark's file sink: data files in a directory, and the manifest of valid ones."""
+"""Spark's file sink: data files in a directory, and the manifest of valid files."""
 
 from __future__ import annotations
 

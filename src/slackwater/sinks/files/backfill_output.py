@@ -1,5 +1,6 @@
-"""A directory of the file sink that one operation fills and owns: nothing else may be in it, and nothing else is
-removed.
+"""A directory of the file sink that a single operation fills and owns.
+
+It may contain no other files, and only its own files are removed.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def open_backfill_output(output: BackfillDirectory) -> FilesOutput:
 
 
 def found_in(output: BackfillDirectory) -> tuple[str, ...]:
-    """Empty without a directory, ``"a file"`` for a file.
+    """The unexpected content; empty without a directory, ``"a file"`` for a file.
 
     Folders without files do not count: not every store can remove them.
     """

@@ -1,7 +1,7 @@
 """Cuts batches out of a file sink's output and restores them, repeatable after a kill.
 
 The backup first gets ``manifest.json``: removed files with size and hash, and manifest entries that replace compacted
-ones. After each step readers see a complete log, without missing files.
+entries. After each step readers see a complete log, without missing files.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ RECORD = RecordFile("manifest.json", "slackwater.sink-backup/1", Record)
 
 
 def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, lines: Lines) -> Record:
-    """Reads every file once for its hash."""
+    """The cut's record; reads every file once for its hash."""
     existing = set(manifest.all_names())
     written = {
         f"{SINK_LOG}/{name}": content
@@ -73,7 +73,7 @@ def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, l
 
 
 def delete_batches(store: WriteStore, backup: WriteStore, record: Record) -> None:
-    """Removes once the backup is complete. Raises Refused before that."""
+    """Remove the files once the backup is complete. Raises Refused before that."""
     for taken in record.taken:
         _back_up(store, backup, taken)
     # Hadoop's ChecksumFileSystem checks a new entry against a side file of its name, which is that of an older entry.
@@ -92,7 +92,7 @@ def delete_batches(store: WriteStore, backup: WriteStore, record: Record) -> Non
 
 
 def restore(store: WriteStore, backup: ReadStore, record: Record, manifest: Manifest) -> None:
-    """Raises Refused before any change: damaged backup, or newer batches."""
+    """Restore the files. Raises Refused before any change: damaged backup, or newer batches."""
     missing = check_restore(store, backup, record, manifest)
     # Side files first: Hadoop verifies a file only if its side file exists, and must not find a wrong one.
     for taken in (*reversed(record.files), *reversed(record.entries)):
@@ -208,7 +208,7 @@ def _with_side_files(store: ReadStore, paths: Iterable[str]) -> tuple[Taken, ...
 
 
 def _hashed(store: ReadStore, paths: Iterable[str]) -> tuple[Taken, ...]:
-    """Existing files only: a file lost before the cut cannot be restored."""
+    """The hashed files, only if they exist: a file lost before the cut cannot be restored."""
     found: list[Taken] = []
     for path in paths:
         digest = _hash_of(store, path)
@@ -228,7 +228,7 @@ def _hash_of(store: ReadStore, path: str) -> str | None:
 
 
 def _verified(pieces: Iterable[bytes], taken: Taken) -> Iterator[bytes]:
-    """Raises Refused after the last piece if the file differs from the record."""
+    """The content by piece. Raises Refused after the last piece if the file differs from the record."""
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)

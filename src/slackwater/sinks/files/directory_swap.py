@@ -24,9 +24,9 @@ from slackwater.storage.protocols import LEFTOVER, hadoop_checksum_path
 
 _OURS = frozenset({SINK_LOG, owner.MARK, staging.MARK})
 Left = tuple[str, ...] | None
-"""Files of the staged output that no batch has written, as the record of a swap names them."""
+"""Staged files that belong to no batch, as in a swap's record."""
 _NameOf = Callable[[str], str]
-"""The path below the output of a file that an entry names by its URI. Raises Refused for a file elsewhere."""
+"""Returns the path below the output for an entry's URI. Raises Refused for a file elsewhere."""
 
 
 class DirectorySwap:
@@ -46,7 +46,7 @@ class DirectorySwap:
 
     @property
     def is_started(self) -> bool:
-        """Whether the swap has, or may have, changed the output."""
+        """Return whether the swap has, or may have, changed the output."""
         return self._place.is_swapped
 
     def stage(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
@@ -69,7 +69,7 @@ class DirectorySwap:
         self._place.finish_exchange()
 
     def swap(self, record: Callable[[Left], object]) -> None:
-        """``record`` makes the start durable."""
+        """Swap the directories; ``record`` makes the start durable."""
         place = self._place
         if not place.is_swapped:
             # Written again, as the staged output may have other files since a swap that was undone.
@@ -107,7 +107,7 @@ class DirectorySwap:
 def _fill(
     staging: StagingDirectory, manifest: Manifest, after: int, recorded: Lines, find: Callable[[str], str | None]
 ) -> None:
-    """Raises Refused, SinkUnreadable.
+    """Fill the staged directory. Raises Refused, SinkUnreadable.
 
     ``find`` returns a URI's path below the output.
     """
@@ -150,7 +150,7 @@ def _check_back(staging: StagingDirectory) -> None:
 def name_files_in(staging: StagingDirectory, place: Path) -> None:
     """Rewrite the staged entries as if files were in ``place``.
 
-    Side files go first: Hadoop verifies an entry only if it has one.
+    Side files go first: Hadoop verifies any entry that has a side file.
     """
     store, relative_path = LocalStore(staging.folder), _names_of(staging)
     manifest = Manifest(store)
@@ -182,7 +182,7 @@ def _exchange_back(staging: StagingDirectory) -> None:
 
 
 def _names_of(staging: StagingDirectory) -> _NameOf:
-    """Accepts URIs in both places: some entries may be rewritten already."""
+    """Finds paths for URIs in both places: some entries may be rewritten already."""
     places = Place(str(staging.folder)), Place(str(staging.real))
     return _known(
         staging, lambda uri: next((name for place in places if (name := place.relative_path(uri)) is not None), None)
@@ -200,7 +200,7 @@ def _known(staging: StagingDirectory, find: Callable[[str], str | None]) -> _Nam
 
 
 def _moved(content: str, place: Path, relative_path: _NameOf) -> str:
-    """Keeps each URI's end as Spark encoded it."""
+    """The entry with URIs in a different place; their ends stay as Spark encoded them."""
 
     def moved(uri: str) -> str:
         return "/".join([place.as_uri(), *uri.split("/")[-relative_path(uri).count("/") - 1 :]])
@@ -209,7 +209,7 @@ def _moved(content: str, place: Path, relative_path: _NameOf) -> str:
 
 
 def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
-    """Raises Refused for a missing file."""
+    """The files with their side files. Raises Refused for a missing file."""
     for name in sorted(names):
         path = folder / name
         if not path.exists():
@@ -245,7 +245,7 @@ def _check_free(place: StagingDirectory, source: Path, target: Path) -> None:
 
 
 def _carry(place: StagingDirectory, source: Path, target: Path, without: Collection[str] = ()) -> None:
-    """Hard links, except ``without``.
+    """Link unlisted files into the target, except for ``without``.
 
     On a name clash with a file of no batch, the newer file stays.
     """
@@ -276,7 +276,7 @@ def _others(place: StagingDirectory, folder: Path) -> Iterator[str]:
 
 
 def _named(place: StagingDirectory, folder: Path) -> set[str]:
-    """Files in the manifest, whichever place they name. Raises SinkUnreadable."""
+    """The files in the manifest, in either place. Raises SinkUnreadable."""
     manifest, relative_path = Manifest(LocalStore(folder)), _names_of(place)
     return {
         relative_path(file.path) for entry in manifest.all_names() for file in parse_file_sink_log(manifest.read(entry))
@@ -289,7 +289,7 @@ def _data_name(name: str) -> str:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """A copy, without hard links, has equal size and time."""
+    """Return whether files are the same; a copy, without hard links, has equal size and time."""
     left, right = one.lstat(), other.lstat()
     if (left.st_dev, left.st_ino) == (right.st_dev, right.st_ino):
         return True

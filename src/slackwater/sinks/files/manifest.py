@@ -35,7 +35,7 @@ class Manifest:
         self._parsed: tuple[bytes, tuple[SinkFile, ...]] = (b"", ())
 
     def names(self) -> dict[int, str]:
-        """Entries by batch, ``N`` or ``N.compact``. Spark prefers the compacted one."""
+        """The entries by batch, ``N`` or ``N.compact``. Spark prefers the compacted entry."""
         found: dict[int, str] = {}
         for entry in self._store.list(SINK_LOG):
             parsed = parse_entry_name(entry.name)
@@ -51,18 +51,18 @@ class Manifest:
         return batch
 
     def all_names(self) -> list[str]:
-        """Includes entries next to a compacted one of their batch."""
+        """All names, including entries next to a compacted entry of their batch."""
         listed = [entry.name for entry in self._store.list(SINK_LOG) if not entry.is_dir]
         return [name for name in listed if parse_entry_name(name) is not None]
 
     def valid_names(self) -> list[str]:
-        """The entries that Spark reads, oldest first: the newest compacted one and later ones."""
+        """The entries that Spark reads, oldest first: the newest compacted entry and later entries."""
         return names_read(self.names().values())
 
     def gaps(self) -> list[tuple[int, int]]:
         """Missing (first, last) ranges: Spark reads all from the newest compacted entry on.
 
-        Without one, all from 0.
+        Without a compacted entry it reads all from 0.
         """
         names = self.names()
         compacted = _newest_compacted(names)
@@ -72,7 +72,7 @@ class Manifest:
         return [(left + 1, right - 1) for left, right in itertools.pairwise(batches) if right > left + 1]
 
     def own_lines(self, batch: int, recorded: Lines) -> list[str]:
-        """Raises Refused if unknown: compacted and not in the ledger.
+        """A batch's lines. Raises Refused if unknown: compacted and not in the ledger.
 
         Without its predecessor a recorded entry is unknown: it may be compacted, with all older lines.
         """
@@ -103,7 +103,7 @@ class Manifest:
         return {batch: lines for batch, lines in recorded.items() if batch > compacted or listed.issuperset(lines)}
 
     def after_cut(self, after: int, recorded: Lines) -> dict[str, str]:
-        """Replacements for entries merged by a later compaction, name to content."""
+        """The replacements for entries merged by a later compaction, name to content."""
         names = self.names()
         compacted = _newest_compacted(names)
         if compacted <= after or after == NONE_YET:
@@ -122,7 +122,7 @@ class Manifest:
     def removal_order(self, after: int) -> list[str]:
         """The entries after batch ``after``, in an order that keeps the log complete.
 
-        Newest first, but the newest compacted entry last: readers need nothing older beside it, and older entries may
+        Newest first, but the newest compacted entry last: readers need nothing older next to it, and older entries may
         be partly purged.
         """
         names = self.names()
@@ -200,7 +200,7 @@ def uris(entries: Iterable[str]) -> list[str]:
 
 
 def renamed(content: str, new_uri: Callable[[str], str]) -> str:
-    """Lines with an unchanged URI stay as Spark wrote them."""
+    """The renamed lines; lines with an unchanged URI stay as Spark wrote them."""
     version, *_ = content.split("\n")
     return "\n".join([version, *(_renamed_line(line, new_uri) for line in entry_lines(content))])
 
@@ -238,7 +238,7 @@ def foreign(location: str, found: str) -> Refused:
 
 
 def keep_log(store: WriteStore) -> None:
-    """Keeps an empty log on remote stores, which have no empty directories.
+    """Keep an empty log on remote stores, which have no empty directories.
 
     Readers without a log take all files. Spark ignores hidden names in it.
     """

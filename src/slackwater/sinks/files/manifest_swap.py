@@ -1,8 +1,8 @@
 """Swaps a file output on HDFS or an object store, where directories cannot change places.
 
 Staged entries name starting batches' files in the real output. The swap moves staged files into the real directory,
-still unlisted, switches the manifest by one put (``switch``), and moves unlisted files to the staging folder. Others'
-files stay. Readers by path see both outputs meanwhile.
+still unlisted, switches the manifest by a single put (``switch``), and moves unlisted files to the staging folder.
+Others' files stay. Readers by path see both outputs meanwhile.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
 REPLACED = "_slackwater_replaced"
-"""The folder, in the one next to the output, with the entries of the manifest that was replaced."""
+"""The subfolder of the staging folder with the replaced manifest's entries."""
 _MOVED_AT_ONCE = 16
 _STARTED = frozenset({"swapping", "replaced", "restoring"})
 _COMPACTED = ".compact"
@@ -104,7 +104,7 @@ class ManifestSwap:
                 raise unsupported(f"{self._place.real}/{name}", "a name that no batch has used", "a file of a batch")
 
     def resume(self) -> None:
-        """Each state can be looked at."""
+        """Do nothing: the outputs can be read in each state."""
 
     def swap(self, record: Callable[[Left], object]) -> None:
         state = self._place.state
@@ -179,7 +179,7 @@ class ManifestSwap:
         _write_entries(self._staging_store, kept)
 
     def _move(self, names: Iterable[str], source: str, target: str) -> None:
-        """A killed move may have left a file in both directories."""
+        """Move files; a killed move may have left a file in both directories."""
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - brings logging; only a swap needs it
 
         here, there = (set(_sizes(Below(self._stores, folder))) for folder in (source, target))
@@ -195,7 +195,7 @@ class ManifestSwap:
             list(pool.map(move, sorted(here.intersection(names))))
 
     def _files(self, entries: Mapping[str, str]) -> set[str]:
-        """Paths below either directory. Raises Refused (``manifest-foreign``)."""
+        """The paths below either directory. Raises Refused (``manifest-foreign``)."""
         return {self._name_of(uri) for uri in uris(entries.values())}
 
     def _name_of(self, uri: str) -> str:
@@ -228,7 +228,7 @@ class ManifestSwap:
 
 
 def _in_folder(uri: str, name: str, folder_name: Callable[[str], str]) -> str:
-    """Keeps all other parts as Spark encoded them."""
+    """The URI in a folder; all other parts stay as Spark encoded them."""
     parts = uri.split("/")
     folder = -(name.count("/") + 2)
     parts[folder] = folder_name(parts[folder])
@@ -236,7 +236,7 @@ def _in_folder(uri: str, name: str, folder_name: Callable[[str], str]) -> str:
 
 
 def _sizes(store: ReadStore) -> dict[str, int]:
-    """Bytes from a listing: a request per file would take hours."""
+    """The sizes in bytes, from a listing: a request per file would take hours."""
     return {
         f"{folder.path}/{name}".lstrip("/"): size
         for folder in store.folders()
@@ -256,13 +256,13 @@ def _write_entries(store: WriteStore, entries: Mapping[str, str]) -> None:
 def switch(store: WriteStore, target: Mapping[str, str]) -> None:
     """Replace a log's entries by ``target``. Repeatable after any kill.
 
-    Readers see all old or all new entries. Spark reads the newest compacted entry and later ones, so putting one new,
+    Readers see all old or all new entries. Spark reads the newest compacted entry and later entries, so putting a new,
     higher ``N.compact`` with the whole log is the atomic switch. Steps before and after only move lines between
     entries.
 
     Spark takes the distance of the newest two compacted entries as the log's interval, and misreads the log unless it
-    divides the count of entries up to the newest. So beside ``N.compact`` there is never one whose distance does not
-    divide N + 1.
+    divides the count of entries up to the newest. So ``N.compact`` never has a neighbour whose distance does not divide
+    N + 1.
     """
     for entry in store.list(SINK_LOG):
         if entry.name.endswith(LEFTOVER) and not entry.is_dir:
@@ -286,7 +286,7 @@ def entries_of(manifest: Manifest) -> dict[str, str]:
 
 
 def steps(count: int, target: int) -> Iterator[int]:
-    """Counts from ``count`` (exclusive) to ``target``; each distance divides both neighbours."""
+    """The counts from ``count`` (exclusive) to ``target``; each distance divides both neighbours."""
     if count == target:
         return
     if count % abs(target - count) == 0:
@@ -309,7 +309,7 @@ def _highest_bit(number: int) -> int:
 
 
 def _gather(store: WriteStore) -> int:
-    """Merge all lines into one compacted entry; returns its batch, -1 for an empty log."""
+    """Merge all lines into a single compacted entry; returns its batch, -1 for an empty log."""
     manifest = Manifest(store)
     names = manifest.names()
     newest = max(names, default=-1)
@@ -332,7 +332,7 @@ def _gather(store: WriteStore) -> int:
 
 
 def _batch_above(target: Mapping[str, str], whole: int) -> int:
-    """The target's entries can be written next to it."""
+    """A batch next to which the target's entries can be written."""
     newest = max(map(batch_of, target), default=-1)
     compacted = max((batch_of(name) for name in target if name.endswith(_COMPACTED)), default=-1)
     return 2 * compacted + 1 if compacted >= 0 else max(whole, newest + 1)

@@ -41,9 +41,9 @@ GLOB_CHARACTERS = "{}[]*?\\"
 """File sources list such paths themselves and ignore the manifest (``isGlobPath``)."""
 _CHECKED_OF_COMPACTED = 100
 _SEEN_IN_PART = 2
-"""A cut of fewer files is one step for readers that list them."""
+"""For readers that list files, a cut of fewer files is a single step."""
 _NOT_DATA = frozenset({SINK_LOG, owner.MARK, staging.MARK, cutting.RECORD.name, REPLACED})
-"""Never Spark data files: a manifest that lists one was edited."""
+"""Names that are never Spark data files: a manifest that lists them was edited."""
 
 
 ENTRIES = (CatalogueEntry("files", "files(format, path)", FILES_TRAITS, ("append",), rank=10),)
@@ -59,7 +59,7 @@ def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
 
 
 class FilesOutput(DirectoryOutput):
-    """``path`` is for Spark; the store is opened on demand."""
+    """The file sink's directory. ``path`` is for Spark; the store is opened on demand."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -153,7 +153,7 @@ class FilesOutput(DirectoryOutput):
         self._way(operation).stage(after, lines, self._manifest, self.relative_path)
 
     def swap_of(self, operation: str, stream_id: str, _after: int = NONE_YET) -> Swap:
-        """Files of no batch stay, whenever written."""
+        """The swap; files of no batch stay, whenever written."""
         return Swap(operation, stream_id, self.last_written())
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
@@ -222,7 +222,7 @@ class FilesOutput(DirectoryOutput):
         return self._path
 
     def _recorded_cut(self, cut: Cut, backup: WriteStore) -> cutting.Record | None:
-        """``None``: interrupted before recording, so nothing was removed."""
+        """The recorded cut; ``None``: interrupted before recording, so nothing was removed."""
         record = cutting.RECORD.read(backup)
         if record is not None:
             cutting.check_record(record, cut, self.location)
@@ -311,7 +311,7 @@ class TableOutput(FilesOutput):
         self._table = table
 
     def written_by(self, _query_id: str) -> int:
-        """The manifest names no query. Raises SinkUnchecked without a manifest."""
+        """The newest batch of any query: a manifest names none. Raises SinkUnchecked without a manifest."""
         try:
             if self._store.exists(SINK_LOG):
                 return self.last_written()
@@ -324,18 +324,18 @@ class TableOutput(FilesOutput):
         raise table_unchecked(self._table, self._path, found)
 
     def of_query(self, _query_id: str, /) -> TableOutput:
-        """The manifest names no query."""
+        """The output itself: a manifest names no query."""
         return self
 
 
 def _server(uri: str) -> str:
-    """Spark compares scheme and host as strings."""
+    """The scheme and host, which Spark compares as strings."""
     scheme, separator, rest = uri.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}" if separator else uri.partition(":")[0] + "://"
 
 
 def _is_hidden(name: str) -> bool:
-    """As in ``shouldFilterOutPathName``."""
+    """Return whether Spark ignores the name, as in ``shouldFilterOutPathName``."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 

@@ -46,7 +46,7 @@ class FilesSink:
         return CONNECTORS.get(self.format, ())
 
     def identity(self) -> Mapping[str, str]:
-        """Kind, format and absolute path: fixed over restarts."""
+        """The kind, format and absolute path, fixed over restarts."""
         return {"kind": self.kind, "format": self.format, "path": self.location}
 
     @property
@@ -57,7 +57,7 @@ class FilesSink:
         return replace(self, path=str(staging_of(self.location, operation).folder))
 
     def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:
-        """Spark checks directory and schema at the start."""
+        """Check nothing: Spark checks directory and schema at the start."""
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
         return writer.format(self.format).options(**self.options).option("path", self.location)

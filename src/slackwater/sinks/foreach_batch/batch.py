@@ -170,7 +170,7 @@ class Batch(int):
 
 
 def marker_target(name: str, stream_id: str | None, part: str = "") -> str:
-    """The function's in the declared database, elsewhere also the stream's."""
+    """The function's target in the declared database, elsewhere also the stream's."""
     return "/".join(piece for piece in ("foreach_batch", name, stream_id, part) if piece)
 
 

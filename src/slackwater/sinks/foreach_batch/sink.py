@@ -61,7 +61,7 @@ NAME_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class ForeachBatchSink(BatchFunctionSink):
-    """``writes_to`` is the database with the marker."""
+    """Calls a user's function; ``writes_to`` is the database with the marker."""
 
     function: Callable[[Any, Batch], object]
     name: str
@@ -86,7 +86,7 @@ class ForeachBatchSink(BatchFunctionSink):
             MarkedOutput(self.writes_to, self.name).target.begin_epoch(context)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """Calls the function with ``Batch``; skips batches in the declared database."""
+        """The function called with ``Batch``; skips batches in the declared database."""
 
         # Kept over the batches of the query: a marker that was set back is behind what this query has published.
         published: dict[str, int] = {}

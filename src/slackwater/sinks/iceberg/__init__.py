@@ -1,4 +1,4 @@
-"""Iceberg tables: a batch is staged, then published with its number in one commit."""
+"""Iceberg tables: a batch is staged, then published with its number in a single commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes one batch into an Iceberg table: an invisible snapshot, then published with its number."""
+"""Writes a batch into an Iceberg table: an invisible snapshot, then published with its number."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 WAP_ID = "spark.wap.id"
-"""Iceberg writes what a session commits under it into a snapshot that does not become the current one."""
+"""With this setting Iceberg writes a session's commits into a snapshot that does not become current."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchWriter:
-    """One run's batch function. ``where`` is for errors."""
+    """The batch function of a run. ``where`` is for errors."""
 
     table: TableName
     where: str
@@ -51,7 +51,7 @@ class BatchWriter:
             raise self._ahead(batch, newest)
 
     def stage(self, frame: DataFrame, batch: int, staged: str) -> bool:
-        """Write an invisible snapshot marked ``staged``; returns whether there is one."""
+        """Write an invisible snapshot marked ``staged``; returns whether it exists."""
         session = frame.sparkSession
 
         def run(statement: str) -> None:

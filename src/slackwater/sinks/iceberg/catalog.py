@@ -30,7 +30,7 @@ logging.getLogger("pyiceberg.catalog.sql").setLevel(logging.ERROR)
 
 CONNECT_TIMEOUT_S = "10"
 _OF_LIBPQ = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey"})
-"""Parameters of a JDBC url that libpq has under the same name."""
+"""Parameters of a JDBC url with the same names in libpq."""
 _OF_SPARK = ("type", "catalog-impl", "io-impl", "uri", "warehouse", "cache", "jdbc.", "default-namespace")
 _RENAMED = {"client.region": "s3.region"}
 _UNWRITTEN = 3
@@ -50,7 +50,7 @@ def properties_of(settings: CatalogSettings) -> dict[str, str]:
 
 
 class CatalogTable:
-    """``identifier`` has namespaces first; ``where`` is for errors.
+    """A catalog's table. ``identifier`` has namespaces first; ``where`` is for errors.
 
     The catalog is opened per call: no connection stays open while Spark works.
     """
@@ -114,7 +114,7 @@ class CatalogTable:
         return ("format version 1 or 2, which pyiceberg writes", str(version)) if version >= _UNWRITTEN else None
 
     def check_writable(self) -> None:
-        """Local tables only; remote permissions show at the commit."""
+        """Check local tables only; remote permissions show at the commit."""
         newest = self.newest()
         local = local_path_of(newest.location) if newest is not None else None
         if local is not None:
@@ -161,7 +161,7 @@ class CatalogTable:
 
 
 def _is_empty(catalog: Catalog) -> bool:
-    """Whether the database has no catalog tables: Spark creates them on first use."""
+    """Return whether the database has no catalog tables: Spark creates them on first use."""
     engine = getattr(catalog, "engine", None)
     return isinstance(engine, Engine) and not inspect(engine).has_table(IcebergTables.__tablename__)
 

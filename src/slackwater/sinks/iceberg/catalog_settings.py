@@ -38,7 +38,7 @@ class CatalogSettings:
 
     @property
     def database_file(self) -> str | None:
-        """A SQLite catalog's file, which opening would create."""
+        """The file of a SQLite catalog, which opening would create."""
         match = JDBC_URL.fullmatch(self.properties.get("uri", ""))
         return match["file"] if match else None
 
@@ -48,7 +48,7 @@ def parts_of(table: str) -> tuple[str, ...]:
 
 
 def settings_of(catalog: str) -> CatalogSettings | None:
-    """``None`` if only Spark can open it. Raises SettingsError."""
+    """The catalog's settings, ``None`` if only Spark can open it. Raises SettingsError."""
     prefix = f"{CATALOGS}{catalog}."
     properties = {key.removeprefix(prefix): value for key, value in spark_settings().items() if key.startswith(prefix)}
     named = properties.get("type", "").lower()

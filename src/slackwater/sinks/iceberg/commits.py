@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update import TableUpdate
 
 _NEWEST = 3
-"""The version of the format whose manifest lists pyiceberg cannot write; one without entries differs in nothing."""
+"""The format version whose manifest lists pyiceberg cannot write; an empty list is the same in both versions."""
 _TOTALS = ("records", "data-files", "delete-files", "position-deletes", "equality-deletes", "files-size")
 
 
@@ -85,7 +85,7 @@ def requirements_of(base: Metadata, change: Change) -> tuple[Any, ...]:
 
 
 def known_by_library(base: Metadata) -> TableMetadata:
-    """Raises Refused if pyiceberg cannot parse it, as with ``variant`` columns."""
+    """The metadata in pyiceberg. Raises Refused if it cannot be parsed, as with ``variant`` columns."""
     try:
         return TableMetadataUtil.parse_obj(dict(base.fields))
     except (InvalidFields, ValidationError) as error:
@@ -113,7 +113,7 @@ def following(base: Metadata, change: Change, store: WriteStore) -> dict[str, An
 
 
 def _move_clock(base: Metadata, fields: dict[str, Any]) -> None:
-    """The table changes now: a taken-over snapshot's time could precede the table's history.
+    """Set the time of a taken-over snapshot to now, as it could precede the table's history.
 
     Iceberg refuses to read such a table.
     """

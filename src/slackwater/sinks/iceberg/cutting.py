@@ -1,4 +1,4 @@
-"""Cuts batches out of an Iceberg table and restores them: one recorded commit each.
+"""Cuts batches out of an Iceberg table and restores them, each by a recorded commit.
 
 A cut makes an older snapshot current, and lowers the recorded batch in the same version, so no batch is skipped later.
 No file is deleted: until ``expire_snapshots`` the old snapshot can be restored.
@@ -17,7 +17,7 @@ from slackwater.sinks.iceberg.versions import Table
 
 @dataclass(frozen=True, slots=True)
 class Record(CutRecord):
-    """From snapshot ``head`` to ``target``; ``None``: before the first snapshot."""
+    """The cut from snapshot ``head`` to ``target``; ``None``: before the first snapshot."""
 
     stream: str
     head: int | None
@@ -85,5 +85,5 @@ def _move(table: Table, metadata: Metadata, mark: Mark, record: Record) -> None:
 
 
 def _next_epoch(metadata: Metadata) -> int:
-    """Refuses an earlier run that may be about to publish."""
+    """The next epoch, which refuses an earlier run that may be about to publish."""
     return metadata.mark.epoch + 1 if metadata.mark is not None else 1

@@ -26,14 +26,14 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Files only in one of two snapshots."""
+    """Files that are in only one of two snapshots."""
 
     added: tuple[TableFile, ...]
     removed: tuple[TableFile, ...]
 
     @property
     def rows(self) -> int | None:
-        """``None`` if rows were replaced or deleted."""
+        """The number of rows; ``None`` if rows were replaced or deleted."""
         replaced = self.removed or any(file.deletes for file in self.added)
         return None if replaced else sum(file.rows for file in self.added)
 
@@ -44,7 +44,7 @@ class Manifests:
         self._prefix = metadata.location.rstrip("/") + "/"
 
     def difference(self, one: Snapshot | None, other: Snapshot | None) -> Difference:
-        """Skips manifests that both have."""
+        """The difference of two snapshots; skips their common manifests."""
         ones, others = self._manifests(one), self._manifests(other)
         added = self._files({path: ones[path] for path in ones.keys() - others.keys()})
         removed = self._files({path: others[path] for path in others.keys() - ones.keys()})
@@ -85,7 +85,7 @@ def _unreadable(path: str, error: Exception) -> SinkUnreadable:
 
 
 class StoreIO(FileIO):
-    """Uses our open store, with the user's credentials.
+    """Access to files by an open store, with the user's credentials.
 
     ``root`` is the metadata's table location, which a moved table keeps.
     """

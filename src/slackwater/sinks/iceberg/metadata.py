@@ -15,9 +15,9 @@ from typing import Any
 from slackwater.core.errors import FormatError, SinkUnreadable
 
 PROPERTY = "slackwater.written"
-"""The table property with the newest batch as of one snapshot, as JSON: it outlives the snapshots, which expire."""
+"""The table property with the newest batch as of a snapshot, as JSON: it outlives the snapshots, which expire."""
 MAIN = "main"
-"""The branch that readers of the table see. Another has its own property: see ``property_of``."""
+"""The branch that readers of the table see. Other branches have their own property: see ``property_of``."""
 MARKER = "wap.id"
 """The key in a snapshot's summary that names the batch. Iceberg sets it for every kind of write, MERGE included."""
 _PREFIX = "slackwater"
@@ -49,7 +49,7 @@ class Snapshot:
     summary: Mapping[str, str]
 
     def batch_of(self, stream: str) -> int | None:
-        """``None`` for other writers.
+        """The batch of a snapshot, ``None`` for other writers.
 
         For Iceberg's own streaming sink ``stream`` is the query id.
         """
@@ -64,7 +64,7 @@ class Snapshot:
 
     @property
     def changes_rows(self) -> bool:
-        """Compaction only replaces files."""
+        """Return whether the snapshot changes rows; compaction only replaces files."""
         return self.summary.get("operation") != "replace"
 
 
@@ -126,7 +126,7 @@ def marker(stream: str, epoch: int, batch: int, attempt: str) -> str:
 
 
 def parse(data: str | bytes, file: str = "") -> Metadata:
-    """``file``'s JSON may be compressed. Raises FormatError (``iceberg-metadata``)."""
+    """Parse ``file``'s JSON, which may be compressed. Raises FormatError (``iceberg-metadata``)."""
     try:
         fields = json.loads(gzip.decompress(data) if isinstance(data, bytes) and ".gz" in file else data)
     except (ValueError, RecursionError, OSError, EOFError) as error:
@@ -208,7 +208,7 @@ def epochs(newest: Metadata, older: Iterator[Metadata], query: str) -> dict[str,
 
 
 def written(newest: Metadata, older: Iterator[Metadata], stream: str) -> int:
-    """-1 for none.
+    """The newest batch, -1 for none.
 
     Raises SinkUnreadable (``iceberg-history``) if the snapshots have expired.
     """

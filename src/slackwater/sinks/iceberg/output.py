@@ -72,12 +72,12 @@ ENTRIES = (
 )
 _FIRST = Version(1, ".metadata.json")
 _OF_FILES = ("schemas", "current-schema-id", "partition-specs", "default-spec-id", "format-version")
-"""What must be the same for the files of one table to be read in another."""
+"""Parts of metadata that must be equal if a table is to read another table's files."""
 _SEQUENCE = "last-sequence-number"
 _STARTED = "slackwater.started-at"
-"""The property of the second line with the sequence number of the table when it was made."""
+"""The property of the second line with the table's sequence number at its start."""
 _VERSION_MAX = 2
-"""In later versions of the format a snapshot numbers its rows."""
+"""In later format versions a snapshot numbers its rows."""
 
 
 def open_iceberg_output(identity: Mapping[str, str]) -> Output:
@@ -148,7 +148,7 @@ class CatalogOutput(TableOutput):
         return None if known is None else parse_owner(known, self._where, f"the table property {OWNER}")
 
     def claim(self, owner: Owner) -> None:
-        """A missing table is not claimed: the sink creates it first."""
+        """Claim an existing table only: the sink creates a missing table first."""
         for _ in range(ATTEMPTS):
             newest = self._newest()
             known = None if newest is None else self._owner_in(newest)
@@ -224,9 +224,9 @@ class IcebergOutput(TableOutput):
 
 
 class QueryTable(IcebergOutput):
-    """A directory's table filled by Iceberg's own streaming sink, with one query's batches.
+    """A directory's table filled by Iceberg's own streaming sink, with the batches of a single query.
 
-    The sink skips a batch if the query's newest snapshot among the current one's ancestors is not older, whichever
+    The sink skips a batch if the query's newest snapshot among the current snapshot's ancestors is not older, whichever
     branch it writes to. So staging uses a second line of metadata (``_start_second``), not a branch.
     """
 
@@ -321,7 +321,7 @@ class QueryTable(IcebergOutput):
 
 
 def _second_folder(operation: str) -> str:
-    """The folder is not hidden: it stays, with files that were swapped in."""
+    """The folder of the second line; not hidden, as it stays with files that were swapped in."""
     return f"slackwater-{operation}"
 
 
@@ -334,7 +334,7 @@ def _check_format(metadata: Metadata) -> None:
 def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None:
     """Start a second line of metadata in ``store``, below the table.
 
-    Iceberg's own sink fills it as a table without snapshots, so it finds only its epochs there. One version of the real
+    Iceberg's own sink fills it as a table without snapshots, so it finds only its epochs there. A version of the real
     table then takes over the snapshots, with files in place: their numbers follow the real table's, which must be
     unchanged.
     """
@@ -353,13 +353,13 @@ def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None
 
 
 def _take_over(metadata: Metadata, beside: Metadata, branches: Branches, replaced: Mark) -> Change:
-    """Make the second line's newest snapshot current; ``replaced`` is the old one."""
+    """The change to the second line's newest snapshot; ``replaced`` is the old snapshot."""
     moved = {MAIN: beside.current, branches.replaced: replaced.snapshot}
     return Change(moved, {branches.replaced: replaced}, snapshots=_snapshots_unknown_to(metadata, beside))
 
 
 def _give_back(branches: Branches, replaced: Mark) -> Change:
-    """Snapshots stay until ``expire_snapshots``."""
+    """The change to the old snapshot; the others stay until ``expire_snapshots``."""
     return Change({MAIN: replaced.snapshot, branches.replaced: None}, {branches.replaced: None})
 
 
@@ -374,7 +374,7 @@ def _check_alike(metadata: Metadata, beside: Metadata) -> None:
 
 
 def _without_empty(value: Any) -> Any:
-    """Iceberg omits empty fields that pyiceberg writes."""
+    """The JSON without empty fields, which pyiceberg writes and Iceberg omits."""
     if isinstance(value, Mapping):
         bare = {key: _without_empty(each) for key, each in value.items()}
         return {key: each for key, each in bare.items() if each not in (None, [], {}) or key == "fields"}
@@ -387,7 +387,7 @@ def _snapshots_unknown_to(metadata: Metadata, beside: Metadata) -> tuple[Mapping
 
 
 def _remove_second(store: WriteStore, metadata: Metadata | None) -> None:
-    """Keeps the files once the table has taken over snapshots."""
+    """Remove the second line, but keep its files once the table has taken over snapshots."""
     store.delete(f"{FOLDER}/{HINT}")
     versions = Versions(store)
     while (newest := versions.newest()) is not None:

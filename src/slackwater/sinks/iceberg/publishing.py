@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 WAP = "write.wap.enabled"
 """The table property that lets a session stage its writes under ``spark.wap.id``."""
 ATTEMPTS = 20
-"""Commits of others that a commit of ours tries to follow before it fails."""
+"""How many commits of other writers a commit may follow before it fails."""
 
 
 class Publisher:
@@ -42,8 +42,10 @@ class Publisher:
         self._base: Any = None
 
     def refresh(self) -> Metadata:
-        """Raises Refused: ``sink-owned``, ``sink-fenced`` for a later run, ``staged-absent`` if an operation's branch
-        was swapped or discarded.
+        """Read the branch's newest version.
+
+        Raises Refused: ``sink-owned``, ``sink-fenced`` for a later run, ``staged-absent`` if an operation's branch was
+        swapped or discarded.
         """
         with reading(self._table):
             self._base = self._operations.refresh()
@@ -68,7 +70,7 @@ class Publisher:
         raise self._busy()
 
     def publish(self, before: Metadata, batch: int, marker: str, *, has_rows: bool) -> None:
-        """Publishes unless rows changed since ``before``.
+        """Publish unless rows changed since ``before``.
 
         Raises StreamFailed (``iceberg-conflict``) for foreign rows or a removed snapshot; Refused as ``refresh``.
         """

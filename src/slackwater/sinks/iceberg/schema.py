@@ -43,7 +43,7 @@ class SparkTable:
     in_directory: bool
 
     def create(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
-        """Creates an empty table if missing. Raises PipelineError."""
+        """Create an empty table if missing. Raises PipelineError."""
         session = frame.sparkSession
         self.name.register(session)
         if self.in_directory:

@@ -1,8 +1,8 @@
 """The Iceberg sink.
 
-Always a batch function, never Spark's native sink: that numbers commits by query id, which is lost with the checkpoint,
-so the next query would write batch 0 again and double its rows (docs/decisions/0130). Here the number line is the
-stream's.
+Always a batch function, never Spark's native sink, which numbers commits by query id. The query id is lost with the
+checkpoint, so the next query would write batch 0 again and double its rows (docs/decisions/0130). Here the number line
+is the stream's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EXAMPLE = 'sinks.iceberg("gold/hourly") or sinks.iceberg("lake.gold.hourly")'
 
 @dataclass(frozen=True, slots=True)
 class IcebergSink(BatchFunctionSink):
-    """In the directory ``path``, or ``table`` in a Spark catalog.
+    """Writes into the directory ``path``, or ``table`` in a Spark catalog.
 
     With ``keys``, rows replace equal keys; ``options`` are Iceberg's own. ``branch`` is written to.
     """
@@ -50,12 +50,12 @@ class IcebergSink(BatchFunctionSink):
 
     @property
     def traits(self) -> Traits:
-        """Tables that only Spark can open show nothing without it."""
+        """The table's traits; tables that only Spark can open show nothing without it."""
         return open_iceberg_output(self.identity()).traits
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """Without keys an update has no target row."""
+        """The supported modes: without keys an update has no target row."""
         return ("append", "update") if self.keys else ("append", "complete")
 
     @property
@@ -67,12 +67,12 @@ class IcebergSink(BatchFunctionSink):
         return in_directory(self.location, self.branch) if self.path else TableName(self.table, branch=self.branch)
 
     def identity(self) -> Mapping[str, str]:
-        """Kind, and absolute path or table: fixed over restarts."""
+        """The kind, and absolute path or table, fixed over restarts."""
         named = {"path": self.location} if self.path else {"table": self.table}
         return {"kind": self.kind, **named, **({} if self.branch == MAIN else {"branch": self.branch})}
 
     def staged(self, operation: str, /) -> IcebergSink:
-        """Raises Refused if only Spark can swap the table."""
+        """The sink of the staged output. Raises Refused if only Spark can swap the table."""
         if not self.traits.swaps:
             raise unsupported(
                 self.table, "an Iceberg table that pyiceberg can open", "a catalog that only Spark can open"

@@ -1,4 +1,4 @@
-"""The snapshots of batches after a given one, and other writers' rows."""
+"""Finds the snapshots of batches after a given batch, and other writers' rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Span:
 
 
 def span_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> Span:
-    """Raises Refused (``iceberg-expired``)."""
+    """The snapshots after a batch. Raises Refused (``iceberg-expired``)."""
     span, complete = _known_after(newest, older, stream, batch)
     if not complete or (span.target is not None and span.target not in newest.snapshots):
         raise Refused(
@@ -83,7 +83,7 @@ def _is_before(newest: Metadata, identifier: int | None, snapshot: Snapshot | No
 
 
 def others_in(newest: Metadata, older: Iterator[Metadata], stream: str | None) -> Others:
-    """Rows replaced by a complete-mode batch do not count."""
+    """Other writers' rows, except those replaced by a complete-mode batch."""
     found, last = list[Snapshot](), None
     for identifier, snapshot in lineage(newest, older):
         if snapshot is None:
@@ -120,7 +120,7 @@ def _changes(snapshot: Snapshot) -> bool:
 
 
 def _unknown(found: Sequence[Snapshot], last: Snapshot | None) -> Others:
-    """Snapshots before ``last`` have expired: the owner of their rows is unknown."""
+    """Other writers' rows if the snapshots before ``last``, with their writers, have expired."""
     if last is None:
         return Others(None, sure=False)
     before = _known(_number(last, "total-records")) - _known(_number(last, "added-records"))

@@ -1,7 +1,7 @@
 """Stages an Iceberg table's rows on a branch, then makes them visible.
 
-A branch starts empty or at an older snapshot. One metadata version then makes its newest snapshot main, and keeps the
-old one on a second branch, so ``expire_snapshots`` deletes neither. No file is copied, moved or deleted.
+A branch starts empty or at an older snapshot. A single metadata version then makes its newest snapshot main, and keeps
+the old snapshot on a second branch, so ``expire_snapshots`` deletes neither. No file is copied, moved or deleted.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def start(metadata: Metadata, branch: str, mark: Mark) -> Change:
 
 
 def mark_after(metadata: Metadata, stream: str, after: int, span: Span | None) -> Mark:
-    """Where a branch with batches up to ``after`` starts. Raises Refused if others wrote rows since.
+    """The start of a branch with batches up to ``after``. Raises Refused if others wrote rows since.
 
     Without a span, before all batches.
     """
@@ -85,7 +85,7 @@ def swap_in(metadata: Metadata, older: Iterator[Metadata], branches: Branches, s
 
 
 def swap_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
-    """The present main branch becomes the staged one."""
+    """The change that makes the replaced branch main and the present main branch staged."""
     replaced, epoch = branches.replaced_mark(metadata), _epoch(metadata) + 1
     staged = Mark(stream, epoch, written(metadata, older, stream), metadata.current)
     now = Mark(stream, epoch, replaced.batch, replaced.snapshot)
@@ -96,7 +96,7 @@ def swap_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches,
 
 
 def drop(branch: str) -> Change:
-    """``expire_snapshots`` then deletes its own files."""
+    """The change that removes a branch; ``expire_snapshots`` then deletes its own files."""
     return Change({branch: None}, {branch: None})
 
 

@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from slackwater.sinks.iceberg.manifests import Difference, TableFile
 
 ATTEMPTS = 20
-"""Commits of others that a commit which may follow any of them tries to follow before it fails."""
+"""How many commits of other writers an independent commit tries to follow before it fails."""
 
 
 class TableOutput(CutTable[cutting.Record, Metadata]):
-    """The main branch, or an operation's staged one."""
+    """A table's main branch, or an operation's staged branch."""
 
     cut_records = cutting.RECORD
     version_noun = "snapshot"
@@ -60,7 +60,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
 
     @abstractmethod
     def _open(self) -> Table:
-        """Reaches store or catalog only on reading."""
+        """Open the table; reaches store or catalog only on reading."""
 
     @property
     @abstractmethod
@@ -92,14 +92,14 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return -1 if newest is None else self._written(newest)
 
     def transactions(self, application: str) -> Mapping[str, int]:
-        """Iceberg's own sink's batches of queries not run by Slackwater."""
+        """The batches written by Iceberg's own sink for queries not run by Slackwater."""
         newest = self._newest()
         return {} if newest is None else epochs(newest, self._table.older(newest), application)
 
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:
-        """One file has marks and rows, but copies lack marks, and properties can be removed."""
+        """Return whether rows may exist: copies lack marks, and properties can be removed, though a file has both."""
         newest = self._newest()
         current = None if newest is None else newest.snapshots.get(newest.current or -1)
         return marked < 0 and current is not None and current.summary.get("total-records") != "0"
@@ -114,7 +114,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return tuple(self._damage(thorough=thorough))
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        """A branch with the same columns."""
+        """Stage a branch with the same columns."""
         del recorded  # As above.
         branches = Branches(operation)
         metadata = self._for_swap()
@@ -141,7 +141,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return Swap(operation, stream_id, self._written(metadata), version=state, others=others)
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
-        """Works even if snapshots before the first batch have expired, unlike a cut."""
+        """All rows; works even if snapshots before the first batch have expired, unlike a cut."""
         del recorded  # As above.
         metadata = self._newest()
         if metadata is None or metadata.current is None:
@@ -182,7 +182,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         self._discard(operation, "staged", Branches(operation).staged)
 
     def discard_replaced(self, operation: str) -> None:
-        """``expire_snapshots`` deletes the files."""
+        """Drop the replaced branch; ``expire_snapshots`` deletes the files."""
         self._discard(operation, "replaced", Branches(operation).replaced)
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:

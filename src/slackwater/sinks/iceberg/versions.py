@@ -84,7 +84,7 @@ class Versions:
             self._drop_hint()
 
     def _drop_hint(self) -> None:
-        """Iceberg refuses commits while the hint is not the newest version; without a hint it lists."""
+        """Remove the hint: Iceberg refuses commits while it is not the newest version, and lists without it."""
         # Hadoop's ChecksumFileSystem refuses to read a hint next to the checksum file of an older one.
         self._store.delete(f"{FOLDER}/.{HINT}.crc")
         self._store.delete(f"{FOLDER}/{HINT}")
@@ -94,28 +94,28 @@ class Versions:
 
 
 class Table(Protocol):
-    """Keeps a table's newest version; only one writer can add the next."""
+    """Keeps a table's newest version; only a single writer can add the next."""
 
     def newest(self) -> Metadata | None:
-        """``None`` without a table. Raises FormatError, OSError or SinkUnreadable."""
+        """The newest version, ``None`` without a table. Raises FormatError, OSError or SinkUnreadable."""
 
     def older(self, newest: Metadata) -> Iterator[Metadata]:
-        """Newest first, as far as kept. Raises FormatError."""
+        """The older versions, newest first, as far as kept. Raises FormatError."""
 
     def commit(self, base: Metadata, change: Change) -> None:
-        """Raises FileExistsError if a different writer was faster."""
+        """Add a version. Raises FileExistsError if a different writer was faster."""
 
     def lack(self, base: Metadata) -> tuple[str, str] | None:
-        """``None`` if a commit is possible."""
+        """The reason why no commit is possible, or ``None``."""
 
     def check_writable(self) -> None:
         """Raises Refused unless this user may commit, as far as known."""
 
     def manifests(self, newest: Metadata) -> Manifests:
-        """Raises EnvironmentMissing without pyiceberg."""
+        """A reader of manifests. Raises EnvironmentMissing without pyiceberg."""
 
     def size(self, newest: Metadata, name: str) -> int:
-        """Bytes; ``name`` is relative to the table. Raises OSError."""
+        """The size in bytes; ``name`` is relative to the table. Raises OSError."""
 
 
 class DirectoryTable:
@@ -157,7 +157,7 @@ class DirectoryTable:
 
 
 def _commits() -> Any:
-    """Imported lazily."""
+    """The module ``commits``, imported lazily."""
     require_library()
     from slackwater.sinks.iceberg import commits  # noqa: PLC0415 - needs pyiceberg
 

@@ -1,4 +1,4 @@
-"""A table of any SQLAlchemy database, exactly once: rows and marker in one transaction."""
+"""A table of any SQLAlchemy database, exactly once: rows and marker in the same transaction."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def open_jdbc_output(identity: Mapping[str, str]) -> JdbcOutput:
 
 
 class JdbcOutput(AppendOnlyOutput[MarkedTarget]):
-    """Rows have no batch ids, so no batch can be cut."""
+    """A database table. Rows have no batch ids, so no batch can be cut."""
 
     def __init__(self, address: Address, table: str) -> None:
         self._table = table

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NAME_MAX = 200
-"""Fits into the marker's key."""
+"""The longest name that fits into the marker's key."""
 POSTGRESQL_DRIVER = "org.postgresql.Driver"
 RESERVED_OPTIONS = frozenset({"url", "dbtable", "query", "isolationlevel", "truncate"})
-"""Without transactions (``isolationLevel=NONE``) half an attempt could be published."""
+"""Options set by Slackwater; without transactions (``isolationLevel=NONE``) half an attempt could be published."""
 NUM_PARTITIONS = "numpartitions"
 
 
 @dataclass(frozen=True, slots=True)
 class JdbcSink(BatchFunctionSink):
-    """With ``jdbc_url`` executors stage; else rows pass through the driver."""
+    """With ``jdbc_url`` executors stage; otherwise rows pass through the driver."""
 
     address: Address
     table: str
@@ -116,7 +116,7 @@ def jdbc(url: str, table: str, *, jdbc_url: str | None = None, password: str | N
 
 
 def _partitions_max(options: Mapping[str, str]) -> int | None:
-    """Spark's ``numPartitions``. Raises PipelineError (``sink-option-value``)."""
+    """The value of Spark's ``numPartitions``. Raises PipelineError (``sink-option-value``)."""
     value = next((value for name, value in options.items() if name.lower() == NUM_PARTITIONS), None)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""Tables in the database: the sink's, and staged ones."""
+"""Tables in the database: the sink's table, and staged tables."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Writes batches to a table of any database: rows and marker in one transaction.
+"""Writes batches to a table of any database: rows and marker in the same transaction.
 
 Spark's JDBC writer commits per partition; a task rerun after its commit doubles the partition. So rows have partition
-and attempt id, and one attempt per partition is published if it has as many rows as the tasks wrote. Without a JDBC url
-rows pass through the driver.
+and attempt id, and a single attempt per partition is published if it has as many rows as the tasks wrote. Without a
+JDBC url rows pass through the driver.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class JdbcStaging:
 
 @dataclass(frozen=True, slots=True)
 class JdbcWriter:
-    """One run's writer; ``replace`` removes earlier rows."""
+    """The writer of a run; ``replace`` removes earlier rows."""
 
     target: MarkedTarget
     context: WriteContext
@@ -73,7 +73,7 @@ class JdbcWriter:
     published: Published = field(default_factory=Published)
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Skips a written batch. Raises StreamFailed, or Refused for a replaced run."""
+        """Write a batch unless it is written. Raises StreamFailed, or Refused for a replaced run."""
         if self.target.is_written(self.context, batch):
             run_without_output(frame)
             return
@@ -149,7 +149,7 @@ class JdbcWriter:
 
 
 def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
-    """Adds partition and attempt id.
+    """Stage rows with partition and attempt id.
 
     Returns the written rows, each partition counted once.
     """
@@ -170,7 +170,7 @@ def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
 
 
 def _one_attempt(connection: Connection, staged: str, columns: Iterable[str]) -> Any:
-    """One attempt per partition: an attempt commits all its rows or none."""
+    """Selects a single attempt for each partition: an attempt commits all its rows or none."""
     table = reflected(connection, staged)
     whole = select(func.min(table.c[ATTEMPT])).group_by(table.c[PARTITION])
     return select(*(table.c[name] for name in columns)).where(table.c[ATTEMPT].in_(whole))
@@ -184,7 +184,7 @@ def _chunks(frame: DataFrame) -> Iterator[list[dict[str, Any]]]:
 
 
 def _in_utc(value: Any, kind: DataType) -> Any:
-    """PySpark's timestamps are in the driver's zone, and a database would assume its session's."""
+    """Convert to UTC: PySpark's timestamps are in the driver's zone, and a database would assume its session's."""
     if isinstance(kind, TimestampType) and value is not None:
         try:
             return value.astimezone(UTC)

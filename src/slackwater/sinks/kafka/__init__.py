@@ -1,6 +1,6 @@
-"""Kafka topics: by Spark's own sink, at least once, or one transaction per batch, exactly once.
+"""Kafka topics: by Spark's own sink, at least once, or a transaction per batch, exactly once.
 
-No password may leave this package except to a Kafka client.
+Passwords may leave this package only to a Kafka client.
 """
 
 from __future__ import annotations

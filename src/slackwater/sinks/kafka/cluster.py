@@ -22,15 +22,15 @@ RECORDED = frozenset(
         *("enable.ssl.certificate.verification", "client.dns.lookup", "broker.address.family"),
     }
 )
-"""Settings without secrets that are needed to read what was written; kept with the sink's identity."""
+"""Settings without secrets that are needed to read the topic; kept with the sink's identity."""
 CONNECTION = ("security.", "sasl.", "ssl.", "socket.", "client.", "broker.", "enable.ssl.")
-"""Settings that clients of every kind have. The others are those of a producer."""
+"""Settings that clients of every kind have. All others are for producers only."""
 RENAMED = {"max.request.size": "message.max.bytes"}
 JAAS = "sasl.jaas.config"
 JAAS_LOGIN = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 
 _KNOWN: dict[tuple[str, frozenset[tuple[str, str]]], Mapping[str, str]] = {}
-"""Secrets of connections that the running program gave, by servers and recorded settings. They are not recorded."""
+"""Connection secrets from the running program, by servers and recorded settings. They are not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class Cluster:
         return {"bootstrap_servers": self.servers, **{PREFIX + k: v for k, v in self.settings.items()}, **reference}
 
     def connection(self) -> dict[str, str]:
-        """For any client. Raises StreamFailed (``sink-password-missing``)."""
+        """The settings for any client. Raises StreamFailed (``sink-password-missing``)."""
         return {name: value for name, value in self._all().items() if name.startswith(CONNECTION)} | self._base()
 
     def producing(self) -> dict[str, str]:
-        """For a producer. Raises StreamFailed (``sink-password-missing``)."""
+        """The settings for a producer. Raises StreamFailed (``sink-password-missing``)."""
         return self._all() | self._base()
 
     def _all(self) -> dict[str, str]:

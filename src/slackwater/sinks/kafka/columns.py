@@ -15,7 +15,7 @@ COLUMNS = {
     "headers": ("array<struct<key:string,value:binary>>",),
     "partition": ("int",),
 }
-"""The types of each, as ``simpleString`` names them. A column ``topic`` is ignored, as the sink names the topic."""
+"""The types of each column, as ``simpleString``. A column ``topic`` is ignored, as the sink sets the topic."""
 CASTS = {"headers": "array<struct<key:string,value:binary>>", "partition": "int"}
 
 

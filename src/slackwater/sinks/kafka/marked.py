@@ -30,7 +30,8 @@ TRANSACTION_TIMEOUT_MS = 300_000
 """How long readers wait for a batch whose writer was killed, unless the stream is started again."""
 WAIT_S_MAX = 10.0
 _waited_for: defaultdict[str, dict[str, Undecided]] = defaultdict(dict)
-"""By servers and marker topic. A start reads the mark ten times: after a kill each of them would wait."""
+"""Undecided records, by servers and marker topic: a start reads the mark ten times, and waits for them once.
+"""
 
 
 class MarkedTopic(TopicAddress):
@@ -38,7 +39,7 @@ class MarkedTopic(TopicAddress):
 
     @cached_property
     def target(self) -> Target:
-        """For tasks. Raises StreamFailed (``sink-password-missing``)."""
+        """The target for tasks. Raises StreamFailed (``sink-password-missing``)."""
         return Target(
             self.topic,
             self.marker,
@@ -74,7 +75,7 @@ class MarkedTopic(TopicAddress):
             return topics.exists(self.cluster, self.topic)
 
     def is_new(self) -> bool:
-        """Whether the topic was never written. Raises SinkUnreadable."""
+        """Return whether the topic was never written. Raises SinkUnreadable."""
         with reading(self.location):
             return topics.is_new(self.cluster, self.topic)
 

@@ -1,4 +1,4 @@
-"""A topic's content: unknown for at-least-once, else as in its marker topic."""
+"""A topic's content: unknown for at-least-once, otherwise as in its marker topic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXACTLY_ONCE = marked_traits(
     "the rows of a batch and its number are one Kafka transaction; consumers need isolation.level=read_committed"
 )
 MARKER = "marker_topic"
-"""The key of an identity that only a sink with exactly_once=True has."""
+"""The key in the identity of a sink with exactly_once=True only."""
 
 
 ENTRIES = (
@@ -79,7 +79,7 @@ class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:
-        """A topic that was never written has no rows."""
+        """Return whether the topic may have rows: a topic that was never written has none."""
         return marked >= 0 or not open_topic(self.address).is_new()
 
     def how_to_empty(self, marked: int) -> str:

@@ -61,7 +61,7 @@ _BY_NAME = {
 
 
 def problem_of(error: BaseException) -> Problem | None:
-    """Spark quotes a task's exception. ``None`` if it is not Kafka's."""
+    """The problem of an exception, which Spark may quote from a task; ``None`` if it is not Kafka's."""
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         return _named(error.args[0].name(), error.args[0].str())
     own = TASK_ERROR.search(str(error))

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 MARKER_SUFFIX = "-slackwater-marker"
 SERVERS = "kafka.bootstrap.servers"
 SECURED = ("kafka.security.protocol", "kafka.sasl.", "kafka.ssl.")
-"""Options whose values only Java's client can use: with one of these the broker is not asked before the start."""
+"""Options whose values only Java's client can use: with any of these the broker is not checked before the start."""
 TOPIC_NAME = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
-"""What brokers accept."""
+"""The topic names that brokers accept."""
 OURS = ("kafka.transactional.id", "kafka.enable.idempotence", "kafka.isolation.level", "kafka.group.id")
 PARTITION_HINT = 'choose Kafka\'s partition in a column "partition"'
 
@@ -47,7 +47,7 @@ class KafkaSink:
     connectors = ("kafka",)
 
     def identity(self) -> Mapping[str, str]:
-        """The servers may change as clusters grow and move."""
+        """The identity without servers, which may change as clusters grow and move."""
         return {"kind": self.kind, "topic": self.topic}
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
@@ -70,7 +70,7 @@ class KafkaSink:
 
 @dataclass(frozen=True, slots=True)
 class ExactlyOnceKafkaSink(BatchFunctionSink):
-    """Each batch is one transaction with its mark in the marker topic."""
+    """Writes each batch in a transaction with its mark in the marker topic."""
 
     address: TopicAddress
 
@@ -153,7 +153,7 @@ def kafka(
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:
-    """Each row names its topic if the writer has none."""
+    """The identity of a writer's output; each row names its topic if the writer has none."""
     if calls.format != "kafka" or calls.function or calls.table:
         return None
     return {"kind": "kafka", "topic": calls.options.get("topic", "")}

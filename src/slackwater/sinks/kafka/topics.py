@@ -41,7 +41,7 @@ def _admin_of(cluster: Cluster) -> Any:
 
 
 def create_marker(cluster: Cluster, marker: str) -> None:
-    """One partition, compacted, so that no mark expires."""
+    """Create the marker topic with a single compacted partition, so that no mark expires."""
     admin = _admin_of(cluster)
     wanted = NewTopic(marker, 1, config={CLEANUP: "compact"})
     try:
@@ -66,7 +66,7 @@ def check_target(cluster: Cluster, topic: str, marker: str) -> None:
 
 
 def _check_permissions(admin: Any, servers: str, wanted: Mapping[str, tuple[str, ...]], *, created: str) -> None:
-    """``created`` is the topic that the broker may auto-create."""
+    """Check the permissions. ``created`` is the topic that the broker may auto-create."""
     names = TopicCollection(list(wanted))
     described = admin.describe_topics(names, include_authorized_operations=True, request_timeout=WAIT_S_MAX)
     for topic, operations in wanted.items():
@@ -120,7 +120,7 @@ def _not_granted(operation: str, topic: str, servers: str, hint: str) -> Refused
 
 
 def _creates_topics(admin: Any, broker: int) -> bool:
-    """Whether the broker auto-creates topics; true if it does not tell."""
+    """Return whether the broker auto-creates topics; true if it does not report it."""
     resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
     try:
         settings = admin.describe_configs([resource])[resource].result(WAIT_S_MAX)
@@ -130,7 +130,7 @@ def _creates_topics(admin: Any, broker: int) -> bool:
 
 
 def is_new(cluster: Cluster, topic: str) -> bool:
-    """Whether no record was ever written, or there is no topic. Raises KafkaException."""
+    """Return whether no record was ever written, or there is no topic. Raises KafkaException."""
     admin = _admin_of(cluster)
     known = admin.list_topics(timeout=WAIT_S_MAX).topics.get(topic)
     if known is None:

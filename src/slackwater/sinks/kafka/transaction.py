@@ -1,4 +1,4 @@
-"""One Kafka transaction per batch: rows and mark become visible together or not at all.
+"""Writes a batch in a Kafka transaction: rows and mark become visible together or not at all.
 
 Runs in driver and tasks. Pickled by value: executors need only confluent-kafka and pyarrow.
 
@@ -21,7 +21,7 @@ from typing import Any
 import confluent_kafka
 
 RESULT = "row_count LONG"
-"""The schema of what the task returns, one row: null where the batch was written before."""
+"""The schema of the single row that the task returns: null if the batch was written before."""
 
 MARK_KEY = b"slackwater"
 MARK_FIELDS = {"stream_id": str, "stream": str, "home": str, "epoch": int, "batch_id": int}
@@ -46,13 +46,14 @@ class Target:
     producer: Mapping[str, str] = field(repr=False)
     reader: Mapping[str, str] = field(repr=False)
     wait_s_max: float = 60.0
-    """For each step that waits for the broker, but the commit of a batch."""
+    """The longest wait in each step that waits for the broker, except the commit of a batch."""
 
 
 @dataclass(frozen=True)
 class BatchToWrite:
-    """``fenced_s_max``: a replaced attempt waits for the other's commit. ``commit_s_max``: the commit is retried until
-    its outcome is unknown.
+    """A batch to write. ``fenced_s_max``: a replaced attempt waits for the other's commit.
+
+    ``commit_s_max``: the commit is retried until its outcome is unknown.
     """
 
     stream_id: str
@@ -63,7 +64,7 @@ class BatchToWrite:
 
 
 def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """For ``mapInArrow`` on one partition.
+    """For ``mapInArrow`` on a single partition.
 
     Columns are ``KafkaWriter``'s, as binary. Errors are text that the driver can parse.
     """
@@ -81,7 +82,7 @@ def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], 
 
 
 def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int | None:
-    """``None`` if it was written before.
+    """Write a batch; ``None`` if it was written before.
 
     Always reads all rows, so that Spark's watermark and row counts are as in an uninterrupted run.
     """
@@ -115,7 +116,7 @@ def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int
 
 
 def fencing_producer(target: Target, undelivered: list[Any] | None = None) -> Any:
-    """A producer that fences all earlier ones.
+    """A producer that fences all earlier producers.
 
     Broker errors of rows are added to ``undelivered``.
     """
@@ -143,7 +144,7 @@ def commit(producer: Any, marker_topic: str, mark: Mapping[str, Any], wait_s_max
 
 
 def abort(producer: Any) -> Any:
-    """Abort, so that readers need not wait for the timeout; else the next producer does.
+    """Abort, so that readers need not wait for the timeout; otherwise the next producer does.
 
     Returns the client's fatal error, such as its fence, if any: afterwards ``produce`` only reports ``_FATAL``.
     """
@@ -201,7 +202,7 @@ def _send_when_there_is_room(producer: Any, send: Callable[..., None], topic: st
 def read_mark(
     target: Target, wait_s_max: float | None = None, waited_for: dict[str, Undecided] | None = None
 ) -> dict[str, Any] | None:
-    """Raises KafkaException, or ValueError if malformed.
+    """The newest mark. Raises KafkaException, or ValueError if malformed.
 
     ``waited_for`` are records that earlier reads waited for in vain; they are not waited for again.
     """
@@ -292,7 +293,7 @@ def _own_mark(target: Target, batch: BatchToWrite) -> dict[str, Any]:
 
 
 def _written_by_another(target: Target, batch: BatchToWrite) -> bool:
-    """Whether the replacing attempt writes the same batch: Spark may start a second attempt for a slow one."""
+    """Return whether the replacing attempt writes the same batch: Spark may rerun a slow attempt."""
     deadline = time.monotonic() + batch.fenced_s_max
     while time.monotonic() < deadline:
         if _own_mark(target, batch)["batch_id"] >= batch.batch_id:
@@ -302,12 +303,12 @@ def _written_by_another(target: Target, batch: BatchToWrite) -> bool:
 
 
 def _silent() -> logging.Logger:
-    """Keeps the client's log off stderr: our error reports it once."""
+    """A logger that keeps the client's log off stderr: Slackwater's error reports it once."""
     logger = logging.getLogger("slackwater.librdkafka")
     logger.disabled = True
     return logger
 
 
 def as_text(error: Any) -> str:
-    """Only text passes from executor to driver."""
+    """An error as text: only text passes from executor to driver."""
     return f"[slackwater kafka] {error.args[0].name()}: {error.args[0].str()}"

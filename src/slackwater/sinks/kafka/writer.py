@@ -1,4 +1,4 @@
-"""Writes batches: Spark gathers the rows in one task, which sends them with the mark in one transaction.
+"""Writes batches: Spark gathers the rows in a single task, which sends them with the mark in a single transaction.
 
 Two producers would be two transactions, and readers could see half a batch. Rows are in shuffle files first, so the
 transaction is short.
@@ -23,7 +23,7 @@ from slackwater.sinks.kafka.problems import problem_of
 from slackwater.sinks.kafka.transaction import BatchToWrite
 
 MARK_ERRORS = ("sink-fenced", "sink-owned", "kafka-mark-malformed")
-"""Errors of tasks of which the mark, read again, gives the whole story."""
+"""Errors of tasks that the mark, read again, fully explains."""
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,7 +35,7 @@ class KafkaWriter:
     context: WriteContext
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Skips a written batch. Raises StreamFailed, or Refused for a replaced run."""
+        """Write a batch unless it is written. Raises StreamFailed, or Refused for a replaced run."""
         register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
         register(transaction)
         written = BatchToWrite(self.context.stream_id, self.context.epoch, batch)

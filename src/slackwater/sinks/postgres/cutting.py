@@ -1,11 +1,11 @@
-"""Cuts batches out of a table and restores them, each in one transaction.
+"""Cuts batches out of a table and restores them, each in a transaction.
 
 Rows move to a backup table, named in ``manifest.json`` first, so interrupted changes can resume: it exists exactly
 while rows are cut.
 
-Foreign rows are found by ``xmin``: a batch's rows have one transaction, so a later one is somebody else's. Batches are
-in order, so a batch with all rows newer than a later batch's was updated as a whole. Tables without batch ids show
-nothing of this.
+Foreign rows are found by ``xmin``: a batch's rows have the same transaction, so a later transaction is somebody else's.
+Batches are in order, so a batch with all rows newer than a later batch's was updated as a whole. Tables without batch
+ids show nothing of this.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _AS_TEXT = ("timezone = 'UTC'", "datestyle = 'ISO, MDY'", "intervalstyle = 'post
 
 
 def lock_writers_out(connection: Connection, table: TableName) -> None:
-    """Holds until the transaction ends; reads are possible."""
+    """Lock writers out until the transaction ends; reads are possible."""
     run(connection, f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
     run(connection, f"LOCK TABLE {table.quoted} IN SHARE ROW EXCLUSIVE MODE")
 
 
 def state_of_rows(connection: Connection, table: TableName, until: int | None = None) -> str:
-    """``until`` excludes later batches."""
+    """The state of rows; ``until`` excludes later batches."""
     condition = "" if until is None else f" WHERE {BATCH_COLUMN} <= {until} OR {BATCH_COLUMN} IS NULL"
     for setting in _AS_TEXT:
         run(connection, f"SET LOCAL {setting}")
@@ -58,7 +58,7 @@ def unmarked_rows(connection: Connection, table: TableName, *, keep_batch_id: bo
 
 
 def others_after(connection: Connection, table: TableName, after: int, written: int, *, keep_batch_id: bool) -> Others:
-    """Foreign rows above batch ``after``; without batch ids all possible ones."""
+    """Foreign rows above batch ``after``; without batch ids all possible rows."""
     if not keep_batch_id:
         if written <= after:
             return NO_OTHERS
@@ -186,7 +186,7 @@ def _exists(connection: Connection, table: TableName) -> bool:
 
 
 def _columns(connection: Connection, table: TableName) -> str:
-    """Generated columns are recomputed, not copied."""
+    """The copied columns; generated columns are recomputed."""
     return ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
 
 

@@ -44,7 +44,7 @@ class TableName:
 
 
 def table_name(name: object) -> TableName:
-    """Default schema ``public``. Raises PipelineError (``sink-table``)."""
+    """The table's name, by default in schema ``public``. Raises PipelineError (``sink-table``)."""
     schema, dot, table = name.rpartition(".") if isinstance(name, str) else ("", "", "")
     parts = (schema if dot else "public", table)
     if not all(fits(part) and part == part.strip() and "." not in part for part in parts):
@@ -58,7 +58,7 @@ def table_name(name: object) -> TableName:
 
 
 def fits(name: str) -> bool:
-    """Whether the server keeps the name."""
+    """Return whether the server keeps the name."""
     return 0 < len(name.encode(errors="replace")) <= NAME_BYTES_MAX and "\0" not in name
 
 

@@ -45,7 +45,7 @@ def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:
 
 
 class PostgresOutput:
-    """Connections are opened on demand and not kept."""
+    """A PostgreSQL table. Connections are opened on demand and not kept."""
 
     def __init__(self, address: Address, table: TableName, *, keep_batch_id: bool, marked: bool = True) -> None:
         self._table = table
@@ -167,7 +167,7 @@ class PostgresOutput:
         return Swap(operation, stream_id, written, version=state, others=found)
 
     def whole(self, _recorded: Mapping[int, str]) -> Cut:
-        """No rows or files: no stream reads PostgreSQL, and a swap needs no batch ids."""
+        """The whole table, without rows or files: no stream reads PostgreSQL, and a swap needs no batch ids."""
         return Cut(NONE_YET, tuple(range(self.last_written() + 1)))
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
@@ -247,7 +247,7 @@ class PostgresOutput:
         check_unmoved(self.location, swap, state_of_rows(connection, self._table))
 
     def _has_to_go_back(self, connection: Connection, known: Record, operation: str, *, lock: bool) -> bool:
-        """Whether a swap must be undone. Raises Refused if that is impossible."""
+        """Return whether a swap must be undone. Raises Refused if that is impossible."""
         if lock:
             limit_wait(connection)
         mark = self.target.marker.read(connection, lock=lock)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 MODES: dict[str, tuple[str, ...]] = {"insert": ("append",), "upsert": ("append", "update"), "replace": ("complete",)}
-"""The output modes of Spark that each way of writing is right for."""
+"""The output modes for which each way of writing is correct."""
 _MODE_OF: dict[str, Mode] = {"append": "insert", "update": "upsert", "complete": "replace"}
 
 
@@ -52,12 +52,12 @@ class PostgresSink(BatchFunctionSink):
 
     @property
     def traits(self) -> Traits:
-        """Exactly-once; cuts need batch ids."""
+        """The table's traits: exactly-once; cuts need batch ids."""
         return traits_of(keep_batch_id=self.keep_batch_id)
 
     @property
     def output_modes(self) -> tuple[str, ...]:
-        """With keys append and update, else append and complete, unless ``mode`` decides."""
+        """The output modes: with keys append and update, otherwise append and complete, unless ``mode`` decides."""
         if self.keep_batch_id:
             return ("append",)
         if self.mode is not None:
@@ -99,7 +99,7 @@ class PostgresSink(BatchFunctionSink):
                 self._check_privileges(connection, context)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """Reads the table at the first batch."""
+        """The batch function; reads the table at the first batch."""
         from slackwater.sinks.postgres.writer import Writer  # noqa: PLC0415 - heavy; only a run pays for it
 
         output = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id)

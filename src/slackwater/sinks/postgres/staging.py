@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _ESCAPED_ZERO = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-"""Not behind an escaped backslash, which is that and the letters u0000."""
+"""A zero byte escaped in JSON, but not behind an escaped backslash, which makes it the plain letters u0000."""
 
 RESULT = "staged STRING, row_count LONG"
 """The schema of what a task returns."""
@@ -91,7 +91,7 @@ def _load(staging: Staging, table: str, reader: Any, rows: CheckedRows) -> None:
 
 
 def _has_zero(column: Any, *, json: bool) -> bool:
-    """Searches strings and arrays of strings; JSON has it escaped."""
+    """Return whether strings or arrays of strings contain zero bytes; JSON has them escaped."""
     strings = column.flatten() if pa.types.is_list(column.type) or pa.types.is_large_list(column.type) else column
     found = pc.match_substring(strings, "\\u0000" if json else "\0")
     if not pc.any(found).as_py():

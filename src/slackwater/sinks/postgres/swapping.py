@@ -1,4 +1,4 @@
-"""Stages a table and swaps it in: one transaction exchanges names and marks.
+"""Stages a table and swaps it in: a single transaction exchanges names and marks.
 
 The staged table copies columns, defaults, checks, indexes (renamed) and comments. The exchange passes on owner,
 privileges and storage parameters, and redirects views. Other dependents would silently stay with the old table, so
@@ -94,7 +94,7 @@ def create(connection: Connection, table: TableName, operation: str) -> None:
 
 
 def fill(connection: Connection, table: TableName, staging: TableName, after: int | None) -> None:
-    """Rows of batches up to ``after`` and without a batch; ``None``: all."""
+    """Copy rows of batches up to ``after`` and without a batch; ``None``: all."""
     columns = ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
     condition = "" if after is None else f" WHERE {BATCH_COLUMN} <= {after} OR {BATCH_COLUMN} IS NULL"
     run(
@@ -110,7 +110,7 @@ def fill(connection: Connection, table: TableName, staging: TableName, after: in
 
 
 def exchange(connection: Connection, table: TableName, operation: str, became: State) -> None:
-    """Exchange tables and marks; the then staged table is marked ``became``."""
+    """Exchange tables and marks; the table that is then staged is marked ``became``."""
     staging = table.staging(operation)
     # Without a path the definition of a view names each table with its schema.
     run(connection, "SET LOCAL search_path = ''")
@@ -168,7 +168,7 @@ def _take_over(connection: Connection, table: TableName, staging: TableName) -> 
 
 
 def _privileges(connection: Connection, table: TableName) -> set[tuple[str, int, str, str, bool]]:
-    """Column or ``""``, grantee's id (0: PUBLIC) and name, privilege, grantable."""
+    """The privileges: column or ``""``, grantee's id (0: PUBLIC) and name, privilege, grantable."""
     rows = run(connection, _PRIVILEGES.format(table=_oid(table)))
     return {(column, grantee, user, privilege, may_grant) for column, grantee, user, privilege, may_grant in rows}
 

@@ -19,7 +19,7 @@ _KEEPS_PLACES = frozenset({"timestamptz", "timestamp", "time", "interval"})
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """``kind`` is the type name, ``declared`` includes length or precision."""
+    """A column. ``kind`` is the type name, ``declared`` includes length or precision."""
 
     name: str
     kind: str
@@ -32,7 +32,7 @@ class TableColumn:
 
     @property
     def places(self) -> int | None:
-        """Decimal places, ``None`` for unlimited."""
+        """The decimal places, ``None`` for unlimited."""
         if self.modifier < 0:
             return None
         base = self.kind.removeprefix("_")
@@ -44,7 +44,7 @@ class TableColumn:
 
 
 def read_columns(connection: Connection, table: TableName) -> tuple[TableColumn, ...]:
-    """Empty without a table or updatable view."""
+    """The columns; empty without a table or updatable view."""
     rows = run(
         connection,
         "SELECT a.attname, t.typname, format_type(a.atttypid, a.atttypmod), a.atttypmod, t.typtype = 'e', "
@@ -92,7 +92,7 @@ def check_types(columns: Sequence[StagedColumn], table: TableName) -> None:
 def match_columns(
     table: TableName, query: Sequence[StagedColumn], found: Sequence[TableColumn], *, batch: bool
 ) -> dict[str, str]:
-    """Table column to filling expression. Raises PipelineError."""
+    """The filling expression for each table column. Raises PipelineError."""
     known = {column.name: column for column in found}
     missing = [column.name for column in query if column.name not in known]
     if batch and BATCH_COLUMN not in known:
@@ -150,7 +150,7 @@ def check_keys(connection: Connection, table: TableName, keys: Sequence[str]) ->
 
 
 def server_version(connection: Connection) -> int:
-    """As a number: 150003 for 15.3."""
+    """The server's version as a number: 150003 for 15.3."""
     return int(run(connection, "SHOW server_version_num")[0][0])
 
 

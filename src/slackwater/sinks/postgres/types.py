@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _INTEGERS = frozenset({"int2", "int4", "int8", "numeric"})
 _STRINGS = frozenset({"text", "varchar", "bpchar", "citext"})
 _PARSED = frozenset({"uuid", "json", "jsonb", "inet", "cidr", "macaddr", "xml"})
-"""Types that a string is parsed to, without a length that a cast would cut to."""
+"""Types that a string is parsed to, and that have no length to which a cast would truncate it."""
 JSON = frozenset({"jsonb", "json"})
 
 
@@ -46,7 +46,7 @@ class StagedColumn:
 
 
 def staged_columns(schema: StructType) -> tuple[StagedColumn, ...]:
-    """An unsupported type gets a kind that nothing takes."""
+    """The staged columns; an unsupported type gets a kind without takers."""
     return tuple(
         StagedColumn(
             field.name,
@@ -120,7 +120,10 @@ def _decimal(precision: int, scale: int) -> Kind:
 
 
 def _array(element: DataType) -> Kind:
-    """Simple types stay arrays. PostgreSQL has only rectangular nested arrays, so these are JSON."""
+    """The kind of an array: simple types stay arrays.
+
+    PostgreSQL has only rectangular nested arrays, so these are JSON.
+    """
     kind = kind_of(element)
     if kind is None:
         return replace(_JSON, takers=frozenset())
@@ -134,7 +137,7 @@ def _array(element: DataType) -> Kind:
 
 
 def published(kind: Kind, staged: str, taker: str, taker_type: str) -> str:
-    """Publishes a staged column to a ``taker`` column.
+    """The expression that publishes a staged column to a ``taker`` column.
 
     An explicit cast would truncate strings; an assignment reports an error.
     """

@@ -1,4 +1,4 @@
-"""Writes batches: executors stage rows, one transaction publishes them with the marker.
+"""Writes batches: executors stage rows, a single transaction publishes them with the marker.
 
 Staged tables are unlogged, and a server crash empties them: publication counts rows. After a connection loss during
 commit the marker is read again: the batch is complete or absent.
@@ -41,7 +41,7 @@ _DURABLE = "SELECT set_config('synchronous_commit', 'local', true) WHERE current
 
 @dataclass(frozen=True)
 class Writer:
-    """One run's writer, made at the start after the table check."""
+    """The writer of a run, made at the start after the table check."""
 
     target: MarkedTarget
     context: WriteContext
@@ -50,7 +50,7 @@ class Writer:
     published: Published = field(default_factory=Published)
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Skips a written batch. Raises StreamFailed, or Refused for a fenced run."""
+        """Write a batch unless it is written. Raises StreamFailed, or Refused for a fenced run."""
         if self.target.is_written(self.context, batch):
             run_without_output(frame)
             return
@@ -96,14 +96,14 @@ class Writer:
         self.published.newest = batch
 
     def _was_committed(self, batch: int) -> bool:
-        """For a lost outcome: the row stays locked until the transaction has ended."""
+        """Return whether a lost commit succeeded: the row stays locked until the transaction has ended."""
         with writing(self._where), self.target.engine.begin() as connection:
             run(connection, f"SET LOCAL lock_timeout = '{OUTCOME_WAIT_S}s'")
             mark = self.target.marker.read(connection, lock=True)
             return self.target.marker.check_fence(mark, self.context).batch_id >= batch
 
     def _drop(self, staged: Sequence[Staged]) -> None:
-        """The stream's next start drops the rest."""
+        """Drop staged tables; the stream's next start drops the rest."""
         with suppress(Exception), self.target.engine.begin() as connection:
             drop_staged(connection, self.publication.table, [one.table for one in staged])
 
@@ -125,7 +125,7 @@ class Writer:
 
 
 def executors_conninfo(engine: Engine, where: str) -> str:
-    """Executors may lack the password that the driver found."""
+    """The connection string for executors, which may lack the password that the driver found."""
     with writing(where), engine.connect() as connection:
         driver = connection.connection.driver_connection
         if driver is None:

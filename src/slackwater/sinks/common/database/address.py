@@ -28,7 +28,7 @@ _KNOWN: dict[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``password`` is a reference: ``env:NAME`` or ``file:PATH``."""
+    """A database address. ``password`` is a reference: ``env:NAME`` or ``file:PATH``."""
 
     url: str
     password: str | None = None
@@ -55,7 +55,7 @@ class Address:
         return f"postgresql://{hosts}/{database}{service}"
 
     def exists(self) -> bool:
-        """Opening a missing SQLite file would create it."""
+        """Return whether the database may exist; opening a missing SQLite file would create it."""
         path = _parts(self.url)["path"].removeprefix("/") if self.url.startswith("sqlite") else ""
         return not path.startswith("/") or Path(path).exists()
 
@@ -63,7 +63,7 @@ class Address:
         return {url: self.url} | ({"password": self.password} if self.password else {})
 
     def secret(self) -> str | None:
-        """``None``: the driver must find it. Raises StreamFailed (``sink-password-missing``)."""
+        """The password. ``None``: the driver must find it. Raises StreamFailed (``sink-password-missing``)."""
         if self.password is None:
             return _KNOWN.get(self.url)
         return read_password(self.password, self.location)
@@ -85,7 +85,7 @@ class Address:
         return conninfo
 
     def engine(self) -> Engine:
-        """Keeps no connections open. Raises EnvironmentMissing without the driver."""
+        """An engine that keeps no connections open. Raises EnvironmentMissing without the driver."""
         try:
             if self.is_postgresql:
                 # libpq parses the address: SQLAlchemy reads some URLs differently, such as a ``+`` in a value.
@@ -101,7 +101,7 @@ class Address:
 
 
 def address_of(url: object, password: object = None) -> Address:
-    """A password in ``url`` is kept only in this process.
+    """The address in ``url``, whose password is kept only in this process.
 
     Raises PipelineError (``sink-url``, ``sink-password``), without quoting secrets.
     """
@@ -186,7 +186,7 @@ def _without_parameter(query: str) -> tuple[str, str | None]:
 
 
 def _without_form_parameter(query: str) -> tuple[str, str | None]:
-    """For SQLAlchemy, which reads parameters as a web form's."""
+    """The parameters without the password; SQLAlchemy reads them as a web form's."""
     pairs = parse_qsl(query, keep_blank_values=True)
     secret = next((value for key, value in pairs if key.lower() == "password"), None)
     return urlencode([(key, value) for key, value in pairs if key.lower() != "password"], safe="/:,"), secret
@@ -199,7 +199,7 @@ def _parameters(query: str) -> Iterator[tuple[str, str]]:
 
 
 def _encoded(text: str) -> str:
-    """One spelling for the record; keeps ``+`` and ``%2B``."""
+    """The parameters in a single spelling for the record; keeps ``+`` and ``%2B``."""
     return "+".join(quote(unquote(part), safe="/:,") for part in text.split("+"))
 
 

@@ -48,7 +48,7 @@ class Staged:
 
 
 def lost(where: str, expected: int, found: int | None) -> StreamFailed:
-    """``None``: the staged table does not exist."""
+    """The error for lost rows; ``found`` ``None``: the staged table does not exist."""
     return StreamFailed(
         "sink-staged-lost",
         "The database has not kept the rows that the tasks of the batch staged; nothing of the batch is published",

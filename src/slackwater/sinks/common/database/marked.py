@@ -1,4 +1,4 @@
-"""A database target, by its marker's row."""
+"""A database target, known by its marker's row."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class MarkedTarget:
                 self.marker.begin_epoch(connection, context)
 
     def is_written(self, context: WriteContext, batch: int) -> bool:
-        """Raises Refused for a run that may no longer write."""
+        """Return whether the batch is written. Raises Refused for a run that may no longer write."""
         with writing(self.location), self.engine.connect() as connection:
             return self.marker.check_fence(self.marker.read(connection), context).batch_id >= batch
 

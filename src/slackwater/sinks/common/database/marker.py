@@ -1,7 +1,7 @@
 """The marker table: a target's stream and its newest batch.
 
-The batch's own transaction updates the row, so both are there or neither. ``epoch`` is the lease's fence number: a
-higher one refuses a run that was believed to have ended. Statements are plain SQL.
+The batch's own transaction updates the row, so rows and marker are both written or neither. ``epoch`` is the lease's
+fence number: a higher epoch refuses a run that was believed to have ended. Statements are plain SQL.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Marker:
         return bool(inspect(engine).has_table(TABLE, self.schema))
 
     def read(self, connection: Connection, *, lock: bool = False) -> Mark | None:
-        """``lock`` reserves the row until the transaction ends."""
+        """Read the row; ``lock`` reserves it until the transaction ends."""
         table = _table(self.schema)
         columns = table.c.stream_id, table.c.stream, table.c.home, table.c.epoch, table.c.batch_id
         statement = select(*columns).where(table.c.target == self.target)
@@ -83,7 +83,7 @@ class Marker:
             self._update(connection, stream=owner.stream, home=owner.home)
 
     def record(self, connection: Connection, owner: Owner, batch: int) -> None:
-        """For a target filled by other means; an existing row is kept."""
+        """Record a target filled by other means; an existing row is kept."""
         self._insert(connection, owner, 0, batch)
 
     def begin_epoch(self, connection: Connection, context: WriteContext) -> Mark:
@@ -107,7 +107,7 @@ class Marker:
         return mark
 
     def advance(self, connection: Connection, context: WriteContext, batch: int, published: int = NONE_YET) -> bool:
-        """``False`` if already written.
+        """Advance the marker; ``False`` if the batch is already written.
 
         ``published`` is the query's newest marked batch. Raises Refused (``sink-fenced``, ``sink-owned``), or
         StreamFailed if the row was set back: batches would be missing.
@@ -131,7 +131,7 @@ class Marker:
         return False
 
     def move(self, connection: Connection, batch: int) -> None:
-        """For a cut or its undo; refuses earlier runs from now on."""
+        """Set the newest batch for a cut or its undo; refuses earlier runs from now on."""
         table = _table(self.schema)
         self._update(connection, batch_id=batch, epoch=table.c.epoch + 1)
 
@@ -152,7 +152,7 @@ class Marker:
         connection.execute(statement.values({**values, "updated_at": func.now()}))
 
     def _insert(self, connection: Connection, owner: Owner, epoch: int, batch: int = NONE_YET) -> Mark | None:
-        """``None`` if a row exists, even from a concurrent transaction."""
+        """Insert the row; ``None`` if it exists, even from a concurrent transaction."""
         if self.read(connection) is not None:
             return None
         mark = Mark(owner.stream_id, owner.stream, owner.home, epoch, batch)

@@ -39,7 +39,7 @@ _NOT_NAMING = (
     "Suppressed:",
     "An error occurred while calling",
 )
-"""Line starts of statements and of Python or Java stacks."""
+"""Line starts in messages and stacks that do not name the cause: statements, Python and Java frames."""
 SQLSTATE = re.compile(r"SQLSTATE: ?([0-9A-Z]{5})")
 
 _UNREACHABLE = Problem(
@@ -123,7 +123,7 @@ _BY_STATE: tuple[tuple[str, Problem], ...] = (
 
 
 def problem_of(error: BaseException) -> Problem:
-    """Spark quotes a task's exception."""
+    """The problem of an exception, which Spark may quote from a task."""
     original = getattr(error, "orig", None) or error
     text = str(original)
     own = TASK_ERROR.search(text)
