@@ -57,14 +57,14 @@ class Quiet:
         self.say(f"{stream}: {state}")
 
     def batch(self, batch: BatchRecord) -> None:
-        """Nothing: the results have what was written."""
+        """Nothing: the results list the written rows."""
 
     def restarted(self, stream: str) -> None:
         """Nothing: a message has the reason."""
 
 
 def main() -> int:
-    """Do what the request on stdin asks; 0 unless an error was written to the run's folder."""
+    """Run the request on stdin; 0 unless an error was written to the run's folder."""
     request = Request.parse(sys.stdin.read())
     request.folder.mkdir(parents=True, exist_ok=True)
     try:

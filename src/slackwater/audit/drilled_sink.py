@@ -174,7 +174,7 @@ def _drilled(function: Callable[[DataFrame, int], None], armed: Armed) -> Callab
 
 
 def counter(armed: Armed) -> Callable[[FrameType, str, Any], Any]:
-    """A trace function that records the user's lines, and kills the process before a chosen one."""
+    """A trace function that records the user's lines, and kills the process before a chosen line."""
 
     def local(frame: FrameType, event: str, _argument: Any) -> Any:
         place = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

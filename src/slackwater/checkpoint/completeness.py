@@ -26,7 +26,7 @@ _HIDDEN_SUM = ".crc"
 def missing_entries(logs: CheckpointLogs) -> list[Damage]:
     """Holes that no release of Spark leaves.
 
-    With asynchronous progress both logs are sparse, but alike; so a hole is an entry that only one of them has.
+    With asynchronous progress both logs are sparse, but alike; so a hole is an entry in only one of the logs.
     """
     offsets, commits = set(logs.offset_ids), set(logs.commit_ids)
     damage = [
@@ -47,7 +47,7 @@ def missing_entries(logs: CheckpointLogs) -> list[Damage]:
 
 
 def directories_among_entries(listing: Listing) -> list[Damage]:
-    """Spark opens a directory named like an entry as one."""
+    """Directories that Spark would open as entries, because of their names."""
     return [
         Damage(f"{log}/{number}", "foreign", "a file", "a directory")
         for log in (OFFSETS, COMMITS)

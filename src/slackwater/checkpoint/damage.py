@@ -69,18 +69,18 @@ class FoundDamage(NamedTuple):
 def cheap_damage(
     opened: OpenedCheckpoint, *, all_state: bool = False, source_logs: Mapping[str, str] | None = None
 ) -> FoundDamage:
-    """Damage of what the next start reads, in a fraction of a second; nothing before the first plan.
+    """Damage of the files that the next start reads, in a fraction of a second; nothing before the first plan.
 
     Parsed and compared with Hadoop's checksums: ``metadata``, the newest two entries of ``offsets/``, the newest of
-    ``commits/``, each source's newest compacted entry and later ones. By names: holes in logs and state. Of the next
+    ``commits/``, each source's newest compacted entry and later entries. By names: holes in logs and state. Of the next
     batch's state version no file is empty, and on a local disk the first and last file of each store are whole frames,
     then files between (up to 500 and 64 MiB), with a RocksDB zip's tables. In format 2 only each store's newest file is
     known: a compressed header in it names the others.
 
     ``all_state`` compares all files of that version with checksums, however long it takes: Spark reads them all, and
-    fails at one damaged byte. A remote store verifies what it serves. Of files without a checksum, as in a copy without
-    hidden files, the first 4 MiB are decompressed: LZ4 streams have their own. Only ``all_state`` reads headers of
-    format 2, and knows the unread files.
+    fails at a single damaged byte. A remote store verifies the bytes it serves. Of files without a checksum, as in a
+    copy without hidden files, the first 4 MiB are decompressed: LZ4 streams have their own. Only ``all_state`` reads
+    headers of format 2, and knows the unread files.
 
     ``source_logs``: log numbers by source position.
     """
@@ -148,7 +148,7 @@ class _StartCheck(_Check):
     decompress_left: int = _MOST_DECOMPRESSED_BYTES
     unread: dict[str, int] = field(default_factory=dict)
     with_lineage: set[str] = field(default_factory=set)
-    """Files read and checked for the names of older ones."""
+    """Files read and checked for the names of older files."""
 
     def unread_state(self) -> UnreadState:
         return UnreadState(tuple(self.unread), sum(self.unread.values()), self.opened.store.traits.remote)
@@ -275,7 +275,7 @@ class _StartCheck(_Check):
         return found[0] if found else None
 
     def _schemas(self) -> None:
-        """Spark compares the query with schemas, and writes a missing one again: another finding (SW-STATE-006)."""
+        """Parses schemas. Spark compares the query with them; a missing schema is a separate finding (SW-STATE-006)."""
         inventory, listing = self.opened.inventory, self.opened.listing
         for operator in sorted(inventory.stores):
             for name in inventory.names(operator):

@@ -1,4 +1,4 @@
-"""Recognises checkpoints, and what is at a location instead."""
+"""Recognises checkpoints, and describes a location that holds something else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHILDREN_LOOKED_AT = 50
 
 
 def require_checkpoint(store: ReadStore) -> None:
-    """Raises ``NotFound`` (``not-a-checkpoint``) with what is there instead."""
+    """Raises ``NotFound`` (``not-a-checkpoint``) with a description of the location."""
     entries = store.list()
     if is_checkpoint(entries):
         return
@@ -30,7 +30,7 @@ def require_checkpoint(store: ReadStore) -> None:
 
 
 def is_checkpoint(entries: tuple[Entry, ...]) -> bool:
-    """Whether the entries are of a checkpoint's root, even a damaged one."""
+    """Whether the entries are from a checkpoint's root, even of a damaged checkpoint."""
     directories = {entry.name for entry in entries if entry.is_dir}
     files = {entry.name for entry in entries if not entry.is_dir}
     if {OFFSETS, COMMITS} & directories:

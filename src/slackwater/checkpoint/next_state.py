@@ -17,7 +17,8 @@ from slackwater.core.errors import FormatError
 class NextState(NamedTuple):
     """Files of a store, oldest first.
 
-    ``candidates`` may have the older files, where the naming header was not read. ``damage``: what Spark will miss.
+    ``candidates`` may include the older files, if the naming header was not read. ``damage``: files that Spark will
+    miss.
     """
 
     paths: tuple[str, ...]
@@ -60,7 +61,7 @@ class NextStateFiles:
     def _of_attempt(
         self, folder: str, names: frozenset[str], version: int, unique_id: str | None
     ) -> Iterator[NextState]:
-        """Yields no files where the newest one is missing, which names show."""
+        """Yields no files if the newest is missing, which names show."""
         if unique_id is None:
             return
         newest = [name for name in names if _is(name, version, unique_id)]

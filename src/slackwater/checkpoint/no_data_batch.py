@@ -1,7 +1,7 @@
 """The pending no-data batch, which a restart forgets.
 
-A running query follows a batch that advanced the watermark with a batch without data, which writes what the watermark
-has closed and drops what it made late. Spark decides on it from the last execution
+A running query follows a batch that advanced the watermark with a batch without data, which writes the windows that the
+watermark closed and drops the rows that it made late. Spark decides on it from the last execution
 (``lastExecution.shouldRunAnotherBatch`` in ``MicroBatchExecution``), which a restarted query lacks: the batch would
 wait for new data, and rows that an uninterrupted run drops as late would be counted. With its entry in ``offsets/``
 Spark runs it as a planned batch (measured: exact, 4.1.3).

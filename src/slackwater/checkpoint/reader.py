@@ -61,7 +61,7 @@ from slackwater.storage.protocols import hadoop_checksum_path
 
 _Entry = TypeVar("_Entry", OffsetEntry, CommitEntry)
 _NEWEST_OF_MANY = 3
-"""Log entries read of a large remote checkpoint, where each is a request."""
+"""Log entries read of a large remote checkpoint; each costs a request."""
 _READ_AT_ONCE = 16
 MOST_GAPS = 1000
 
@@ -124,7 +124,7 @@ class CheckpointReader:
         return self.opened.store.traits.remote
 
     def _kept(self, ids: tuple[int, ...]) -> list[int]:
-        """All entries, but of a large remote checkpoint only the newest and the requested one."""
+        """All entries, but of a large remote checkpoint only the newest and the requested entry."""
         if self._is_small or not self._is_remote:
             return list(ids)
         asked = {self.options.batch, (self.options.batch or 0) - 1} if self.options.batch is not None else set()
@@ -149,12 +149,12 @@ class CheckpointReader:
         return entries
 
     def _known(self, batch: int, entry: _Entry | None, path_of: Callable[[int], str]) -> dict[int, _Entry]:
-        """Reading the newest entry again would be a request."""
+        """The newest entry, so that it is not requested again."""
         has_checksum = self.opened.listing.has(hadoop_checksum_path(path_of(batch)))
         return {} if entry is None or has_checksum or not self._is_remote else {batch: entry}
 
     def _read_all(self, batches: list[int], path_of: Callable[[int], str]) -> list[tuple[int, bytes]]:
-        """Reads all files at once where each is a request."""
+        """Reads all files, in parallel if each costs a request."""
         paths = [path_of(batch) for batch in batches]
         read = self._read_at_once(paths) if self._is_remote else [self._read(path) for path in paths]
         return [(batch, checked.data) for batch, checked in zip(batches, read, strict=True) if checked is not None]
@@ -275,7 +275,7 @@ def version_range(versions: frozenset[int]) -> VersionRange:
 def next_batch(
     marks: Marks, offsets: dict[int, OffsetEntry], commits: dict[int, CommitEntry], ids: tuple[int, ...]
 ) -> NextBatch | None:
-    """What Spark does next (``MicroBatchExecution.populateStartOffsets``), if known.
+    """Spark's next batch (``MicroBatchExecution.populateStartOffsets``), if known.
 
     A batch starts at the end of the entry before it, which with asynchronous progress is not the id before it.
     """

@@ -137,7 +137,7 @@ def _is_in(file: SourceFile, entry: int, *, compacted: bool) -> bool:
 class _EntryFiles(Mapping[int, str]):
     """A source's log by entry, each read once on demand.
 
-    A compacted file precedes a plain one.
+    A compacted file takes precedence over a plain file.
     """
 
     def __init__(self, reader: SourceReader, source: str) -> None:
@@ -151,7 +151,7 @@ class _EntryFiles(Mapping[int, str]):
                 self._names[parsed[0]] = name
 
     def __getitem__(self, entry: int) -> str:
-        """The entry; empty for an unreadable one."""
+        """The entry; empty if unreadable."""
         return (self.data(entry) or b"").decode("utf-8", "surrogateescape")
 
     def __contains__(self, entry: object) -> bool:

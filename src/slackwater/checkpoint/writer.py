@@ -61,7 +61,7 @@ def _drop_stale_checksum(store: WriteStore, path: str) -> None:
 
 # `StreamMetadata.read` fails on a file that is not JSON, so that no query starts on files that are half replaced.
 _HALT = b"slackwater_is_replacing_this_checkpoint"
-"""One word: Spark's error quotes the first, and nothing of what follows."""
+"""A single word: Spark's error quotes only the first word of the file."""
 
 
 def halted_by(operation: str) -> bytes:
@@ -84,7 +84,7 @@ _SCHEME = re.compile(r"file:(?://(?=/))?")
 
 
 def copy_state(source: ReadStore, target: WriteStore, last: int) -> None:
-    """Copies all that can be needed to load the state after batch ``last`` or older ones."""
+    """Copies all files that may be needed to load the state after batch ``last`` or an older batch."""
     for folder in source.folders(STATE):
         names = list(_needed(folder, last))
         # These files name the schemas by absolute paths, by which Spark would read those of the source checkpoint.

@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 NAMED_MAX = 3
 
 _verified: dict[Path, tuple[str, tuple[int, ...]]] = {}
-"""Hashes of this process, and what would change with the file. Hashing 100 MB takes 0.1 s."""
+"""Hashes of this process, with file attributes that would change with the file. Hashing 100 MB takes 0.1 s."""
 
 
 def resolve(names: Iterable[str], spark_version: str, on_progress: Say | None = None) -> list[Path]:
@@ -44,7 +44,7 @@ def default_folder() -> Path:
 
 
 class JarCache:
-    """Jars in one folder, in Maven's layout."""
+    """Jars in a folder, in Maven's layout."""
 
     def __init__(self, folder: Path, *, ways: Sequence[Download] = WAYS, say: Say | None = None) -> None:
         self._folder = folder

@@ -48,7 +48,7 @@ def java_program(distribution: Path = DISTRIBUTION) -> Path:
 
 
 def _java_of(home: str) -> Path:
-    """Where JAVA_HOME is set, Spark's scripts use no other."""
+    """The Java runtime of JAVA_HOME; if it is set, Spark's scripts use no other."""
     program = Path(home, "bin", "java")
     if program.is_file():
         return program

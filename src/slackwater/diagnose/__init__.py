@@ -1,1 +1,1 @@
-"""From a stream's snapshot to findings. Pure: no IO, and only one place judges a fact."""
+"""From a stream's snapshot to findings. Pure: no IO, and each fact is judged in a single place."""

@@ -14,7 +14,7 @@ How = Literal["plan", "run", "not-detectable"]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failure. ``how`` it is met without a finding: ``plan`` and ``run`` refuse or prevent it.
+    """A failure without a finding; ``how``: ``plan`` and ``run`` refuse or prevent it.
 
     ``text`` says by which code, or why it is undetectable.
     """

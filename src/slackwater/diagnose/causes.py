@@ -1,4 +1,4 @@
-"""Joins a symptom with the files: one message has several causes, and the files decide."""
+"""Joins a symptom with the files: a message has several causes, and the files decide."""
 
 from __future__ import annotations
 

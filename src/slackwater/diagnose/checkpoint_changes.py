@@ -1,6 +1,6 @@
-"""Compares a query with its checkpoint where the old program is not recorded.
+"""Compares a query with its checkpoint if the old program is not recorded.
 
-Only what Spark refuses, or the recorded profile has, can be found: without evidence nothing is refused.
+Finds only changes that Spark refuses, or that the recorded profile shows: without evidence nothing is refused.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _operators(kept: Sequence[OperatorEvidence], now: Sequence[OperatorShape]) -
 
 
 def operator_kind(name: str) -> OperatorKind | None:
-    """The kind by Spark's name; ``None`` for an unknown one."""
+    """The kind by Spark's name; ``None`` if unknown."""
     return "transform-with-state" if name.startswith("transformWithState") else PHYSICAL.get(name)
 
 

@@ -20,7 +20,7 @@ class Defect:
     """``issue`` is a number in Spark's tracker, ``what`` a sentence without its end.
 
     ``texts``: templates of its message (``error_texts``), which count only close to one of ``needs``. ``since``: the
-    first affected release, if known. ``fixed``: the first correct one of each line. ``avoid``: a workaround.
+    first affected release, if known. ``fixed``: the first correct release of each line. ``avoid``: a workaround.
     ``operators`` and ``provider``: streams whose rows a silent defect can change.
     """
 
@@ -40,7 +40,7 @@ class Defect:
         return f"{release}; until then {self.avoid}" if self.avoid else release
 
     def is_in(self, version: str) -> bool:
-        """A line older than all corrected ones has the defect."""
+        """Whether a release has the defect. A line older than all corrected lines has it."""
         release = _release(version)
         if self.since and release < _release(self.since):
             return False

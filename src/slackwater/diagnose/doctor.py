@@ -1,6 +1,6 @@
 """A stream's diagnosis: findings, unchecked and healthy.
 
-A symptom, the text of a failure, is joined with the findings: one message has several causes, and files decide.
+A symptom, the text of a failure, is joined with the findings: a message has several causes, and files decide.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _WITHOUT_HOME = "bring the old code back; or give the changed query a new checkp
 """No command of Slackwater changes an unrecorded checkpoint."""
 _UNREAD_SHOWN = 3
 _RISKS = ("loss", "duplicate", "skip", "wrong", "stuck", "none")
-"""The gravest first: what is silent before what stops with an error."""
+"""The gravest first: silent failures before failures with an error."""
 
 
 @dataclass(frozen=True, slots=True)

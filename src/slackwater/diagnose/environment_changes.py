@@ -1,4 +1,4 @@
-"""Compares what two programs' functions get from their processes: time zone, variables, libraries."""
+"""Compares the process environments of two programs' functions: time zone, variables, libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_OUTPUT = "compute the rows of new batches with what is now"
 
 
 def environment_changes(kept: Program, now: Program) -> Iterator[Change]:
-    """Differences that matter for kept values; none where one side is not recorded."""
+    """Differences that matter for kept values; none if either side is not recorded."""
     for change in _differences(kept.environment, now.environment):
         yield replace(change, text=f"{change.text}; they {_OF_STATE}")
 

@@ -15,7 +15,7 @@ _TABLE = Path(__file__).with_suffix(".toml")
 
 @dataclass(frozen=True, slots=True)
 class ErrorCode:
-    """A row of the table. In sentences an ellipsis replaces what varies."""
+    """A row of the table. In sentences an ellipsis replaces variable parts."""
 
     code: str
     kind: type[errors.SlackwaterError]

@@ -51,7 +51,7 @@ _BEFORE_MAX = 700
 _AFTER_MAX = 2500
 
 _PLACES_MAX = 8
-"""Comparisons of a text in one part of a log; the last places are the newest failure."""
+"""Comparisons of a text in a part of a log; the last places are the newest failure."""
 _NEAR_CHARACTERS = 8000
 _LINE_CHARACTERS = 300
 PART_CHARACTERS = 1 << 20
@@ -66,7 +66,9 @@ _ESCAPED_LINE_END = re.compile(r"(?:\\r)?\\n(?=\\t|Caused by|\s|at |=== |Driver 
 
 
 class Certainty(StrEnum):
-    """``CERTAIN``: the text has one cause. ``LIKELY``: the first code is the usual cause. ``POSSIBLE``: a hint only."""
+    """``CERTAIN``: the text has a single cause. ``LIKELY``: the first code is the usual cause. ``POSSIBLE``: a hint
+    only.
+    """
 
     CERTAIN = "certain"
     LIKELY = "likely"
@@ -74,10 +76,10 @@ class Certainty(StrEnum):
 
 
 class Level(IntEnum):
-    """What a text is in a log; an earlier level is reported first.
+    """The role of a text in a log; an earlier level is reported first.
 
-    ``CAUSE`` names what failed. ``NAMED`` is known only by the name of a condition or exception. ``WRAPPER`` surrounds
-    causes, and counts without a known one. ``GENERAL`` is an exception's class, reported where nothing else is
+    ``CAUSE`` names the failed part. ``NAMED`` is known only by the name of a condition or exception. ``WRAPPER``
+    surrounds causes, and counts without a known cause. ``GENERAL`` is an exception's class, reported if nothing else is
     recognised. ``NOTE`` is from a query that continues.
     """
 
@@ -105,10 +107,10 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class ErrorText:
-    """One symptom of the table.
+    """A symptom of the table.
 
     ``texts`` are templates, the most informative first; ``codes`` their possible meanings, the most likely first. A
-    text counts only close to one of ``needs``, if any, and only where the first value of ``below`` is smaller than the
+    text counts only close to one of ``needs``, if any, and only if the first value of ``below`` is smaller than the
     second. ``says`` is beyond the first code's catalogue entry.
     """
 
@@ -191,7 +193,7 @@ class _Found:
 
     @property
     def weight(self) -> tuple[int, int, int, bool]:
-        """Orders overlapping texts, the best first: a longer one says more, and so does what is close."""
+        """Orders overlapping texts, the best first: a longer text says more, and so does a close text."""
         length = self.end - self.start
         return self.error.level, _CERTAINTIES.index(self.certainty), -length, not self.error.needs
 

@@ -12,7 +12,7 @@ _MOST_NAMED = 5
 
 
 def changed_function(name: str, kept: Program, now: Program) -> str | None:
-    """What has changed, with names of variables; ``None``: nothing, or one is not recorded."""
+    """The changes, with names of variables; ``None``: nothing, or a side is not recorded."""
     was, is_now = kept.functions.get(name), now.functions.get(name)
     code_changed = was is not None and is_now is not None and was != is_now
     before, after = kept.values.get(name), now.values.get(name)

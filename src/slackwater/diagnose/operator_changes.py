@@ -140,7 +140,7 @@ def _keys(was: OperatorShape, now: OperatorShape, place: str, output_mode: str) 
 
 
 def _keys_lose_rows(was: OperatorShape, now: OperatorShape, output_mode: str) -> bool:
-    """Whether a rebuild omits new groups that no batch after the last written one touches."""
+    """Whether a rebuild omits new groups that no batch after the last written batch touches."""
     if output_mode == "update":
         return True
     return output_mode == "append" and not (was.windows and now.windows)

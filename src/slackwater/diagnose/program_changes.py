@@ -1,7 +1,7 @@
 """Compares the program of kept state with its successor: sources, state, output.
 
 Sources: "Recovery Semantics after Changes in a Streaming Query" of Spark's guide, and docs/decisions/0230-verdict.md
-for what the guide leaves open.
+for points that the guide leaves open.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def verdict(kept: Program, now: Program) -> Verdict:
 
 
 def recorded_verdict(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> Verdict:
-    """Compares recorded programs; there are no changes if one is not recorded."""
+    """Compares recorded programs; there are no changes if either is not recorded."""
     if kept is None or now is None:
         return Verdict()
     return verdict(Program.from_json(kept), Program.from_json(now))
@@ -105,7 +105,7 @@ def _changes(kept: Program, now: Program) -> Iterator[Change]:
 
 
 def _with_new_names(kept: Program, now: Program) -> Program:
-    """Expressions have functions' names: renamed ones get the new name."""
+    """Expressions contain functions' names: renamed functions get the new name."""
     added = {digest: name for name, digest in now.functions.items() if name not in kept.functions}
     removed = {name: digest for name, digest in kept.functions.items() if name not in now.functions}
     names = {name: added[digest] for name, digest in removed.items() if digest in added}

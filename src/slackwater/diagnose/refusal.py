@@ -31,7 +31,7 @@ def refusal(finding: Finding, stream: str, at_stake: str | None = None) -> Slack
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """What the commands name.
+    """The parts of the commands.
 
     ``session`` are options of Spark (``session_words``): a start without them would differ.
     """
@@ -42,9 +42,9 @@ class Ways:
     session: tuple[str, ...] = ()
 
     def lines(self, verdict: Verdict, settings: Sequence[OtherSetting] = ()) -> list[str]:
-        """Remedies with commands, the safest first; empty where the stream starts.
+        """Remedies with commands, the safest first; empty if the stream starts.
 
-        ``settings`` as in ``StreamVerdict``: a rebuild would recompute the state under the old ones.
+        ``settings`` as in ``StreamVerdict``: a rebuild would recompute the state under the old settings.
         """
         if verdict.starts:
             return []
@@ -86,9 +86,9 @@ class Ways:
 
 
 def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool, session: tuple[str, ...] = ()) -> Ways:
-    """Adds what the sink can do.
+    """The ways for a sink with these traits.
 
-    A run of Slackwater writes a swap's output, which a watched query has not.
+    A run of Slackwater writes a swap's output, so a watched query cannot use a swap.
     """
     swaps = traits.swaps and not is_watched
     return Ways(stream, reference, "swap" if swaps else "clear" if traits.cuts else "keep", session)
@@ -115,7 +115,7 @@ def _process_again(ways: Ways) -> tuple[str, ...]:
 
 
 NO_GOAL = "bring the old code back; or give the changed stream a new name and a new output"
-"""What to do where no goal corrects the output."""
+"""The remedy if no goal corrects the output."""
 
 REMEDIES = (Remedy("rebuild", _recompute), Remedy("reset", _process_again))
 

@@ -1,7 +1,7 @@
-"""Tells causes apart where neither message nor files decide.
+"""Tells causes apart if neither message nor files decide.
 
 A message such as ``Race while writing batch`` has several causes. The deciding fact is outside: another process's log,
-a store's permissions, a cluster's jars. Each sign says where to look, and for which fact.
+a store's permissions, a cluster's jars. Each sign says which place to check, and for which fact.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SIGNS: Mapping[str, str] = {
 
 
 def signs_of(error: ExplainedError) -> Mapping[str, str]:
-    """Signs of the remaining causes, the likeliest first; empty where text or files decided."""
+    """Signs of the remaining causes, the likeliest first; empty if text or files decided."""
     left = [cause for cause in error.causes if cause.state != "excluded"]
     is_decided = any(cause.state == "confirmed" for cause in left)
     is_alone = len(left) == 1 and error.symptom.certainty is not Certainty.POSSIBLE

@@ -88,7 +88,7 @@ class ByteView:
         return numbers
 
     def _words(self, residue: int) -> npt.NDArray[np.int64]:
-        """Aligned words from ``residue`` on: numpy gathers unaligned ones several times slower."""
+        """Aligned words from ``residue`` on: numpy gathers unaligned words several times slower."""
         words = self._aligned.get(residue)
         if words is None:
             count = (len(self.bytes) - residue) // _WORD

@@ -45,14 +45,14 @@ def parse_changelog(view: ByteView) -> Changelog:
 
 
 def decompressed_records(data: bytes, *, is_changelog: bool, budget: Budget) -> tuple[Records, Changelog | None]:
-    """Records of a state file that is not a zip, and its changelog if it is one. Raises ``FormatError``."""
+    """Records of a state file other than a zip, and its changelog if it is one. Raises ``FormatError``."""
     plain = decompress(data, budget=budget)
     changelog = parse_changelog(plain) if is_changelog else None
     return (changelog.records, changelog) if changelog else (walk_records(plain), None)
 
 
 def parse_changelog_header(view: ByteView) -> tuple[int, tuple[tuple[int, str], ...], int]:
-    """``(version, lineage, where the records start)``. Raises ``FormatError``."""
+    """``(version, lineage, start of the records)``. Raises ``FormatError``."""
     data = view.slice(0, min(view.length, LONGEST_HEADER))
     version, position = _version(data)
     if version not in _WITH_LINEAGE:

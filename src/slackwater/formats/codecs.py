@@ -33,7 +33,7 @@ _LONG_COPY = 7
 
 
 def decompress_lzf(data: bytes, budget: Budget, needed: int | None = None) -> bytes:
-    """All chunks, or the first ones. Raises ``FormatError``; ``too-large`` before anything is expanded."""
+    """All chunks, or the first few. Raises ``FormatError``; ``too-large`` before anything is expanded."""
     chunks = _first(list(_chunks(data)), needed, lambda chunk: chunk[2])
     budget.take(sum(size for _, _, size in chunks), len(data))
     out = bytearray()

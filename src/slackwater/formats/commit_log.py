@@ -27,7 +27,7 @@ def parse_commit_entry(data: bytes) -> CommitEntry:
 
 
 def next_watermark_ms(text: str) -> int:
-    """The watermark, 0 for none. The rest is skipped where Spark's order allows it."""
+    """The watermark, 0 for none. The rest is skipped if fields are in Spark's order."""
     match = _WATERMARK.match(text)
     return int(match[1]) if match is not None else parse_commit_entry(text.encode()).next_batch_watermark_ms
 

@@ -25,7 +25,7 @@ def parse_entry_name(name: str) -> tuple[int, bool] | None:
 
 
 def names_read(names: Iterable[str]) -> list[str]:
-    """The entries that Spark reads, oldest first: the newest compacted one and later ones."""
+    """The entries that Spark reads, oldest first: the newest compacted entry and later entries."""
     found: dict[int, str] = {}
     for name in names:
         parsed = parse_entry_name(name)
@@ -39,7 +39,8 @@ def names_read(names: Iterable[str]) -> list[str]:
 def derive_interval(names: Iterable[str], default: int = DEFAULT_INTERVAL) -> int:
     """The interval Spark will use for these names and the setting ``default``.
 
-    Two or more compacted entries: the newest two's distance. One: a divisor of its count of entries. None: the setting.
+    Two or more compacted entries: the newest two's distance. A single entry: a divisor of its count of entries. None:
+    the setting.
     """
     parsed = (parse_entry_name(name) for name in names)
     compacted = sorted((found[0] for found in parsed if found and found[1]), reverse=True)
@@ -60,7 +61,7 @@ def lay_out(entries: Mapping[int, Sequence[str]], last: int, interval: int) -> d
     """Files (name -> text) of a log with exactly the entries 0 to ``last``, as Spark reads it.
 
     ``entries`` are each entry's own lines. Two compactions stay two, so that Spark derives ``interval`` and not a
-    divisor near its setting. With one, Spark may derive a divisor, which reads the same entries.
+    divisor near its setting. With a single compaction, Spark may derive a divisor, which reads the same entries.
     """
     newest = (last + 1) // interval * interval - 1
     files: dict[str, str] = {}

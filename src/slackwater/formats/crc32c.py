@@ -1,9 +1,9 @@
 """CRC-32C (Castagnoli): of a large file by a library, of many short state rows by numpy.
 
-Spark 4.2 and later put one before each value or deleted key (``stateStore.rowChecksum.enabled``).
+Spark 4.2 and later put a checksum before each value or deleted key (``stateStore.rowChecksum.enabled``).
 
-The standard library's CRC-32 has another polynomial. A library call for each of a million rows would take as long as
-all the rest.
+The standard library's CRC-32 has a different polynomial. A library call for each of a million rows would take as long
+as all the rest.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def crc32c_rows(
 ) -> Words:
     """Checksums of ``data[start : start + length]``, advanced together byte by byte.
 
-    ``before`` are checksums of what precedes the pieces elsewhere.
+    ``before`` are checksums of bytes that precede the pieces elsewhere.
     """
     # Longest first, so that the pieces with bytes left are always the first ones.
     order = np.argsort(-lengths, kind="stable")
@@ -68,7 +68,7 @@ CHECKSUM_BYTES = 4
 
 
 def without_delete_checksums(records: Records) -> Records:
-    """Deleted keys without their sum. Raises ``FormatError`` if it is wrong."""
+    """Deleted keys without their checksum. Raises ``FormatError`` if it is wrong."""
     deletes = records.value_lengths == DELETED
     if not deletes.any():
         return records

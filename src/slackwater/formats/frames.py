@@ -59,7 +59,7 @@ def require_frames(data: bytes) -> None:
 
 @dataclass(slots=True)
 class Surplus:
-    """How much more than ``USUAL_RATIO`` times their size all files of one check may decompress to.
+    """How much more than ``USUAL_RATIO`` times their size all files of a check may decompress to.
 
     Spark's state rarely needs it. Without it a few MB that decompress to each file's limit take minutes and all memory.
     """
@@ -94,7 +94,7 @@ class Budget:
 
 
 def lz4_blocks(data: bytes) -> list[Block]:
-    """``LZ4BlockOutputStream``: blocks with headers, ended by one of length 0."""
+    """``LZ4BlockOutputStream``: blocks with headers, ended by a block of length 0."""
     blocks: list[Block] = []
     position = 0
     while True:

@@ -20,7 +20,7 @@ _OWN_FIELDS = frozenset({"batchWatermarkMs", "batchTimestampMs", "conf"})
 
 
 def parse_offset_entry(data: bytes) -> OffsetEntry:
-    """Offsets stay Spark's strings; what starts like JSON must be JSON. Raises ``FormatError``."""
+    """Offsets stay Spark's strings; a string that starts like JSON must be JSON. Raises ``FormatError``."""
     version, lines = split_log(data, newest=NEWEST_VERSION)
     if len(lines) < 2 or not all(lines[1:]):  # noqa: PLR2004  (the metadata line and at least one source)
         raise FormatError(
@@ -35,7 +35,7 @@ def parse_offset_entry(data: bytes) -> OffsetEntry:
 
 
 def planned_watermark_ms(text: str) -> int:
-    """The watermark, 0 for none. The rest is skipped where Spark's order allows it."""
+    """The watermark, 0 for none. The rest is skipped if fields are in Spark's order."""
     match = _WATERMARK.match(text)
     return int(match[1]) if match is not None else parse_offset_entry(text.encode()).watermark_ms
 
@@ -85,7 +85,7 @@ def _parse_named(line: str) -> SourceOffset:
 
 
 def _checked(text: str) -> str | None:
-    """Unknown offsets are kept, but one that starts like JSON and is none has been cut."""
+    """Unknown offsets are kept, but malformed JSON has been cut."""
     if text == _NO_OFFSET:
         return None
     if text[0] in "{[":

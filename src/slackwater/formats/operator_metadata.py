@@ -1,4 +1,4 @@
-"""``state/<operator>/_metadata``: version 1, or 2 where a store has column families (4.0 and later)."""
+"""``state/<operator>/_metadata``: version 1, or 2 for a store with column families (4.0 and later)."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class TableFile:
 class RocksDbVersion:
     """A whole version. ``rows`` is ``None`` if Spark did not count (``numKeys`` -1).
 
-    ``column_families`` is name -> id; empty before 4.0 and for stores without own ones.
+    ``column_families`` is name -> id; empty before 4.0 and for stores without own families.
     """
 
     tables: tuple[TableFile, ...]

@@ -173,7 +173,7 @@ class _BigEndian:
 
 
 class _Walk:
-    """Walks lengths that are multiples of 4, as with plain UnsafeRows: runs of equal records in one step."""
+    """Walks lengths that are multiples of 4, as with plain UnsafeRows: runs of equal records in a single step."""
 
     def __init__(self, view: ByteView, start: int) -> None:
         self._view = view
@@ -247,7 +247,7 @@ class _Walk:
 
 
 def join_records(parts: Sequence[Records]) -> Records:
-    """Files as one, oldest first."""
+    """Joins the records of several files, oldest first."""
     if len(parts) == 1:
         return parts[0]
     bases = np.cumsum([0, *(part.view.length for part in parts)])

@@ -1,6 +1,6 @@
 """The driver's text logs: ``vN``, then lines (``HDFSMetadataLog``).
 
-Spark writes no line break at the end, and accepts one, as an editor adds it (``Source.getLines``).
+Spark writes no line break at the end, and accepts a line break that an editor adds (``Source.getLines``).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def parse_query_metadata(data: bytes) -> str:
 
 
 def parse_object(text: str, what: str) -> dict[str, object]:
-    """A JSON object. Raises ``FormatError``: ``torn`` if it starts like one, else ``foreign``."""
+    """A JSON object. Raises ``FormatError``: ``torn`` if it starts like an object, else ``foreign``."""
     value = parse_json(text, what)
     if not isinstance(value, dict):
         raise FormatError("foreign", f"{what} is not a JSON object", expected="{...}", found=shown(text))

@@ -54,7 +54,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """One column's values in the containers ``rows``; ``valid`` is false for a null."""
+    """A column's values in the containers ``rows``; ``valid`` is false for a null."""
 
     rows: Rows
     positions: Positions
@@ -62,7 +62,7 @@ class _Slots:
 
 
 def whole_rows(view: ByteView, starts: Positions, lengths: Positions) -> Rows:
-    """Rows, none of them null. Raises ``FormatError`` if one leads out of the bytes."""
+    """Rows, none of them null. Raises ``FormatError`` if a row leads out of the bytes."""
     ends = starts + lengths
     view.require(starts, ends, view.length, "a row")
     return Rows(view, starts, ends, np.ones(len(starts), np.bool_))
@@ -92,7 +92,7 @@ def read_rows(rows: Rows, schema: StructType, depth: int = 0) -> pa.StructArray:
 
 
 def _masked(rows: Rows, positions: Positions) -> Positions:
-    """Null rows have no positions, and get harmless ones."""
+    """Null rows have no positions, and get harmless positions."""
     return positions if rows.valid.all() else np.where(rows.valid, positions, 0)
 
 
@@ -185,8 +185,8 @@ def _pieces(slots: _Slots) -> Rows:
 def read_bytes(pieces: Rows) -> pa.Array:
     """The pieces' bytes, copied together by Arrow.
 
-    Pieces and gaps are alternating elements of one array over the buffer; that needs ascending addresses, as rows of
-    one file have.
+    Pieces and gaps are alternating elements of a single array over the buffer; that needs ascending addresses, as rows
+    of a file have.
     """
     if len(pieces) and (np.diff(pieces.starts) < 0).any():
         order = np.argsort(pieces.starts, kind="stable")

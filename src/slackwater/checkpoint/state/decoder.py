@@ -49,7 +49,7 @@ class FamilyRows:
 
 @dataclass(frozen=True, slots=True)
 class StoreDecoder:
-    """Decodes pairs of one store. ``multi_valued`` families have several values under a key."""
+    """Decodes pairs of a store. ``multi_valued`` families have several values under a key."""
 
     store: OperatorStore
     encoding: Encoding

@@ -1,4 +1,4 @@
-"""Loads the pairs of a store in one partition at one version."""
+"""Loads the pairs of a store in a partition at a version."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class StateLoader:
     _budget: Budget = field(default_factory=Budget)
 
     def load(self, place: StorePlace, *, row_checksums: bool = False) -> LoadedStore:
-        """Raises ``FormatError`` with the file in ``if``."""
+        """Raises ``FormatError`` with the file in ``where``."""
         # Version 0 is empty and has no file.
         if place.version == 0:
             return LoadedStore(records_of_pairs([], []))
@@ -135,7 +135,7 @@ class StateLoader:
 
 @contextmanager
 def located(path: str) -> Iterator[None]:
-    """Adds the file to errors; the innermost one stays. ``OSError`` is translated."""
+    """Adds the file to errors; the innermost file stays. ``OSError`` is translated."""
     try:
         yield
     except FormatError as error:

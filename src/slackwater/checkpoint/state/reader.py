@@ -41,7 +41,7 @@ _MULTI_VALUED_JOIN = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class StateChoice:
-    """A family of a store, in all partitions or one. ``side`` shapes rows as a join's."""
+    """A family of a store, in all partitions or a single one. ``side`` shapes rows as a join's."""
 
     operator: Operator
     store: OperatorStore
@@ -63,7 +63,7 @@ class StateRows:
 class BatchState:
     """A batch's plan and commit, and the listing.
 
-    ``pinning`` is the plan, or the nearest readable one: how rows are written never changes.
+    ``pinning`` is the plan, or the nearest readable plan: the encoding of rows never changes.
     """
 
     store: LimitedStore

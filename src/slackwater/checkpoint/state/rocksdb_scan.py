@@ -39,7 +39,7 @@ def scan(directory: str) -> Iterator[Frame]:
 
 
 def _require_end(database: Rdict, last: Any) -> None:
-    """Raise what ended the scan: ``items`` stops at a damaged block silently."""
+    """Raise the error that ended the scan: ``items`` stops at a damaged block silently."""
     cursor = database.iter()
     if last is None:
         cursor.seek_to_first()

@@ -1,4 +1,4 @@
-"""Reads one whole RocksDB version by RocksDB itself, through ``rocksdict``.
+"""Reads a whole RocksDB version by RocksDB itself, through ``rocksdict``.
 
 A temporary directory has the zip's small files and the SSTs under RocksDB's names; local SSTs are linked, not copied.
 Nothing of the checkpoint is opened for writing.

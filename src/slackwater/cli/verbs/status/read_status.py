@@ -300,7 +300,6 @@ def _unreadable_block(stream: UnreadableStream) -> list[Text]:
 
 
 def lag_text(lag: Lag) -> str:
-    """The lag in one line; ``-`` if no source reports one."""
     parts = [f"{number(lag.rows)} rows"] if lag.rows is not None else []
     if lag.files is not None and lag.bytes is not None:
         parts.append(f"{counted(lag.files, 'unread file')}" + (f", {size_text(lag.bytes)}" if lag.files else ""))
