@@ -56,7 +56,7 @@ def directories_among_entries(listing: Listing) -> list[Damage]:
 
 
 def missing_beside_checksums(listing: Listing) -> list[Damage]:
-    """Files whose hidden checksum is still there: Hadoop removes both, so something else removed the file."""
+    """Files whose hidden checksum still exists: Hadoop removes both."""
     damage = []
     for names, folders in listing.alike().items():
         # `ChecksumFs.delete` removes the checksum before the file, so that a kill of Spark leaves no checksum alone.
@@ -171,7 +171,7 @@ def _has_id(name: str) -> bool:
 
 
 def _belongs_to_commit(name: str, named: set[str], commits: dict[int, CommitEntry]) -> bool:
-    """Only versions whose commit exists can be known to belong to a failed attempt."""
+    """Only versions with a commit can be known to belong to a failed attempt."""
     parsed = parse_state_file(name)
     if parsed is None or parsed.unique_id is None:
         return False

@@ -1,5 +1,3 @@
-"""Damage without a report: of files that the next start reads, or of all."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
@@ -77,10 +75,9 @@ def cheap_damage(
     then files between (up to 500 and 64 MiB), with a RocksDB zip's tables. In format 2 only each store's newest file is
     known: a compressed header in it names the others.
 
-    ``all_state`` compares all files of that version with checksums, however long it takes: Spark reads them all, and
-    fails at a single damaged byte. A remote store verifies the bytes it serves. Of files without a checksum, as in a
-    copy without hidden files, the first 4 MiB are decompressed: LZ4 streams have their own. Only ``all_state`` reads
-    headers of format 2, and knows the unread files.
+    ``all_state`` compares all files of that version with checksums, however long it takes: Spark fails at a single
+    damaged byte. A remote store verifies the bytes it serves. Of files without a checksum the first 4 MiB are
+    decompressed: LZ4 streams have their own. Only ``all_state`` reads headers of format 2.
 
     ``source_logs``: log numbers by source position.
     """
@@ -92,9 +89,8 @@ def cheap_damage(
 
 
 def thorough_damage(opened: OpenedCheckpoint, *, source_logs: Mapping[str, str] | None = None) -> FoundDamage:
-    """All damage: every log entry parsed, checksum computed, state file decompressed.
-
-    Also loads the newest committed state. A file that Spark removes meanwhile is no damage.
+    """All damage: every log entry parsed, checksum computed, state file decompressed. Also loads the newest committed
+    state. A file that Spark removes meanwhile is no damage.
     """
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
         return FoundDamage()
@@ -211,9 +207,8 @@ class _StartCheck(_Check):
         return found if self.source_logs else self._with_logs(found)
 
     def _with_logs(self, found: dict[str, tuple[Source, int]]) -> dict[str, tuple[Source, int]]:
-        """For an unknown query, fewer logs than file sources may mean a DataFrame read twice.
-
-        Spark then numbers logs without a gap, and the sources of the logs are unknown.
+        """For an unknown query, fewer logs than file sources may mean a DataFrame read twice: the sources of the logs
+        are unknown.
         """
         folders = self.opened.listing.folder(SOURCES).directories
         repeated = len({entry for _, entry in found.values()}) < len(found)
@@ -258,9 +253,8 @@ class _StartCheck(_Check):
                 self._parse(path, partial(self._check_structure, path), thorough=self.all_state)
 
     def _lineage(self, path: str) -> Lineage | None:
-        """The older files in a changelog's header, which is checked first.
-
-        Only for ``all_state``, which reads the whole file anyway. On a remote store it would be a request.
+        """The older files in a changelog's header, which is checked first. Only for ``all_state``, which reads the
+        whole file anyway.
         """
         if not self.all_state or self.opened.store.traits.remote:
             return None
@@ -344,8 +338,8 @@ def _missing_entries(source: str, hole: range) -> Damage:
 def _require_own_files(kind: Source, name: str, data: bytes) -> None:
     """Files have the entry's number, after files of older entries. Raises ``FormatError``.
 
-    ``FileStreamSource.fetchMaxOffset`` writes no empty entry. Spark reads files that another entry's copy replaces a
-    second time.
+    ``FileStreamSource.fetchMaxOffset`` writes no empty entry. Spark reads files twice that another entry's copy
+    replaces.
     """
     number, compacted = parse_entry_name(name) or (-1, False)
     numbers = [file.log_offset for file in kind.listed(data)]

@@ -1,5 +1,3 @@
-"""Recognises checkpoints, and describes a location that holds something else."""
-
 from __future__ import annotations
 
 from slackwater.checkpoint.layout import COMMITS, METADATA, OFFSETS, SOURCES, STATE

@@ -59,7 +59,7 @@ class Listing:
         return tuple(sorted(number for number in numbers if number is not None))
 
     def numbered_directories(self, path: str) -> tuple[int, ...]:
-        """Numbered directories (operators, partitions), in order."""
+        """Operators or partitions, in order."""
         numbers = (parse_id(name) for name in self.folder(path).directories)
         return tuple(sorted(number for number in numbers if number is not None))
 

@@ -158,9 +158,8 @@ def expected_partitions(present: Iterable[int], partition_count: int | None) -> 
 def partitions_of_version(
     present: Mapping[int, Mapping[str, StoreVersions]], version: int, entry: OffsetEntry | None
 ) -> tuple[int, ...]:
-    """The pinned partitions, and others with the version.
-
-    An offline repartition to fewer partitions leaves the other directories, without further versions.
+    """The pinned partitions, and others with the version. An offline repartition to fewer partitions leaves the other
+    directories.
     """
     expected = expected_partitions(present, partition_count(entry) if entry else None) if present else ()
     held = (number for number, stores in present.items() if any(one.has(version) for one in stores.values()))

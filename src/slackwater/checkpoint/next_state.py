@@ -1,5 +1,3 @@
-"""Finds the files of the next batch's state."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator

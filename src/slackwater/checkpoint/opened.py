@@ -45,7 +45,7 @@ class OpenedCheckpoint:
         return ChangeFiles(self.store)
 
     def _plan(self, batch: int) -> tuple[OffsetEntry | None, tuple[Damage, ...]]:
-        """A batch's plan, and its damage. A plan purged by Spark is no damage."""
+        """A plan purged by Spark is no damage."""
         try:
             return self.logs.offset(batch), ()
         except (FormatError, OSError) as error:
@@ -59,7 +59,7 @@ class OpenedCheckpoint:
 
 
 def open_checkpoint(store: ReadStore, limits: ReadLimits | None = None) -> OpenedCheckpoint:
-    """List the checkpoint and read its newest log entries. Never fails on damage."""
+    """Never fails on damage."""
     store = limited(store, limits)
     listing = read_listing(store)
     return OpenedCheckpoint(store, listing, logs_of_listing(store, listing), read_inventory(listing))

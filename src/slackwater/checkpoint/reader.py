@@ -1,7 +1,4 @@
-"""Reads a checkpoint into a report. Damage is a value; nothing is written.
-
-No file records the Spark version, but each release added files or settings.
-"""
+"""Reads a checkpoint into a report. Damage is a value; nothing is written."""
 
 from __future__ import annotations
 
@@ -233,7 +230,7 @@ class CheckpointReader:
             self._verify_rest()
 
     def _verify_rest(self) -> None:
-        """Checksums of unread files on a local disk: cheap, with only the standard library."""
+        """Checksums of unread files on a local disk, with only the standard library."""
         for folder in self.opened.listing.folders.values():
             # Of a small local checkpoint all entries of both logs have been read already.
             if folder.path not in {OFFSETS, COMMITS}:

@@ -1,7 +1,7 @@
 """Changes text logs and state names of a checkpoint without another writer, and copies state.
 
 Hadoop's local file system refuses ``N`` if ``.N.crc`` differs, so a writer removes that file first: ``N`` is then read
-unchecked. Spark's own ``.crc`` of a state file is renamed with it, as it covers only the content.
+unchecked.
 """
 
 from __future__ import annotations

@@ -67,8 +67,7 @@ def make_parser(arguments: Sequence[str]) -> Parser:
 def entry() -> NoReturn:
     """The console script: ``main``, and the end of the process.
 
-    Without Spark nothing needs an orderly shutdown, and tearing down modules would take an eighth of a short command's
-    time.
+    Without Spark nothing needs an orderly shutdown, which would take an eighth of a short command's time.
     """
     _open_closed_streams()
     # What is imported stays: looking through it for garbage, again and again, would be a tenth of a short command.
@@ -83,7 +82,7 @@ def entry() -> NoReturn:
 
 
 def _repeat_lost_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
-    """Python drops exceptions of finalizers and weak references' callbacks; Ctrl-C there must count."""
+    """Raises a Ctrl-C again that Python dropped in a finalizer or a weak reference's callback."""
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
         return
@@ -99,9 +98,8 @@ def _repeat_lost_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _open_closed_streams() -> None:
-    """With a closed stream (``<&-``, ``>&-``), the next opened file, also of the JVM, would get its number.
-
-    Characters outside the terminal's encoding are escaped: a path can hold any byte.
+    """With a closed stream (``<&-``, ``>&-``), the next opened file would get its number. Characters outside the
+    terminal's encoding are escaped: a path can hold any byte.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         if getattr(sys, name) is None:

@@ -20,10 +20,7 @@ from slackwater.core.units import GIB, MIB
 
 
 def holes(first: int, last: int, there: Iterable[int]) -> Iterator[range]:
-    """The runs of missing numbers in order.
-
-    No number is visited: a file's name can claim 10**17.
-    """
+    """The runs of missing numbers. No number is visited: a file's name can claim 10**17."""
     expected = first
     for number in sorted({one for one in there if first <= one <= last} | {last + 1}):
         if number > expected:
@@ -56,8 +53,7 @@ class Damage(NamedTuple):
 class UnreadState(NamedTuple):
     """State files for the next batch whose bytes no check before a start has verified.
 
-    ``size`` is in bytes. ``verified_by_store``: a remote store checks the bytes it serves; of other files only name and
-    size are known.
+    ``verified_by_store``: a remote store checks the bytes it serves; of other files only name and size are known.
     """
 
     paths: tuple[str, ...] = ()
@@ -140,9 +136,9 @@ class SinkFile(NamedTuple):
 class ReadLimits:
     """The most bytes of a single file, also decompressed; a larger file counts as damaged.
 
-    ``compacted_log`` is for ``.compact`` entries of file sources and sinks, ``archive`` for all small files in a
-    RocksDB zip together, ``state`` for a store's state in a partition, ``log_entry`` for other files. ``surplus`` is
-    how much more than 32 times their size all files may decompress to.
+    ``compacted_log`` is for ``.compact`` entries, ``archive`` for all small files in a RocksDB zip together, ``state``
+    for a store's state in a partition, ``log_entry`` for other files. ``surplus`` is how much more than 32 times their
+    size all files may decompress to.
     """
 
     log_entry: int = 64 * MIB

@@ -29,14 +29,14 @@ def mention(*words: str) -> str:
 
 
 def run_command(stream: StreamRecord) -> str | None:
-    """The command that runs the stream; ``None`` if the user's own program runs the query."""
+    """``None`` if the user's own program runs the query."""
     if stream.is_watched and not stream.pipeline_file:
         return None
     return command("run", stream.pipeline_file or "FILE", *stream.session)
 
 
 def check_command(stream: StreamRecord) -> str | None:
-    """The command that checks the stream; ``None`` if the user's program has the code."""
+    """``None`` if the user's program has the code."""
     if stream.is_watched and not stream.pipeline_file:
         return None
     return command("check", stream.pipeline_file or "FILE", *stream.session)
@@ -53,7 +53,7 @@ def apply_command(plan_file: str | None, session: Sequence[str] = ()) -> str:
 
 
 def session_words(master: str | None, settings: Mapping[str, str]) -> tuple[str, ...]:
-    """Options that start Spark like the present command. Of a secret only its name is repeated."""
+    """Options that start Spark like the present command, without the values of secrets."""
     words = ["--master", master] if master is not None else []
     for name, value in settings.items():
         words += ["--conf", f"{name}={value if mask_setting(name, value) == value else 'VALUE'}"]
@@ -70,7 +70,7 @@ def with_pipeline(line: str, file: str) -> str:
 
 
 def application_words(name: str, code: str) -> str:
-    """Explains the word ``APPLICATION``, and the remedy for an unreadable program."""
+    """Explains the word ``APPLICATION``."""
     return (
         f"{APPLICATION} is the program that starts the query, with its arguments: 'app.py -- ARGUMENTS'; for a "
         f"notebook: {code}; put the query into {name}.py, and name that"

@@ -1,8 +1,7 @@
 r"""Escapes text that a terminal would obey, as ``\x1b``.
 
 Paths, offsets, settings and leases can hold any character. ``ESC ] 52`` writes to the clipboard, ``ESC [ 2 J`` clears
-the screen, and a bidirectional control shows a command in another order than it will run. Also finds text that a file
-system, database or JVM refuses.
+the screen, and a bidirectional control shows a command in another order than it will run.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def one_line(text: str) -> str:
 
 
 def printable_bytes(output: bytes) -> bytes:
-    """UTF-8 output of another process, with control characters escaped except line feed, tab and carriage return."""
+    """UTF-8 output of another process, escaped except line feed, tab and carriage return."""
     return output.decode("utf-8", "surrogateescape").translate(_OF_OTHERS).encode("utf-8", "surrogateescape")
 
 

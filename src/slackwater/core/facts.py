@@ -38,7 +38,7 @@ class CheckpointSeen:
     """Batch ids come from file names; absent or damaged entries are ``None``.
 
     ``offset_before`` precedes the newest entry in ``offsets/``. ``start_damage`` is only from the check of a start's
-    files. ``folders`` has file names by folder. ``atomic_rename``: the store renames a file in a single step.
+    files. ``atomic_rename``: the store renames a file in a single step.
     """
 
     report: CheckpointReport
@@ -122,7 +122,7 @@ class SourceFacts:
     ``compacted`` are numbers in its log. ``missing_files`` are the planned batch's. Of the newest listed files,
     ``changed_files`` were written later than listed or have other bytes; ``removed_files`` were read and no longer
     exist. ``too_old_files`` are next to listed files, unread, and older than the source reads. ``outputs`` are file
-    sinks with the newest listed files. ``unserved`` is missing at its position.
+    sinks with the newest listed files.
     """
 
     name: str
@@ -145,9 +145,8 @@ class SourceFacts:
 class SinkFacts:
     """``written`` is the newest batch that the output shows.
 
-    ``newest`` is the last change by other means. ``elsewhere`` has folders outside of the output in which its log lists
-    files, with their number; ``listed`` counts all. ``transactions`` are its writers' newest numbers, ``None`` if not
-    listed.
+    ``newest`` is the last change by other means. ``elsewhere`` counts files outside of the output in its log, by
+    folder; ``listed`` counts all. ``transactions`` are its writers' newest numbers, ``None`` if not listed.
     """
 
     identity: Mapping[str, str]

@@ -15,7 +15,7 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 
 
 class _Stderr:
-    """The present stderr: it may be replaced, or closed, after the logging was configured."""
+    """The present stderr, which may be replaced or closed after the configuration."""
 
     def write(self, text: str) -> None:
         sys.stderr.write(text)

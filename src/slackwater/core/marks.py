@@ -1,5 +1,3 @@
-"""The number line: marks among batch ids."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -1,8 +1,8 @@
 """Replaces secrets in text with ``***`` before it is shown, logged or stored.
 
 Secrets from this process's settings, options, environment or files are replaced by value (``KnownSecrets``), in any
-form: JAAS, tuples, Scala maps, headers. Rules by name are for other programs' texts, with unknown secrets. Masking too
-much costs a word of a message, too little a password.
+form: JAAS, tuples, Scala maps, headers. Rules by name are for other programs' texts. Masking too much costs a word of a
+message, too little a password.
 """
 
 from __future__ import annotations
@@ -66,7 +66,6 @@ class KnownSecrets:
         self._search: AhoCorasick | None = None
 
     def remember(self, name: str, value: object) -> None:
-        """Remember a secret setting's value, and secret parts of other values."""
         if isinstance(value, str) and len(value) <= _LONGEST:
             for secret, login in _secrets_in(name, value):
                 self._add(secret, login)
@@ -207,10 +206,7 @@ def _without_password(word: re.Match[str]) -> str:
 
 @cache
 def _rules() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]:
-    """Ordered patterns, compiled at the first use: most commands need none.
-
-    None may rescan from each character: any text can get here.
-    """
+    """Ordered patterns, compiled at the first use. None may rescan from each character: any text can get here."""
     rules = (
         (r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", MASK),
         (r'(?<![^\s"])[^\s"]*@', _without_password),

@@ -17,8 +17,8 @@ ROOT = 0
 def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int | None:
     """The owner of a path or its target, if neither this user nor root.
 
-    For root the user who called sudo is trusted, too, and everything in folders of ``SLACKWATER_SAFE_DIRECTORY``
-    (separated by ``:``; ``*`` is everywhere).
+    Root also trusts the user who called sudo. Everything in folders of ``SLACKWATER_SAFE_DIRECTORY`` (separated by
+    ``:``; ``*`` is everywhere) is trusted.
     """
     user = os.geteuid()
     trusted = {user, ROOT}

@@ -21,12 +21,12 @@ class QueryProfile:
     DataFrame read twice has two lines and a single log (``MicroBatchExecution.logicalPlan``). ``rows_digest`` is a
     SHA-256 of everything that decides which rows with which event times reach the watermarks, in a plan of the
     optimiser of ``spark_version``: other releases make other plans. ``by_order`` names aggregates that depend on row
-    order, such as ``first``. ``reads_tables``: a joined table reaches state, read by each batch as it is then.
-    ``random`` names parts that differ at each computation, such as ``rand``. ``late_in_chain``: an operator returns
-    rows that the next stateful operator drops as late. ``asks_for_batches``: Spark runs a batch without data when the
-    watermark advances (``shouldRunAnotherBatch`` of a stateful operator), also assumed if unknown. ``session_gap_ms``
-    is set if sessions with a constant gap are the only state. ``window_starts_ms`` is set if windows of equal length
-    are the only state: they start at this interval, aligned to the second number after the epoch.
+    order, such as ``first``. ``reads_tables``: a joined table reaches state. ``random`` names parts that differ at each
+    computation, such as ``rand``. ``late_in_chain``: an operator returns rows that the next stateful operator drops as
+    late. ``asks_for_batches``: Spark runs a batch without data when the watermark advances (``shouldRunAnotherBatch``
+    of a stateful operator), also assumed if unknown. ``session_gap_ms`` is set if sessions with a constant gap are the
+    only state, ``window_starts_ms`` if windows of equal length are: they start at this interval, aligned to the second
+    number after the epoch.
     """
 
     operators: tuple[str, ...]

@@ -4,9 +4,8 @@ Recorded with each run, and compared before the next start (``slackwater.diagnos
 canonical strings: columns are traced to the sources, aliases substituted, filters are sets of conjuncts, commutative
 operands sorted.
 
-A generation's programs are a list in the ledger and in ``stream.json``, with entries ``{"after": N, "program":
-{...}}``. N was the newest committed batch at the start, -1 for none. A program that committed nothing made no state;
-the next start replaces its entry.
+A generation's programs are a list with entries ``{"after": N, "program": {...}}``. N was the newest committed batch at
+the start, -1 for none. A program that committed nothing made no state; the next start replaces its entry.
 """
 
 from __future__ import annotations
@@ -175,9 +174,9 @@ class Program:
     variables, ``outside`` dependencies that cannot be compared. ``settings`` of the session change results of the same
     plan.
 
-    ``environment`` is the operators' functions' process environment: the time zone's name, and digests of variables,
-    empty if not set. ``output_environment`` is the same behind the last operator, or of a stateless query. ``versions``
-    are of Python and libraries.
+    ``environment`` is the process environment of operators' functions: the time zone's name, and digests of variables,
+    empty if not set; ``output_environment`` the same for functions behind the last operator. ``versions`` are of Python
+    and libraries.
     """
 
     spark_version: str = ""
@@ -230,7 +229,7 @@ Entry = Mapping[str, object]
 AFTER, PROGRAM = "after", "program"
 
 MOST = 20
-"""The newest entries are kept: a checkpoint keeps the state of about a hundred batches."""
+"""The newest entries are kept."""
 
 
 def digest_of(program: Mapping[str, object]) -> str:

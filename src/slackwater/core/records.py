@@ -16,10 +16,9 @@ WATCHED = "watched"
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """``sink`` is its identity: ``{"kind": "files", "path": <absolute URI>, "format": ...}``.
-
-    ``pipeline_file`` is the last run's file or module. ``id`` never changes; outputs record it as their owner.
-    ``session`` are the last run's options of Spark (``session_words``), for printed commands.
+    """``sink`` is its identity: ``{"kind": "files", "path": <absolute URI>, "format": ...}``. ``pipeline_file`` is the
+    last run's file or module. ``id`` never changes; outputs record it as their owner. ``session`` are the last run's
+    options of Spark.
     """
 
     pipeline: str
@@ -54,8 +53,7 @@ class GenerationRecord:
     before. ``source_cut`` has the last inherited entry of ``sources/<source>``; absent sources inherit all, also
     entries after the new generation was built. ``layout`` is the state's ``QueryProfile.as_json`` and, under
     ``state_stores``, operators, partitions and stores of the first batches. ``begins`` is the first batch since a reset
-    that kept the numbering: older batches do not count. ``programs`` made batches and state, oldest first, as in
-    ``model.state_programs``.
+    that kept the numbering. ``programs`` made batches and state, oldest first, as in ``model.state_programs``.
     """
 
     stream: str
@@ -80,9 +78,9 @@ class RunRecord:
     """A query's life in a Spark application. ``ended_ms`` and ``end`` are ``None`` while it runs.
 
     ``settings`` are ``spark.sql.*`` settings that differ from Spark's defaults, and the user's own; ``code`` is the
-    SHA-256 of the pipeline file and the project's imported modules. ``failure`` is ``transient`` or ``permanent``,
-    ``failure_code`` stable. ``rows_digest`` is as in ``QueryProfile``. ``program`` is the SHA-256 of the program;
-    ``accepted`` has accepted changes (``codes``) and the user (``by``). ``trigger_ms`` is the trigger's interval.
+    SHA-256 of the pipeline file and the project's modules. ``failure`` is ``transient`` or ``permanent``.
+    ``rows_digest`` is as in ``QueryProfile``. ``program`` is the SHA-256 of the program; ``accepted`` has accepted
+    changes (``codes``) and the user (``by``).
     """
 
     id: int
@@ -153,8 +151,7 @@ class LogLine:
     """A verbatim log entry.
 
     ``log`` is ``metadata``, ``offsets``, ``commits``, ``sink`` or ``sources/<source>``; ``entry`` is the number in the
-    file name. A compacted entry has only its own lines. A run records ``caught-up`` and ``available-now`` of its
-    sources (``ledger/lineage.py``).
+    file name. A compacted entry has only its own lines.
     """
 
     stream: str
@@ -248,7 +245,7 @@ stage, whose source an earlier stage writes again.
 
 
 NEWEST_BATCHES = 200
-"""Batches that are read: more show no more of the present, and a stream can have a million."""
+"""Batches that are read: a stream can have a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +257,9 @@ class History:
     twice has two positions and a single log. ``event_time_max_ms``, ``event_time_min_ms`` and ``input_rows`` are from
     progress events. The sink skipped the last run of ``skipped`` batches, so that neither events nor watermarks cover
     their rows. ``runs`` executed the batches. With several watermarks, ``newest_of_inputs_ms`` is any input's newest
-    event time up to a batch. ``durations_ms`` are of triggers. ``sizes`` are bytes of source files, by path, when they
-    were read. ``begins`` is the first batch, or since a reset: state was empty before it. Of the batches before, only
-    the last batch's entry is there, with the start positions.
+    event time up to a batch. ``sizes`` are bytes of source files, by path, when they were read. ``begins`` is the first
+    batch, or since a reset: state was empty before it. Of the batches before, only the last batch's entry is there,
+    with the start positions.
     """
 
     metadata: str | None

@@ -27,7 +27,7 @@ COMMON = "common"
 @dataclass(slots=True)
 class Registry(Generic[Kind]):
     """Each module or folder of ``package`` has the kind as its ``attribute``; entry points of ``group`` are for other
-    distributions. A kind is imported when it is asked for.
+    distributions. A kind is imported on first use.
     """
 
     package: str
@@ -48,7 +48,7 @@ class Registry(Generic[Kind]):
         self._all = None
 
     def names(self) -> tuple[str, ...]:
-        """The names in alphabetical order. Nothing is imported."""
+        """In alphabetical order. Nothing is imported."""
         return tuple(sorted({*self._modules(), *self._registered, *self._entry_points()}))
 
     def get(self, name: str) -> Kind | None:

@@ -47,11 +47,9 @@ class Settings:
 def load(
     *, home: str | None = None, start: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Settings for a command started in ``start``.
-
-    The home is ``home`` (the flag), else ``SLACKWATER_HOME``, else ``home`` in the file, else ``.slackwater`` next to
-    it. Raises SettingsError for a malformed file, key or value, EnvironmentMissing if the working directory or home is
-    inaccessible.
+    """The home is ``home`` (the flag), else ``SLACKWATER_HOME``, else ``home`` in the file, else ``.slackwater`` next
+    to it. Raises SettingsError for a malformed file, key or value, EnvironmentMissing if the working directory or home
+    is inaccessible.
     """
     folder = (start or _working_directory()).absolute()
     file = _find_file(folder)
@@ -235,7 +233,7 @@ def _inaccessible_home(place: object) -> EnvironmentMissing:
 
 
 def _ledger(environment: Mapping[str, str], values: Mapping[str, Any], file: Path | None) -> str | None:
-    """The ledger's address, checked without opening it. The password is never shown."""
+    """The ledger's address, checked without opening it, never with the password."""
     address = _string(environment, values, "ledger", file)
     if address is None:
         return None

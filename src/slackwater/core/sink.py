@@ -62,10 +62,7 @@ def weakest(deliveries: Iterable[Delivery]) -> Delivery:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """``call`` is the code, ``name`` the function of ``slackwater.sinks``.
-
-    Entries without a ``rank`` are listed last.
-    """
+    """``call`` is the code, ``name`` the function of ``slackwater.sinks``. Entries without a ``rank`` are last."""
 
     name: str
     call: str
@@ -153,8 +150,7 @@ class Cut:
 
     ``files`` are POSIX paths relative to the output, ``bytes`` their recorded size; ``rows`` are counted by some
     outputs. ``version`` is the output's state behind the cut, if it has versions. ``others`` are removed although they
-    are not the stream's. With several outputs, ``members`` has each output's cut in order, and the cut itself only
-    batches.
+    are not the stream's. With several outputs, ``members`` has each output's cut in order.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -179,8 +175,6 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class BackfillDirectory:
-    """``path`` is absolute, or a URI."""
-
     __pydantic_config__: ClassVar = STRICT
 
     format: str

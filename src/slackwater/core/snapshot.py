@@ -29,10 +29,8 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The ledger before anything was copied into it. Batch ids; -1 for none.
-
-    ``planned`` and ``committed`` are newest entries, ``shown`` the newest batch that the sink ever showed,
-    ``next_entry`` the recorded range of the next batch.
+    """The ledger before anything was copied into it. ``planned`` and ``committed`` are newest entries, ``shown`` the
+    newest batch that the sink ever showed, ``next_entry`` the recorded range of the next batch. -1: none.
     """
 
     planned: int = NONE_YET
@@ -199,9 +197,8 @@ class Snapshot:
 
     @property
     def completed_batch(self) -> int | None:
-        """The next batch if the sink has it and would skip it unread: a run completes it without output.
-
-        State, watermark and commit are then those of an uninterrupted run, and the output stays.
+        """The next batch if the sink has it and would skip it unread: a run completes it without output, with the
+        state, watermark and commit of an uninterrupted run.
         """
         marks, output = self.marks, self.output
         skipped = output.batches_skipped and not output.skipped_are_read and marks.written == marks.next_batch

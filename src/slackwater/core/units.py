@@ -1,8 +1,3 @@
-"""Timestamps, durations, sizes, counts and batch ranges as strings; sizes from strings; time zones.
-
-A process's time zone is as the C library finds it.
-"""
-
 from __future__ import annotations
 
 import datetime as dt
@@ -23,7 +18,7 @@ _FACTORS = {"": 1, "b": 1} | {
 }
 _CYCLE_YEARS, _LAST_YEAR = 400, 9999
 _CYCLE_MS = 146_097 * 86_400_000
-"""The Gregorian calendar repeats after so many years."""
+"""The period of the Gregorian calendar."""
 _SECOND_MS, _MINUTE_S, _HOUR_S, _DAY_S = 1000, 60, 3600, 86_400
 
 

@@ -12,8 +12,8 @@ ChangeGoal = Literal["rebuild", "reset"]
 class Effect(IntEnum):
     """An effect on kept state, the mildest first.
 
-    ``CHANGES_ROWS``: Spark's guide allows it, but kept rows are of the old code. ``NEEDS_REBUILD``: kept state means
-    something else to the new code. ``NOT_RESTORABLE``: nor does a rebuild correct the output.
+    ``CHANGES_ROWS``: Spark's guide allows it, but kept rows are of the old code. ``NEEDS_REBUILD``: kept state has a
+    different meaning for the new code. ``NOT_RESTORABLE``: nor does a rebuild correct the output.
     """
 
     SAME = 0
@@ -107,11 +107,9 @@ class OtherSetting:
 
 @dataclass(frozen=True, slots=True)
 class StreamVerdict:
-    """``committed`` is the newest committed batch, -1 for none.
-
-    ``basis`` of the comparison is the recorded program, the checkpoint, or nothing, as no batch was planned.
-    ``unreadable``: plan or code cannot be read. ``settings`` explain all changes: the query may continue under their
-    old values.
+    """``committed`` is the newest committed batch, -1 for none. ``basis`` of the comparison is the recorded program,
+    the checkpoint, or nothing, as no batch was planned. ``unreadable``: plan or code cannot be read. ``settings``
+    explain all changes: the query may continue under their old values.
     """
 
     stream: str

@@ -1,7 +1,6 @@
 """The contract of a plan's actions. Each kind is a module of ``operations/actions``, found by its name.
 
-No value of an action is a path outside the plan's stream, except a backfill directory: ``apply`` derives checkpoints
-from the home and the stream, and files from the output's own manifest.
+No value of an action is a path outside the plan's stream, except a backfill directory: ``apply`` derives all others.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ class Switch:
 
 
 class PlanStep(ABC):
-    """An action or an inverse. Subclasses are frozen dataclasses whose last field, ``kind``, has a default."""
+    """An action or an inverse. Subclasses are frozen dataclasses; their last field, ``kind``, has a default."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar = STRICT
@@ -100,7 +99,7 @@ class Inverse(PlanStep):
         """Raises Refused, before an undo changes anything, if something is missing."""
 
     def check_unused(self, operation: Operation) -> None:
-        """Raises Refused if a stream has used the result that the undo would remove."""
+        """Raises Refused if a stream has used the action's result."""
 
     @abstractmethod
     def take_back(self, operation: Operation) -> None:
@@ -141,11 +140,11 @@ class Action(PlanStep):
         return None
 
     def inverse(self) -> Inverse | None:
-        """The inverse; ``None`` if removing its generation or output already undoes the action."""
+        """``None`` if removing its generation or output already undoes the action."""
         return None
 
     def check_start(self, operation: Operation) -> None:
-        """Raises Refused if the action cannot be started, in addition to its preconditions."""
+        """Raises Refused if the action cannot be started despite its preconditions."""
 
     def check_continued(self, operation: Operation) -> None:
         """Raises Refused if its result has changed since the interruption."""

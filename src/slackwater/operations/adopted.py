@@ -1,7 +1,6 @@
 """Checkpoints at paths of the user's code, of queries that Slackwater only records.
 
-They have no lease, and a new checkpoint must end up at the same path. Ruled out are changes while the query runs, and
-changes left half done by a kill.
+They have no lease, and a new checkpoint must end up at the same path. Nothing is changed while the query runs.
 """
 
 from __future__ import annotations
@@ -111,8 +110,8 @@ def quiet_time_ms(batches: Sequence[BatchRecord]) -> int:
 
 
 def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tuple[str, int] | None:
-    """Files that an operation placed do not count. Object stores have times in seconds: in the second of an operation's
-    possible last write, only files that are not the operation's count.
+    """Files of an operation do not count. Object stores have times in seconds: in the second of an operation's possible
+    last write, only other files count.
     """
     location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
     # Those that may have changed the stream, oldest first. Without one, ``metadata`` is the query's own.
@@ -130,9 +129,8 @@ def newest_file(workspace: Workspace, stream: StreamRecord, since_ms: int) -> tu
 
 
 def _swapped_in_ms(location: str) -> int:
-    """When an operation may have replaced the last file; 0 on other stores.
-
-    It writes ``metadata`` last, and may be killed before it records that. A query writes it first, and once.
+    """When an operation may have replaced the last file; 0 on other stores. It writes ``metadata`` last, a query first,
+    and only once.
     """
     store = open_read_store(location)
     if store.traits.moves_directories:

@@ -37,10 +37,9 @@ def gather(
     own_lease: bool = False,
     starting: bool = True,
 ) -> StreamFacts:
-    """The ledger is updated first, unless checkpoint or output is foreign or unreadable.
-
-    ``own_lease``: the caller holds the lease. ``starting`` reads all state that the next start reads, to find damage.
-    Without a ``reader`` the pipeline file is not read.
+    """The ledger is updated first, unless checkpoint or output is foreign or unreadable. ``own_lease``: the caller
+    holds the lease. ``starting`` reads all state that the next start reads. Without a ``reader`` the pipeline file is
+    not read.
     """
     ledger, reference = workspace.ledger, stream.pipeline_file
     directory = _tried(lambda: adopted_directory(workspace, stream))

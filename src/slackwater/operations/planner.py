@@ -1,5 +1,3 @@
-"""Derives a plan: to show it, and again before it is applied."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -89,8 +87,6 @@ def _check_code(stream: StreamRecord) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PlannedStream:
-    """A plan and its basis."""
-
     plan: Plan
     facts: StreamFacts
 

@@ -1,5 +1,5 @@
 """A checkpoint's state: operators, stores, loadable versions, rows.
 
 ``inventory`` uses file names, ``operators`` metadata and schemas, ``reader`` rows. Only ``reader`` and its own modules
-import numpy and pyarrow. Nothing is written.
+import numpy and pyarrow.
 """

@@ -27,9 +27,8 @@ _UNKNOWN_ENCODING = "no entry of offsets/ can be read, and they have the setting
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How state is written, from pinned settings and files.
-
-    Without settings (not ``known``) rows stay bytes: decoded wrongly, they can still look like rows.
+    """The encoding of state, from pinned settings and files. Without settings (not ``known``) rows stay bytes: decoded
+    wrongly, they can still look like rows.
     """
 
     rocksdb: bool

@@ -1,4 +1,4 @@
-"""Which state versions can be loaded, by file names alone.
+"""Loadable state versions, by file names alone.
 
 A snapshot or zip loads by itself; a delta or changelog needs the version before it, down to a whole file or the empty
 version 0. A gap is fatal to Spark.
@@ -101,9 +101,8 @@ def files_of_version(names: Iterable[str], version: int) -> VersionFiles:
 def files_of_attempt(
     names: Iterable[str], version: int, unique_id: str, lineage_of: Callable[[str], Lineage]
 ) -> VersionFiles:
-    """A version's files by unique id (format 2), without other attempts'.
-
-    ``lineage_of`` reads a changelog's header. Raises ``FormatError`` (``missing``).
+    """A version's files by unique id (format 2). ``lineage_of`` reads a changelog's header. Raises ``FormatError``
+    (``missing``).
     """
     there = set(names)
     whole = _name(version, unique_id, StateFileKind.ZIP)

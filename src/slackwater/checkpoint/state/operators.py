@@ -92,9 +92,8 @@ class OperatorReader:
         return OperatorStore(name, families, with_families, by_id)
 
     def _schemas(self, number: int, name: str, info: StoreInfo | None) -> list[StateSchema]:
-        """The schemas, oldest first; the metadata lists version 3 files.
-
-        All listed files must exist: ``StateSchemaMetadata`` opens them, and Spark does not start without.
+        """The schemas, oldest first. All listed files must exist: ``StateSchemaMetadata`` opens them, and Spark does
+        not start without.
         """
         schemas: list[StateSchema] = []
         for path in schema_paths(self.listing, number, name, info.schema_files if info else ()):
@@ -156,10 +155,7 @@ def infer_name(stores: tuple[OperatorStore, ...]) -> str:
 
 
 def state_stores(store: ReadStore) -> list[dict[str, object]]:
-    """Each operator's id, name, number of partitions, and stores with providers.
-
-    ``[{"operator": 0, "name": "stateStoreSave", "partitions": 4, "stores": {"default": "hdfs"}}]``
-    """
+    """``[{"operator": 0, "name": "stateStoreSave", "partitions": 4, "stores": {"default": "hdfs"}}]``"""
     listing = read_listing(store)
     if STATE not in listing.folders:
         return []

@@ -46,7 +46,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that are not used here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Called by argparse for each verb: an unknown argument is reported by its own verb."""
+        """Called by argparse for each verb, so that a verb reports its own unknown arguments."""
         known, unknown = super().parse_known_args(args, namespace)
         if unknown:
             option = unknown[0].partition("=")[0]
@@ -135,7 +135,7 @@ def string(text: str) -> str:
 
 
 def path(text: str) -> Path:
-    """A path of this machine. The address of a store would become a folder named ``hdfs:``."""
+    """A path of this machine. A store's address would become a folder named ``hdfs:``."""
     if _URI.match(string(text)):
         raise argparse.ArgumentTypeError(f"give a path on this machine; found the address {shortened(text)}")
     return Path(text)
@@ -254,11 +254,9 @@ def add_debug(parser: Parser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb; ``summary`` is its line in the list.
-
-    ``declare`` adds arguments, and as the default of ``verb`` a function that returns the exit code, or
-    ``module:function``. ``--help`` and completion import all verbs, so a verb that imports much has its function in
-    another module.
+    """``summary`` is the line in the list of verbs. ``declare`` adds arguments, and as the default of ``verb`` a
+    function that returns the exit code, or ``module:function``. ``--help`` and completion import all verbs, so a verb
+    that imports much has its function in a module of its own.
     """
 
     summary: str

@@ -26,9 +26,8 @@ from slackwater.storage.open import is_uri, open_read_store, resolved
 
 @dataclass(frozen=True, slots=True)
 class CheckedStream:
-    """A stream with its verdict or error.
-
-    ``settings`` are the session's values of settings that Spark takes from a checkpoint.
+    """A stream with its verdict or error. ``settings`` are the session's values of settings that Spark takes from a
+    checkpoint.
     """
 
     stream: str
@@ -64,10 +63,7 @@ class CheckedPipeline:
 
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
-    """Options of a comparison.
-
-    ``checkpoint`` is unrecorded: the state of the only stream, or of the stream that names it.
-    """
+    """``checkpoint`` is unrecorded: the state of the only stream, or of the stream that names it."""
 
     streams: tuple[str, ...] = ()
     checkpoint: str | None = None
@@ -78,7 +74,7 @@ class CheckOptions:
 def check_pipeline(
     reference: str, options: CheckOptions, settings: Settings, say: Callable[[str], None]
 ) -> CheckedPipeline:
-    """Compare each stream's DataFrame with its state. Raises PipelineError for a file that cannot be loaded."""
+    """Compare each DataFrame with its state. Raises PipelineError for a file that cannot be loaded."""
     require_spark()
     with nullcontext() if options.checkpoint is not None else _ledger(settings) as ledger:
         loaded = load(reference, ledger, given_to(settings, options.master, options.spark))

@@ -94,7 +94,7 @@ _SETTING_NAME = re.compile(r"[^\w.\-]")
 _DURATION = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)([smhd]?)")
 _UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_S = 366_000 * 86_400
-"""A thousand years: any sum with a timestamp stays within 64 bits."""
+"""A thousand years: sums with a timestamp stay within 64 bits."""
 
 
 def out(*, width_of_files: int = WIDTH_OF_FILES) -> Console:
@@ -110,7 +110,7 @@ def _console(file: TextIO, width_of_files: int) -> Console:
 
     class PlainConsole(console.Console):
         def on_broken_pipe(self) -> None:
-            """Rich would exit with 1; a reader that has closed the pipe is no error, and ``main`` handles it."""
+            """Rich would exit with 1, but a reader that has closed the pipe is no error."""
             raise BrokenPipeError
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
@@ -135,9 +135,8 @@ def say(text: str) -> None:
 def prepare(
     home: str | None, shown_as: Format = Format.TEXT, *, logging: bool = False, debug: bool = False
 ) -> Settings:
-    """The settings of a verb, whose errors are shown in its format.
-
-    ``logging`` is for verbs that run something which logs, ``debug`` adds the user's traceback.
+    """The settings of a verb, whose errors are shown in its format. ``logging`` is for verbs with log output, ``debug``
+    adds the user's traceback.
     """
     global _shown_as, _debug
     _shown_as, _debug = shown_as, debug
@@ -208,7 +207,6 @@ def _finite(value: object) -> object:
 
 
 def show_errors_for(arguments: Sequence[str]) -> None:
-    """Sets the format of errors, also of those found before a verb is called."""
     global _shown_as, _debug
     pairs = zip(arguments, (*arguments[1:], ""), strict=False)
     asked = any(one == "--format=json" or (one, value) == ("--format", "json") for one, value in pairs)
@@ -269,10 +267,7 @@ def _print_hint(text: str) -> None:
 
 
 def confirm(stream: str, what: str, kind: str = "stream", given: str = "--yes") -> None:
-    """Have a name typed; ``given`` is the option that replaces typing.
-
-    Raises Refused for another name, UsageError without a terminal.
-    """
+    """Have a name typed; ``given`` replaces typing. Raises Refused for another name, UsageError without a terminal."""
     name = stream.rpartition("/")[2]
     if not sys.stdin.isatty():
         raise UsageError("unconfirmed", "There is no terminal to confirm on", hint=f"give {given}")
@@ -297,7 +292,7 @@ def check_name(stream: str, typed: str) -> None:
 
 
 def interrupt_on_signals() -> None:
-    """Raise KeyboardInterrupt for SIGTERM, and for SIGHUP (the terminal was closed) unless ``nohup`` ignores it."""
+    """Raise KeyboardInterrupt for SIGTERM, and for SIGHUP (closed terminal) unless ``nohup`` ignores it."""
     signal.signal(signal.SIGTERM, _interrupt)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, _interrupt)

@@ -84,10 +84,9 @@ def exit_code(examined: Sequence[Examined]) -> int:
 def examine(
     settings: Settings, target: str | None, sink: str | None, again: str, *, verify: bool = False
 ) -> tuple[Examined, ...]:
-    """Diagnose a checkpoint or stream, or all streams.
+    """Diagnose a checkpoint or stream, or all streams. ``again`` is the command without ``--sink``.
 
-    ``again`` is the command without ``--sink``. Raises NotFound for an unknown target, UsageError for a ``sink`` of a
-    stream, whose output is recorded.
+    Raises NotFound for an unknown target, UsageError for a ``sink`` of a stream, whose output is recorded.
     """
     if target is not None and (is_there(target) if sink is not None else is_location(target, settings)):
         return (_location(target, sink, settings, verify=verify),)
@@ -190,8 +189,6 @@ def _examined(workspace: Workspace, name: str, *, verify: bool = False) -> Exami
 
 
 class Failed(NamedTuple):
-    """Symptoms of Spark's errors, Slackwater's own codes, and facts of the query in a text."""
-
     symptoms: tuple[Symptom, ...] = ()
     codes: tuple[str, ...] = ()
     read: Mapping[str, str] = MappingProxyType({})
@@ -205,7 +202,7 @@ class _Lines:
     read: dict[str, str] = field(default_factory=dict)
 
     def others(self, lines: Iterable[str]) -> Iterator[str]:
-        """The other lines; the rest become empty lines, as lines are counted."""
+        """The other lines, and an empty line for each of the rest, so that line numbers stay."""
         is_own = False
         for line in lines:
             # A line that is too long comes in pieces; the hint of an error follows it.

@@ -1,5 +1,3 @@
-"""Compares each stream of a pipeline with its state, in a session of Spark."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

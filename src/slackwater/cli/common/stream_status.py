@@ -1,4 +1,4 @@
-"""The status of a stream: marks, lag, watermark, lease and findings. Nothing is written."""
+"""The status of a stream. Nothing is written."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def has_read_all(batch: BatchRecord) -> bool:
 
 
 def every_source_counts(batch: BatchRecord) -> bool:
-    """Whether each source reports rows or has listable files. A Delta table has neither."""
+    """Whether each source, unlike a Delta table, reports rows or has listable files."""
     rows, files = rows_ahead(batch), _file_sources(batch)
     return bool(rows) and all(ahead is not None or index in files for index, ahead in enumerate(rows))
 
@@ -132,7 +132,7 @@ SEARCHED_BATCHES = 20
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """A stream's status. ``run_end`` is seen now; ``batch`` is the newest with recorded progress.
+    """``run_end`` is seen now; ``batch`` is the newest with recorded progress.
 
     ``lag`` is beyond that batch, ``watermark_ms`` the next batch's. ``late_rows`` were dropped by the newest batches of
     the generation in use. ``findings``, never empty, start with lost sources. ``not_compared``: sources that did not
@@ -183,7 +183,7 @@ def home_place(workspace: Workspace) -> Callable[[], Place]:
 def stream_status(
     workspace: Workspace, stream: StreamRecord, *, verify: bool = False, place: Callable[[], Place] | None = None
 ) -> StreamStatus:
-    """The state of a stream; ``place`` as of ``home_place``."""
+    """``place`` as of ``home_place``."""
     ledger = workspace.ledger
     # Before the snapshot: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())

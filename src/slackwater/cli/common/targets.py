@@ -29,8 +29,8 @@ def resolve(target: str, home: str | None = None) -> str:
 def is_location(target: str, settings: Settings) -> bool:
     """Whether a target is a location: a URI, or an existing path that names no stream.
 
-    A name without ``./`` that is both is the stream, as for verbs that take only streams. Raises ``UsageError`` if
-    several streams have it. With an unreadable ledger it is the path.
+    A name without ``./`` that is both is the stream. Raises ``UsageError`` if several streams have it. With an
+    unreadable ledger it is the path.
     """
     if is_uri(target) or not exists(target) or _is_path(target):
         return is_there(target)
@@ -76,7 +76,7 @@ def _in_use(target: str, settings: Settings) -> GenerationRecord | None:
 
 
 def require_recorded(store: ReadStore, home: str | None) -> None:
-    """Raises as ``require_reachable``; the hint names the stream whose checkpoint was there."""
+    """Raises as ``require_reachable``; the hint names the stream."""
     try:
         require_reachable(store)
     except NotFound as error:

@@ -19,9 +19,8 @@ class Shell(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A verb, or a verb of a verb; ``words`` are typed, such as ``("plan", "rebuild")``.
-
-    ``next``: words that may follow, with summaries.
+    """A verb, or a verb of a verb; ``words`` are typed, such as ``("plan", "rebuild")``. ``next``: words that may
+    follow.
     """
 
     words: tuple[str, ...]

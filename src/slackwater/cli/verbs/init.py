@@ -54,10 +54,7 @@ class Project:
 
 
 def init_project(folder: Path) -> Project:
-    """Lay out the project in a new or empty folder.
-
-    Raises Refused if it holds something, UsageError if it cannot be written; nothing is left behind.
-    """
+    """Raises Refused if the folder is not empty, UsageError if it cannot be written; nothing is left behind."""
     target = folder.absolute()
     existed = _require_empty(target)
     missing = missing_folders(target)

@@ -1,7 +1,6 @@
 """Builds the base of the next generation, the start of an exact rebuild.
 
-Recorded batches keep ids, ranges, watermarks and boundaries. Only an empty base is renumbered: Spark runs it to lay out
-schemas and an empty version of every state store.
+Only an empty base is renumbered: Spark runs it to lay out schemas and an empty version of every state store.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from slackwater.operations.plan.words import duration, plan_again
 
 @dataclass(frozen=True, slots=True)
 class BuildGeneration(Base):
-    """``pending`` is the batch after ``last`` that is planned with its recorded range."""
+    """``pending``: the batch after ``last``, planned with its recorded range."""
 
     number: int
     query_id: str

@@ -1,6 +1,5 @@
-"""Copies a checkpoint with state and recorded ranges.
-
-No batch is run: neither Spark nor the pipeline file is needed, and any state can be kept.
+"""Copies a checkpoint with state and recorded ranges. No batch is run, so neither Spark nor the pipeline file is
+needed.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 
 @dataclass(frozen=True, slots=True)
 class CopyGeneration(Base):
-    """``pending`` is the batch after ``last`` that is planned with its recorded range; ``state`` is the newest batch
-    whose state is copied.
+    """``pending``: the batch after ``last``, planned with its recorded range; ``state``: the newest batch whose state
+    is copied.
     """
 
     number: int
@@ -62,7 +61,7 @@ class CopyGeneration(Base):
 
 
 def _oldest_needed(operation: Operation, action: CopyGeneration) -> int:
-    """In format 2 commits name the state files of their batches: all batches with state stay."""
+    """In format 2 commits name the state files: all batches with state stay."""
     if action.state is None:
         return max(action.last - 1, 0)
     kept = (batch for batch in operation.history.commits if batch in operation.history.offsets)

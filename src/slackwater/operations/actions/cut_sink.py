@@ -1,5 +1,3 @@
-"""Cuts whole batches from the sink, and restores them."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from slackwater.operations.apply.witness import backup_for, changed_nothing, che
 
 @dataclass(frozen=True, slots=True)
 class RestoreSink(Inverse):
-    """Restore cut batches from the operation's backup."""
+    """Restore cut batches from the backup."""
 
     cut: Cut
     kind: Literal["restore-sink"] = "restore-sink"
@@ -35,7 +33,7 @@ class RestoreSink(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class CutSink(Action):
-    """Cut batches that the output listed; the operation's backup keeps them."""
+    """Cut batches that the output listed; the backup keeps them."""
 
     cut: Cut
     kind: Literal["cut-sink"] = "cut-sink"

@@ -1,5 +1,3 @@
-"""Plans the batch after the replayed batches with its recorded range."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,3 @@
-"""Replays recorded batches in the new checkpoint."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -29,7 +27,7 @@ ONLY_RESET = "only a reset that processes everything again is exact"
 
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """SQL settings of the original runs; ``None``: not recorded, the session's are used."""
+    """SQL settings of the original runs; ``None``: not recorded, so the session's are used."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -93,7 +91,7 @@ def _is_continued(action: ReplayBatches, operation: Operation, batch: int) -> bo
 
 def _first_unchecked(action: ReplayBatches, operation: Operation, store: WriteStore) -> int:
     """Spark commits a batch before its rows are checked; the next entry is written after the check. So the newest batch
-    of an interrupted replay may have been refused, or never checked.
+    of an interrupted replay may be unchecked.
     """
     logs = read_logs(store)
     if action.first <= logs.committed == logs.planned:
@@ -132,10 +130,10 @@ def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batc
 class _ExpectedRows:
     """Recorded numbers of rows to compare with a replay.
 
-    Spark counts the rows that tasks have read. If an executor is lost, tasks of its stage run and count again
+    Spark counts the rows that tasks have read. If an executor is lost, tasks run and count again
     (``DAGScheduler.handleTaskCompletion``): a count can be too high, never too low. A transactional or compacted Kafka
     topic has fewer rows than offsets. A query can read rows several times, such as for the samples of
-    ``repartitionByRange``: the count is then a multiple, even above the range, and only equal counts can be compared.
+    ``repartitionByRange``: the count is then a multiple, and only equal counts can be compared.
     """
 
     recorded: int | None = None

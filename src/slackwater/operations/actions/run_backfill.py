@@ -1,7 +1,7 @@
 """Runs the batch of a backfill into the stream's output, and undoes it.
 
-The batch has the stream's next id: a sink keyed by ids writes it once. Its files or rows are known only afterwards:
-undo asks the output, and keeps the answer until all are removed.
+The batch has the stream's next id: a sink keyed by ids writes it once. Undo asks the output for the batch's files or
+rows, and keeps the answer until all are removed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NEVER_CUT = "cut-mismatch"
 
 @dataclass(frozen=True, slots=True)
 class CutBackfill(Inverse):
-    """Cut the batches after ``after``; only the undo finds out their files."""
+    """Cut the batches after ``after``; only the undo finds their files."""
 
     after: int
     kind: Literal["cut-backfill"] = "cut-backfill"

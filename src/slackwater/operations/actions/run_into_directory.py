@@ -23,7 +23,7 @@ from slackwater.sinks.files import backfill_output
 
 @dataclass(frozen=True, slots=True)
 class EmptyDirectory(Inverse):
-    """Remove the operation's files from a backfill directory; the directory stays."""
+    """Remove the operation's files; the directory stays."""
 
     output: BackfillDirectory
     kind: Literal["empty-directory"] = "empty-directory"
@@ -32,7 +32,7 @@ class EmptyDirectory(Inverse):
         return f"remove from {self.output.path} what the operation has written to it"
 
     def check_unused(self, operation: Operation) -> None:
-        """Streams that have read the backfill directory would keep rows that are nowhere else."""
+        """Streams that have read the directory would keep rows that are nowhere else."""
         output = backfill_output.open_backfill_output(self.output)
         if operation.journal.state(operation.index_of(self)) == "undoing" or output.owner() is None:
             # A continued undo has checked this, and without the owner file nothing is removed from the directory.

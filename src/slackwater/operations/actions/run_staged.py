@@ -1,5 +1,3 @@
-"""Runs the query into the staged output."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

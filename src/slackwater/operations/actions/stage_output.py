@@ -1,5 +1,3 @@
-"""Prepares a staged output, which other actions fill and swap in."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

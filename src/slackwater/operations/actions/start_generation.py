@@ -32,7 +32,7 @@ from slackwater.storage.protocols import WriteStore
 
 @dataclass(frozen=True, slots=True)
 class StartGeneration(Base):
-    """A new start. ``last`` -1: batch 0 is the next."""
+    """``last`` -1: batch 0 is the next."""
 
     number: int
     query_id: str

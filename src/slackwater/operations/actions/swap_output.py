@@ -1,5 +1,3 @@
-"""Swaps the staged output with the real output, and back."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -19,8 +17,6 @@ from slackwater.operations.plan.adopted import OUTPUT_FIRST
 
 @dataclass(frozen=True, slots=True)
 class SwapBack(Inverse):
-    """Restore the replaced output."""
-
     swap: Swap
     kind: Literal["swap-back"] = "swap-back"
 
@@ -57,7 +53,7 @@ class SwapBack(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class SwapOutput(Action):
-    """Swaps the output in a single step for readers of its log; the old output is kept."""
+    """A single step for readers of its log; the old output is kept."""
 
     swap: Swap
     kind: Literal["swap-output"] = "swap-output"

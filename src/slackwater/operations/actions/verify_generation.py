@@ -22,7 +22,7 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class VerifyGeneration(Action):
-    """``state`` is the newest batch whose state must be there, unless the query keeps none."""
+    """``state``: the newest batch whose state must exist, unless the query keeps none."""
 
     number: int
     first: int

@@ -1,13 +1,12 @@
 """Puts a new checkpoint at the path in the user's code, and keeps the old checkpoint.
 
-The checkpoint at the path is in use. On a local disk two adjacent directories are exchanged. From just before the
-exchange until the ledger has recorded it, a mark in the new checkpoint shows its position, so that each step can be
-repeated after a kill.
+On a local disk two adjacent directories are exchanged. From just before the exchange until the ledger has recorded it,
+a mark in the new checkpoint shows its position, so that each step can be repeated after a kill.
 
 Stores such as S3 cannot exchange directories: files are replaced. ``metadata`` is replaced first, by a line with which
 no query starts (``halted``), and written last: at each step the checkpoint is the old, the new, or unusable. Both are
-complete in the operation's folder before the first file is replaced, so that every kill or store failure can be
-continued or undone.
+complete in the operation's folder before the first file is replaced, so that the operation can always be continued or
+undone.
 """
 
 from __future__ import annotations

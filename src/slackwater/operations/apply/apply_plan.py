@@ -1,5 +1,3 @@
-"""Applies a plan, or continues an interrupted apply."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +35,7 @@ Opened = Callable[[Plan], AbstractContextManager[Callable[[], Replayer]]]
 """Opens the replayer of a plan on first use."""
 
 BRIEF_MS = 30_000
-"""Batches that took no longer in total gain less from a faster JVM than its start costs."""
+"""Batches that took less in total gain less from a faster JVM than its start costs."""
 
 _COMPARED = (
     "id", "goal", "stream", "pipeline_file", "request", "target", "facts", "preconditions", "actions", "undo",
@@ -66,7 +64,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """The user's declarations. ``session`` are options of Spark, repeated in printed commands."""
+    """``session`` are options of Spark, repeated in printed commands."""
 
     consent: Consent = None
     stopped: bool = False
@@ -177,10 +175,7 @@ def _begin(workspace: Workspace, operations: Sequence[Operation], runtime: Query
 
 
 def _check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opened: Opened) -> None:
-    """Raises Moved if facts changed, UsageError if the plan was edited.
-
-    The caller holds the leases and has updated the ledger from the streams' logs.
-    """
+    """Raises Moved if facts changed, UsageError if the plan was edited. The ledger was updated under the leases."""
     members = {one.stream: one for one in plan.members}
 
     def reader(stream: StreamRecord, _target: int | None) -> QueryReader:
@@ -274,7 +269,6 @@ def _check_continued(operation: Operation) -> None:
 
 
 def _record(operation: Operation) -> None:
-    """Record folder, plan and ledger entry before the first action."""
     # The ledger's record last: an operation that it lists as unfinished has the plan that ``apply`` and ``undo`` read.
     operation.files.write(PLAN_FILE, render(operation.plan).encode())
     plan, now_ms = operation.plan, operation.ledger.now_ms()
@@ -289,7 +283,7 @@ def _record(operation: Operation) -> None:
 def _one_at_a_time(
     workspace: Workspace, runtime: QueryRuntime, on_jvm: Callable[[int], None], whole: Plan
 ) -> Iterator[Opened]:
-    """Keeps a replayer between uses, so that Spark starts once to check and apply a plan."""
+    """Keeps a replayer between uses, so that Spark starts once."""
     with ExitStack() as stack:
         kept: dict[str, Replayer] = {}
 
@@ -319,7 +313,7 @@ def _is_brief(plan: Plan) -> bool:
 
 
 def _check_code(workspace: Workspace, runtime: QueryRuntime, plan: Plan, whole: Plan) -> None:
-    """Raises Moved or Refused for a file whose digest is not in the plan: loading it would run its code."""
+    """Raises Moved or Refused for a file whose digest is not in the plan: loading would run its code."""
     named = [one for one in plan.preconditions if one.name == "pipeline"] or [Precondition(0, "pipeline", "no digest")]
     found = runtime.digest(plan.pipeline_file)
     if not is_started(workspace, plan):

@@ -3,8 +3,8 @@
 A killed apply can be repeated, which continues it, or undone. Three outcomes: applied, refused (staging is removed,
 nothing in use was changed), unknown (nothing more is changed).
 
-An undo, and an apply that is continued, first check the needs of all their steps: a step refused halfway would leave a
-stream that can be neither continued nor restored.
+An undo or a continued apply first checks the needs of all its steps: a step refused halfway would leave a stream that
+can be neither continued nor restored.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def check_owner(operation: Operation) -> None:
 
 def execute(operation: Operation) -> None:
     """Raises Refused (or another error) if nothing in use was changed, else OutcomeUnknown. KeyboardInterrupt leaves
-    the operation to be continued or undone, with a note on how.
+    the operation to be continued or undone.
     """
     journal = operation.journal
     try:
@@ -147,9 +147,7 @@ def _forget_work_on_it(operation: Operation) -> None:
 
 
 def _fail(operation: Operation, error: SlackwaterError | OSError) -> None:
-    """Ends a failed apply. Earlier stages have changed output before a later stage starts. After a lost lease another
-    process has the operation and may use its staging.
-    """
+    """Ends a failed apply. After a lost lease another process has the operation and may use its staging."""
     if isinstance(error, LeaseHeld):
         return
     if operation.is_part or has_changed_what_is_in_use(operation):

@@ -26,8 +26,6 @@ JOURNAL = "journal.jsonl"
 
 
 class Copies(Protocol):
-    """Copies of journals, kept by the ledger."""
-
     def operation_files(self, operation: str) -> OperationFiles | None:
         """The recorded files of an operation."""
 
@@ -50,10 +48,8 @@ def _unguarded() -> None:
 
 
 class Journal:
-    """``journal.jsonl`` of an operation, and its copy.
-
-    ``check_lease`` runs before each line: a process paused while another took its lease must neither write nor act.
-    Raises FormatError (``journal-damaged``) if the journal cannot be parsed, or the copy has other lines.
+    """``check_lease`` runs before each line: a process that lost its lease must neither write nor act. Raises
+    FormatError (``journal-damaged``) if the journal cannot be parsed, or the copy has other lines.
     """
 
     def __init__(
@@ -194,7 +190,7 @@ class Journal:
 
 
 def move_away(file: Location) -> str:
-    """How to move a damaged file away: a command, or words if it is not on a local disk."""
+    """The command that moves a damaged file away; words if it is not on a local disk."""
     if file.local is None:
         return f"rename {file} to {file.name}.damaged"
     return f"mv {quoted(str(file))} {quoted(f'{file}.damaged')}"

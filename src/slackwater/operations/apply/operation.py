@@ -40,8 +40,8 @@ class Operation:
     """An operation on a stream, under the stream's lease.
 
     ``look`` forgets looked-up facts. ``readers`` are other streams that have read rows which a cut removes. ``epoch``
-    is the lease's fence number; ``check_lease`` raises LeaseHeld (``lease-lost``). ``whole`` is the folder of the
-    operation for all stages. ``session`` are options of Spark, for the command that continues it.
+    is the lease's fence number. ``whole`` is the folder of the operation for all stages. ``session`` are options of
+    Spark, for printed commands.
     """
 
     plan: Plan

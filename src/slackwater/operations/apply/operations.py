@@ -1,5 +1,3 @@
-"""The operations of a plan, by stream."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -34,10 +32,7 @@ from slackwater.sinks.files.backfill_output import backfill_output, found_in
 def operations_of(
     workspace: Workspace, plan: Plan, progress: Progress, fence: Callable[[str], int], session: tuple[str, ...] = ()
 ) -> tuple[Operation, ...]:
-    """Builds the operations from the ledger; nothing is written.
-
-    ``fence`` is a lease's fence number. ``ready`` adds replays and preconditions.
-    """
+    """Builds the operations from the ledger; nothing is written. ``ready`` adds replays and preconditions."""
     members = {one.stream for one in plan.members}
 
     def readers(stream: StreamRecord, cut: Cut) -> list[str]:

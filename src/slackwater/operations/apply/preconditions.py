@@ -1,7 +1,6 @@
 """Checks the preconditions of an action just before it starts.
 
-Recorded programs are compared with the present program: a rebuild that leaves the output wrong would only hide the
-change. Rows of others are removed only with the user's consent.
+Recorded programs are compared with the present program: a rebuild that leaves the output wrong would hide the change.
 """
 
 from __future__ import annotations
@@ -74,10 +73,8 @@ def check_restorable(
 
 
 def compared_programs(ledger: Ledger, stream: StreamRecord, program: Mapping[str, object] | None) -> dict[str, bool]:
-    """Whether the rows of each recorded program, by digest, are those of ``program``.
-
-    Unlike digests of optimised plans, programs can be compared across releases of Spark: that shows a setting read from
-    a file that is no code.
+    """Whether recorded programs, by digest, have the rows of ``program``. Unlike digests of optimised plans, programs
+    can be compared across releases of Spark.
     """
     if program is None:
         return {}
@@ -118,8 +115,8 @@ def compare(
 
 
 def check_number(plan: Plan, derived: Plan, whole: Plan) -> None:
-    """Raises Moved (``moved-number``) if a different operation used the new checkpoint's number. A backfill into a
-    directory does so without any other change.
+    """Raises Moved (``moved-number``) if a different operation, such as a backfill into a directory, used the new
+    checkpoint's number.
     """
     planned, free = _built(plan), _built(derived)
     if planned is not None and free is not None and planned < free:

@@ -29,8 +29,6 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class OperationRun:
-    """``epoch`` is the fence number of the lease."""
-
     generation: GenerationRecord
     stream: StreamRecord
     operation: str
@@ -101,8 +99,8 @@ class Replayer(Protocol):
         """Run the batch that is planned and not committed.
 
         ``changelog`` False turns RocksDB's changelog files off. ``settings`` ``None``: the session's. ``more``: the
-        next call is for the following batch with the same settings, pinned ones included. ``again``: the last call ran
-        the same batch, whose commit was removed. Raises StreamFailed.
+        next call is for the following batch with the same settings. ``again``: the last call ran the same batch, whose
+        commit was removed. Raises StreamFailed.
         """
 
     def run_staged(self, run: OperationRun) -> None:

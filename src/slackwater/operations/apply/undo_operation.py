@@ -1,5 +1,3 @@
-"""Undoes an operation, even a partially applied one."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -32,7 +30,7 @@ ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})
 
 
 def find_operation(workspace: Workspace, name: str) -> OperationRecord:
-    """Finds an operation by its id or a part of the id. Raises NotFound (``operation-unknown``)."""
+    """Finds an operation by a part of its id. Raises NotFound (``operation-unknown``)."""
     operations = [one for stream in workspace.ledger.streams() for one in workspace.ledger.operations(stream.full_name)]
     leader = leader_id(name) if name in {one.id for one in operations} else None
     for operation in operations:

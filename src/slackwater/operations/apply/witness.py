@@ -1,8 +1,8 @@
-"""The backup of an operation, whose files the journal witnesses.
+"""The backup of an operation, with the hashes of its records in the journal.
 
-A cut or a swap makes its record in the backup durable before it changes anything (``sinks/common/changes``). Here each
-record's hash is journaled before the call that writes it returns. So a record that the journal does not name was never
-acted on, and a named record must be there unchanged before anything is undone.
+A cut or a swap makes its record durable before it changes anything (``sinks/common/changes``). Each record's hash is
+journaled before the call that writes it returns. So a record without a journaled hash was never used, and a journaled
+record must be there unchanged before anything is undone.
 """
 
 from __future__ import annotations
@@ -55,10 +55,7 @@ def hashes_of(operation: Operation, index: int) -> _Hashes:
 
 
 def backup_for(operation: Operation, action: Action) -> WriteStore:
-    """Raises Refused (``backup-damaged``) if it was changed.
-
-    Leftovers without a record in the journal were never acted on, and are made again.
-    """
+    """Raises Refused (``backup-damaged``) if it was changed. Leftovers without a journaled hash are written again."""
     index = operation.index_of(action)
     if operation.is_recorded and not hashes_of(operation, index):
         backup = operation.backup

@@ -1,7 +1,6 @@
 """A backfill: an older range as a single batch with the next id; the stream keeps its position.
 
-A backfill may read Kafka offsets before the stream's position, and files that count as read, if no batch has read them.
-Everything else was read, or will be.
+It may read Kafka offsets before the stream's position, and files that count as read, if no batch has read them.
 """
 
 from __future__ import annotations
@@ -269,8 +268,6 @@ def _listed(items: Sequence[str]) -> str:
 
 
 class Backfill(Goal):
-    """Reads an older range as a single batch without changing the stream's position."""
-
     name = "backfill"
     summary = "Process an older range that was never read, without changing the stream's position."
     outputs = ("keep", "aside")

@@ -78,7 +78,7 @@ def _run_again(basis: Basis) -> Scope | None:
 
 def _before_what_is_skipped(basis: Basis) -> Scope | None:
     """Spark's file sink skips the whole job (measured: the next batch fails with CANNOT_LOAD_STATE_STORE), so the state
-    after the batch must be there; for other sinks it runs without output.
+    after the batch must exist; for other sinks it runs without output.
     """
     written, snapshot = basis.written, basis.snapshot
     if snapshot.marks.written is None or not basis.batches.is_whole(written):

@@ -1,5 +1,3 @@
-"""Plans for a checkpoint at a path of the user's code."""
-
 from __future__ import annotations
 
 from pathlib import PurePosixPath

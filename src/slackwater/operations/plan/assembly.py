@@ -1,5 +1,3 @@
-"""Assembles a plan from a scope."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

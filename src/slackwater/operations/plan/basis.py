@@ -1,5 +1,3 @@
-"""The basis of a plan, for any goal."""
-
 from __future__ import annotations
 
 import json
@@ -30,7 +28,7 @@ class Continues(Protocol):
 class Basis:
     """``query`` is the present code's profile, if it was needed and read. ``side`` replaces the stream's output.
     ``readers`` have read rows that the operation changes; ``replaced`` is all that a swap replaces. ``leader`` is the
-    plan's first stream with its request, for later stages.
+    plan's first stream with its request.
     """
 
     facts: StreamFacts
@@ -86,10 +84,10 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """``first`` to ``target`` are replayed without output; ``pending`` stays planned after them with its recorded
-    range. ``copied``: state and ranges come from the checkpoint in use, without Spark. ``keeps_pending``: outputs keep
-    ``pending``, and skip it when it runs again. ``state_until`` is the newest batch with state. ``starts`` replace the
-    recorded end of ``target``. ``added``: a batch with its own range runs under the next id.
+    """``first`` to ``target`` are replayed without output; ``pending`` stays planned after them. ``copied``: state and
+    ranges come from the checkpoint in use, without Spark. ``keeps_pending``: outputs keep ``pending``, and skip it when
+    it runs again. ``state_until`` is the newest batch with state. ``starts`` replace the recorded end of ``target``.
+    ``added``: a batch with its own range runs under the next id.
     """
 
     target: int
@@ -146,7 +144,7 @@ def ends_after(batches: BatchHistory, target: int) -> dict[str, int]:
 
 
 def query_id(basis: Basis, target: int) -> str:
-    """The query's id. Raises Refused (``query-id-unknown``)."""
+    """Raises Refused (``query-id-unknown``)."""
     recorded, generation = basis.history.metadata, basis.snapshot.generation
     if recorded is not None:
         return str(json.loads(recorded)["id"])
@@ -187,8 +185,8 @@ def check_reproducible(
 
 
 def _with_no_state(stream: str, leader: str | None, *, stage_first: bool) -> str:
-    """A later stage alone would read rows again that the plan removes from the output before it. The stage can be reset
-    first only if the plan restarts that output without state: it then has read all from its first batch on.
+    """A later stage alone would read rows again that the plan removes from the output before it. It can be reset first
+    only if the plan restarts that output without state, so that it reads all from its first batch on.
     """
     if leader is None:
         return (

@@ -4,8 +4,8 @@ A batch chosen too late silently loses rows of open windows, so anything unknown
 compared is the target's own: rows emitted only in the next batch are still in its state. Recorded event times and
 watermarks come from behind the filters of the code that ran: a batch of code that reads other rows counts as unknown.
 
-Sessions have no fixed length. Two batches share a session only if no gap lies between their rows, or rows between them;
-the search goes back from the watermark to a pause between batches without an accepted row.
+Sessions have no fixed length. The search goes back from the watermark to a pause between batches without an accepted
+row, because two batches share a session only if no gap lies between their rows.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class StateBounds:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The code that will replay.
+    """The code that will replay. Files, by SHA-256, are the pipeline and the project's modules; a query may read
+    settings from others.
 
-    Files, by SHA-256, are the pipeline and the project's modules; a query may read settings from others.
     ``rows_digest``, of the part that reads rows, is comparable within a minor release, as ``spark_version`` optimised
     the plan. Without comparable digests equal files are the evidence, unless ``programs``, by digest, show whether a
     compared program reads the same rows (``None``: nothing was compared). A run of another release without a compared
@@ -146,8 +146,7 @@ class _Search:
         """The first batch with a row in a session that is open at the target.
 
         A session is open while its newest row is less than the gap behind the watermark. The threshold moves back to
-        the oldest accepted row of batches that reach it, less the gap, until none is older. All earlier rows are then
-        further away than the gap.
+        the oldest accepted row of batches that reach it, less the gap, until none is older.
         """
         threshold = watermark - gap_ms
         while True:
@@ -207,10 +206,7 @@ class _Search:
 
 
 def newest_event_time(history: BatchHistory, batch: int, delay_ms: int | None) -> int | None:
-    """The event time in epoch milliseconds.
-
-    Spark's watermark after a batch is that time less the delay; a progress event has the batch's own newest time.
-    """
+    """The event time in epoch milliseconds. Spark's watermark after a batch is that time less the delay."""
     recorded: list[int] = []
     if batch in history.history.event_time_max_ms:
         recorded.append(history.history.event_time_max_ms[batch])

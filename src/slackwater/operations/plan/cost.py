@@ -240,7 +240,6 @@ def _sum(numbers: Iterable[int | None]) -> int | None:
 
 
 def cost_lines(plan: Plan) -> list[str]:
-    """The cost of a stream's plan, in lines."""
     return list(_lines(plan.cost, plan.actions))
 
 

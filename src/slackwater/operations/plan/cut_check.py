@@ -1,5 +1,3 @@
-"""Checks that outputs can remove batches."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator

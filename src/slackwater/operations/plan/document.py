@@ -1,7 +1,7 @@
 """A plan as a JSON document: all that is needed to apply it.
 
 The document is canonical (sorted keys, fixed indentation) and has the SHA-256 of its content. Only the form is checked
-here: ``apply`` derives the plan again to see that it is the stream's.
+here: ``apply`` derives the plan again.
 """
 
 from __future__ import annotations

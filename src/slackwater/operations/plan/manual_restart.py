@@ -39,10 +39,8 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class RestartFacts:
-    """``written``: w; ``after``: p; ``contributing``: b; -1 for none.
-
-    ``watermark_ms`` is after w. ``not_reproducible``: why state cannot be recomputed. ``batches_skipped``: the sink
-    skips known ids.
+    """``written``: w; ``after``: p; ``contributing``: b; -1 for none. ``watermark_ms`` is after w.
+    ``not_reproducible``: why state cannot be recomputed. ``batches_skipped``: the sink skips known ids.
     """
 
     written: int

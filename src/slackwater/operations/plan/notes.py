@@ -1,5 +1,3 @@
-"""Points to check in a plan before approval."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -102,7 +100,6 @@ def risks_of_backfill(snapshot: Snapshot, environment: Sequence[str], batch: int
 
 
 def risks_of_directory(environment: Sequence[str]) -> tuple[str, ...]:
-    """Risks of any backfill, even into a directory."""
     if not environment:
         return ()
     return (f"the pipeline reads the environment ({', '.join(environment)}): apply needs the values of the runs",)
@@ -119,7 +116,6 @@ def risks_of_others(snapshot: Snapshot, change: Cut | Swap) -> tuple[str, ...]:
 
 
 def risks_of_unmarked(snapshot: Snapshot) -> tuple[str, ...]:
-    """Risks of a kept output without a marker."""
     text = "rows that the output may have and its marker does not show stay: what is read again is written twice"
     return (f"{text}; apply refuses it without --confirm {snapshot.stream.name}",)
 

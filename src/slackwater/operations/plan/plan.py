@@ -39,8 +39,8 @@ def undo_of(actions: Sequence[Action]) -> tuple[Undo, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """``rows`` are from progress events or offsets; those of ``batches_uncounted`` are unknown. ``files`` and ``bytes``
-    are as they were read. ``duration_ms``, without the start of Spark, is estimated from ``batches_timed`` batches.
+    """``rows`` are from progress events or offsets; those of ``batches_uncounted`` are unknown. ``duration_ms``,
+    without the start of Spark, is estimated from ``batches_timed`` batches.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -85,10 +85,8 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Marks are batch ids, -1 for none.
-
-    ``adopted``, the directory or URI of a checkpoint that the user's code names, is for people: ``apply`` reads the
-    ledger. ``keeps_unmarked``: the output keeps rows that its marker does not show.
+    """Marks are batch ids, -1 for none. ``adopted``, the path of a checkpoint in the user's code, is for people:
+    ``apply`` reads the ledger. ``keeps_unmarked``: the output keeps rows that its marker does not show.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -135,7 +133,7 @@ class Request:
     all unread), found as ``starts`` and ``ends``; ``into`` is its directory. ``query_read`` is false if Spark was
     unavailable. ``downstream``: readers of removed output are planned, too. ``session`` are options of Spark in
     commands (``session_words``). ``row_order`` "any": functions of arbitrary state, and aggregates by row order, give
-    the same for any order of rows in a batch.
+    the same for any order of rows.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -214,7 +212,6 @@ class Plan:
 
     @property
     def pipeline_file(self) -> str:
-        """The pipeline file; empty if unknown."""
         return self.request.pipeline_file
 
     @property

@@ -1,5 +1,3 @@
-"""Refuses to read replaced files again."""
-
 from __future__ import annotations
 
 import shlex

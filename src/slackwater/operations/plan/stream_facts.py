@@ -46,7 +46,7 @@ class StreamFacts:
 
     ``checkpoint_seen`` has marks, damage, output, operation, lease and last run; ``recorded`` the ledger's batches,
     updated from checkpoint and output. No generation has had the number ``next_generation``. ``directory`` is the
-    directory or URI of a checkpoint at a path in the user's code.
+    checkpoint's path in the user's code.
     """
 
     stream: StreamRecord

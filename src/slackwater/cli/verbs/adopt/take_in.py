@@ -1,7 +1,6 @@
 """Records a checkpoint that is new to Slackwater; it is only read.
 
-Ruled out are a stream without its generation and two streams with the same checkpoint. A killed command is finished by
-repeating it.
+A killed command is finished by repeating it.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _ReadProgram = Callable[[Workspace, StreamRecord], StreamRecord]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The arguments; ``program`` reads the program that starts the query."""
+    """``program`` reads the program that starts the query."""
 
     location: str
     sink: str | None = None
@@ -206,7 +205,7 @@ def _name_of(location: str) -> str:
 
 
 def _record_stores(workspace: Workspace, stream: StreamRecord, store: ReadStore) -> None:
-    """Until a run records the query's plan: nothing shows that a deleted store was there."""
+    """Until a run records the query's plan: nothing else shows that a deleted store existed."""
     layout = workspace.ledger.generation(stream.full_name, stream.current_generation).layout or {}
     stores = state_stores(store)
     if OPERATORS not in layout and stores:
@@ -336,10 +335,7 @@ def adopt(
 
 
 def _reader_of(reference: str, runtime: QueryRuntime, session: tuple[str, ...]) -> _ReadProgram:
-    """Reads the program with Spark up to the start of its queries.
-
-    The checkpoint names neither output nor output mode.
-    """
+    """Reads the program with Spark up to the start of its queries, for output and output mode."""
     program = full_reference(reference)
     if not is_application(program):
         raise PipelineError(

@@ -1,7 +1,7 @@
 """Crash drills on a pipeline's sinks: which rows they double or lose.
 
-Two runs have the same rows in separate folders: an uninterrupted run, and the drilled run. The rows that the user's
-reader shows after each batch are compared as multisets.
+Two runs have the same rows in separate folders, an uninterrupted and a drilled run. The rows that the user's reader
+shows after each batch are compared as multisets.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ class AuditOptions:
     """``streams`` empty: all with an audit reader; ``drills`` empty: all possible drills.
 
     ``variables`` are set for the pipeline file; ``{run}`` in values is ``reference`` or ``drill``, ``{folder}`` the
-    run's folder. ``folder`` is the working folder, which is kept; the default is temporary, and removed if all drills
-    passed.
+    run's folder. ``folder`` is kept; the default is temporary, and removed if all drills passed.
     """
 
     streams: tuple[str, ...] = ()
@@ -69,7 +68,7 @@ class AuditOptions:
 
 @dataclass(frozen=True, slots=True)
 class DrillResult:
-    """The result of a step. ``doubled`` and ``vanished`` count rows; ``other``: rows that the uninterrupted run lacks.
+    """``doubled`` and ``vanished`` count rows; ``other``: rows that the uninterrupted run lacks.
 
     ``reached`` is false if the drill could not take place; ``failed``: why the batch could not be written.
     """

@@ -48,10 +48,7 @@ def list_connectors(spark: str) -> tuple[Connector, ...]:
 
 
 def fetch_connectors(names: Sequence[str], spark: str, say: Callable[[str], None]) -> list[Path]:
-    """The jars of these connectors, fetched if missing.
-
-    Raises UsageError for an unknown name, EnvironmentMissing if a jar cannot be had.
-    """
+    """Raises UsageError for an unknown name, EnvironmentMissing if a jar cannot be had."""
     if spark == NO_SPARK and not set(names) <= set(connectors.known(NO_SPARK)):
         raise EnvironmentMissing(
             "pyspark-missing",

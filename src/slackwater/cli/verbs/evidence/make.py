@@ -332,10 +332,7 @@ def _unknown(gathered: Gathered) -> Iterator[model.UnknownEntry]:
 
 
 def _lanes(facts: Facts | None, recorded: Sequence[int] | None) -> tuple[model.Lane, ...]:
-    """The places that keep batches, from a batch's plan to its rows.
-
-    ``recorded``: batches with progress in the ledger.
-    """
+    """The places that keep batches, from a plan to rows. ``recorded``: batches with progress in the ledger."""
     return (
         *(_lanes_of_files(facts) if facts is not None else ()),
         *(_lane_of_ledger(recorded) if recorded is not None else ()),
@@ -362,7 +359,7 @@ def _lane_of_ledger(recorded: Sequence[int]) -> Iterator[model.Lane]:
 
 
 def _batches_with_state(inventory: StateInventory) -> frozenset[int]:
-    """Batches whose state is complete in all stores: batch N made version N+1."""
+    """Batches whose state is complete in all stores."""
     versions = [store.loadable for _, _, _, store in inventory.each()]
     common = frozenset.intersection(*versions) if versions else frozenset[int]()
     return frozenset(version - 1 for version in common if version > 0)

@@ -95,9 +95,8 @@ class MarksEntry:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A place that keeps batches: its mark, and the first and last of each run of batches.
-
-    Entries of ``damaged`` cannot be read.
+    """The batches that a place keeps: its mark, and the first and last of each run. Entries of ``damaged`` cannot be
+    read.
     """
 
     name: LaneName
@@ -108,8 +107,6 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class PositionEntry:
-    """A source's end in a batch, as Spark wrote it."""
-
     source: str
     offset: Any
 

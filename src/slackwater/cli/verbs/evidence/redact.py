@@ -55,8 +55,8 @@ def options(values: Mapping[str, str]) -> dict[str, str]:
 def conditions(message: str | None) -> tuple[str, ...]:
     """Error conditions, exception classes and SQL states in a message, without values.
 
-    Exceptions can quote rows: ``The value 'alice' ... cannot be cast``. A name in brackets can be a row, too, unless it
-    is a known condition, or in a condition's place.
+    Exceptions can quote rows: ``The value 'alice' ... cannot be cast``. A name in brackets can be a row, unless it is a
+    known condition, or in a condition's place.
     """
     text = message or ""
     first = {match.start(1) for match in _FIRST.finditer(text)}

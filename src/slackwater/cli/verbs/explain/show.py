@@ -36,9 +36,8 @@ _COMMAND = re.compile(r"`(slackwater [^`]+)`")
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A code in words. ``severity``, ``risk`` and ``confirm`` are ``None`` for errors, which show them.
-
-    ``matters``: the consequence; ``commands`` are in ``remedy``.
+    """``severity``, ``risk`` and ``confirm`` are ``None`` for errors. ``matters``: the consequence; ``commands`` are in
+    ``remedy``.
     """
 
     code: str
@@ -83,7 +82,6 @@ def explanation(code: str) -> Explanation:
 
 
 def all_codes() -> list[tuple[str, str]]:
-    """Codes of findings, errors and other failures, with their meanings."""
     errors = {code: error.causes[0] for code, error in error_codes().items()}
     findings = {rule.code: rule.meaning for rule in documented()}
     finders = covering()

@@ -1,7 +1,4 @@
-"""The page of ``slackwater inspect``, in the order of need.
-
-Only the standard library, because this page must be quick.
-"""
+"""The page of ``slackwater inspect``, in the order of need. Quick, so only the standard library."""
 
 from __future__ import annotations
 

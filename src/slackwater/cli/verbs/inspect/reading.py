@@ -1,6 +1,6 @@
 """Reads a checkpoint and reports its content. Nothing is written, no JVM is started.
 
-A local checkpoint needs only the standard library; state rows, remote stores and the ledger import libraries on demand.
+A local checkpoint needs only the standard library.
 """
 
 from __future__ import annotations

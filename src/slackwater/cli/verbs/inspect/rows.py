@@ -1,6 +1,6 @@
-"""Shows rows of a state store as a page, a JSON document or a Parquet file.
+"""Shows rows of a state store as a page, a document ``slackwater.inspect.state/1`` (docs/inspect.md) or a Parquet file.
 
-The document is ``slackwater.inspect.state/1`` (docs/inspect.md). Imported on demand: it needs numpy and pyarrow.
+Imported on demand: it needs numpy and pyarrow.
 """
 
 from __future__ import annotations
@@ -120,9 +120,8 @@ def _plain(value: Any) -> Any:
 
 
 def write_parquet(result: _StateResult, target: NewFile) -> dict[str, Any]:
-    """All rows in a file; undecodable rows in a second file next to it. Raises as ``NewFile``.
-
-    Raises UsageError (``cannot-write``) for rows that Parquet has no type for.
+    """All rows in a file; undecodable rows in a second file next to it. Raises as ``NewFile``, and UsageError
+    (``cannot-write``) for rows that Parquet has no type for.
     """
     path = target.path
     written: dict[str, Any] = {"file": str(path), "rows": result.rows.table.num_rows}

@@ -1,7 +1,4 @@
-"""The operations of a home or stream, with commands to continue and undo them.
-
-Nothing is written; the checks are those of ``slackwater undo``.
-"""
+"""The operations of a home or stream, with commands to continue and undo them. Nothing is written."""
 
 from __future__ import annotations
 

@@ -58,9 +58,8 @@ class BatchView:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """A stream's records. ``output`` is its location, else the kind of its sink.
-
-    ``batches_recorded`` counts all batches, also unrequested.
+    """``output`` is its location, else the kind of its sink. ``batches_recorded`` counts all batches, also
+    unrequested.
     """
 
     stream: StreamRecord
@@ -158,7 +157,9 @@ def _batches(workspace: Workspace, stream: StreamRecord, wanted: BatchRange | No
 
 
 def _ranges(workspace: Workspace, stream: StreamRecord, wanted: BatchRange) -> dict[int, _Ends]:
-    """The entry before each batch and its own, in the generation that ran it: another may start elsewhere."""
+    """The entry before each batch and its own, in the generation that ran it, because starts differ between
+    generations.
+    """
     first, found = 0 if wanted.first is None else wanted.first, dict[int, _Ends]()
     for share in shares(workspace.ledger, stream):
         base = max(share.base, first - 1)

@@ -44,10 +44,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class PositionFound:
-    """A new query would start after ``after``, -1 for the beginning, with these ``effects``.
-
-    ``descriptions`` are sources in the query's recorded plan.
-    """
+    """A new query would start after ``after``, -1 for the beginning, with these ``effects``."""
 
     stream: str
     at: At
@@ -216,7 +213,7 @@ OUTPUTS = {"same": "with the same output", "new": "with a new output", "any": "w
 
 
 def offset_lines(position: PositionFound) -> list[str]:
-    """A document for each source in the plan's order: Kafka's ``startingOffsets``, else Spark's string."""
+    """A document for each source: Kafka's ``startingOffsets``, else Spark's string."""
     return [json.dumps(offset_value(source.offset)) for source in position.sources]
 
 

@@ -1,8 +1,7 @@
 """Deletes old generations, and backups of operations that need them for an undo.
 
-Nothing else deletes them. Ruled out: deleting a generation in use, and an undo that finds half a generation. So an
-operation is first recorded as ``pruned``, then a folder gets a name that is no generation's, then it is removed: the
-next prune finishes a killed prune.
+Nothing else deletes them. An operation is first recorded as ``pruned``, then a folder gets a name that is no
+generation's, then it is removed: the next prune finishes a killed prune.
 """
 
 from __future__ import annotations
@@ -72,8 +71,8 @@ class Prunable:
 def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunable, ...]:
     """Generations older than the ``keep`` newest next to the generation in use.
 
-    Streams with nothing to list are left out. Raises NotFound for an unknown stream, Refused (``operation-unfinished``)
-    if an operation has not ended, FormatError for a malformed plan.
+    Raises NotFound for an unknown stream, Refused (``operation-unfinished``) if an operation has not ended, FormatError
+    for a malformed plan.
     """
     ledger = workspace.ledger
     streams = ledger.streams() if name is None else [ledger.find_stream(name)]
@@ -248,10 +247,9 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_le
 
 
 def _remove_folder(folder: Location) -> None:
-    """Remove a folder or link. A link's target was put there by somebody else, and stays.
+    """Remove a folder or link; a link's target stays.
 
-    If a store cannot rename folders, a killed prune leaves a part under a generation's name. The next prune removes it:
-    its operation is recorded as pruned.
+    If a store cannot rename folders, a killed prune leaves a part under a generation's name. The next prune removes it.
     """
     store, name = open_write_store(folder.parent), folder.name
     if store.traits.moves_directories and not name.startswith(_BEING_DELETED):

@@ -1,4 +1,4 @@
-"""Forgets a stream that the user's program starts: Slackwater's records, nothing of Spark's.
+"""Deletes the records of a stream that the user's program starts, and nothing of Spark's.
 
 The ledger's records are deleted last, so that repeating a killed release finishes it.
 """

@@ -1,6 +1,5 @@
-"""The Prometheus metrics of a run: names, kinds, labels and meanings.
-
-By Prometheus' conventions: base units, and ``_total`` for counters. Each has the labels ``pipeline`` and ``stream``.
+"""The Prometheus metrics of a run: names, kinds, labels and meanings. Each has the labels ``pipeline`` and
+``stream``.
 """
 
 from __future__ import annotations

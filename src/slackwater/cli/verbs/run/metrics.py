@@ -1,7 +1,7 @@
 """Serves a run's metrics to Prometheus: ``slackwater run --metrics-port``.
 
-Events are counted as they happen. Marks, lag, watermark and findings are read on request, as ``slackwater status``
-does; requests within ``READ_AGAIN_S`` share a reading.
+Events are counted as they happen. Marks, lag, watermark and findings are read on request; requests within
+``READ_AGAIN_S`` share a reading.
 """
 
 from __future__ import annotations
@@ -186,8 +186,8 @@ def _marks(status: StreamStatus, _seen: _StreamSeen, _now: float) -> Values:
 def _lag_seconds(status: StreamStatus, seen: _StreamSeen, now: float) -> Values:
     """The time since the last moment without backlog; unknown if a source cannot be counted.
 
-    The newest batch's remaining rows are current only while the query asks its sources. It asks none while a planned
-    batch is uncommitted, however long that takes, and after its end.
+    The newest batch's remaining rows are current only while the query asks its sources: not while a planned batch is
+    uncommitted, and not after its end.
     """
     lag = status.lag
     if status.batch is None or lag.unknown is not None or not every_source_counts(status.batch):
@@ -227,7 +227,7 @@ _VALUES: Mapping[str, Callable[[StreamStatus, _StreamSeen, float], Values]] = {
 
 
 def _for_local_hosts(page: WSGIApplication) -> WSGIApplication:
-    """Only for names of this machine: a web site can make its own name lead here."""
+    """Only for names of this machine: a web site can point its own name here."""
 
     def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         name = re.sub(r":\d*$", "", environ.get("HTTP_HOST", "")).strip("[]").lower()

@@ -37,10 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """``seconds`` ends the run by a drain.
-
-    ``accepted``: codes of changes with which the kept state is used all the same.
-    """
+    """``seconds`` ends the run by a drain. ``accepted``: codes of changes with which the kept state may be used."""
 
     streams: tuple[str, ...] = ()
     until_caught_up: bool = False
@@ -100,8 +97,6 @@ def run_application(
 
 
 class PlainDisplay:
-    """Prints a line for each event, on stderr."""
-
     def __enter__(self) -> Self:
         return self
 

@@ -385,9 +385,8 @@ def _interval(text: str) -> float:
 
 
 def _watch(settings: Settings, stream: str | None, interval_s: float, *, verify: bool, shown_as: Format) -> int:
-    """Show the state after each interval until Ctrl-C, which returns 0: nothing else would end it.
-
-    A terminal is cleared before each page; a file or pipe gets all pages, or a JSON line each.
+    """Show the state after each interval until Ctrl-C, which returns 0. A terminal is cleared before each page; a file
+    or pipe gets all pages, or a JSON line each.
     """
     found = read_status(settings, stream, verify=verify)
     try:

@@ -20,10 +20,7 @@ POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """``run`` was asked, ``None`` if none was active within the wait.
-
-    ``ended`` is ``None`` if it had not ended within the wait.
-    """
+    """``run`` was asked, ``None`` if none was active within the wait; ``ended`` is ``None`` if it still runs."""
 
     stream: str
     run: int | None

@@ -1,7 +1,4 @@
-"""Watches a checkpoint: marks, last write, and how far sources are ahead.
-
-Only files are read: the writing program notices nothing.
-"""
+"""Watches a checkpoint: marks, last write, and how far sources are ahead. Only files are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps shared by all actions that start a new checkpoint."""
+"""Steps of all actions that start a new checkpoint."""
 
 from __future__ import annotations
 
@@ -111,7 +111,6 @@ def refuse_lost(operation: Operation, lost: Sequence[str], instead: str = "") ->
 
 
 def new_folder(operation: Operation, action: Base) -> WriteStore:
-    """Creates the folder without leftovers of an earlier attempt."""
     store = operation.store(action.number)
     # Only reached after the journal records that the folder is this operation's own.
     store.delete_tree()
@@ -202,9 +201,9 @@ def rename_base(store: WriteStore, first: int) -> None:
 def check_same_code(operation: Operation, number: int, replayer: Replayer, *, writes: bool = False) -> None:
     """Raises Refused if other code started the checkpoint.
 
-    Equal files can have different queries, because a query may read settings from other files. State, positions and, if
-    it ``writes``, the rows read are compared: an output may already hold the batch from an earlier attempt. Written
-    values may differ, such as a time or process id.
+    Equal files can have different queries, because a query may read settings from other files. So state, positions and,
+    if it ``writes``, the rows read are compared: an output may already hold the batch from an earlier attempt. Written
+    values may differ, such as a time.
     """
     index, base = base_of(operation.plan, number)
     facts, digest = operation.journal.facts(index), replayer.code().digest
@@ -220,7 +219,6 @@ def check_same_code(operation: Operation, number: int, replayer: Replayer, *, wr
 def check_same_query(
     plan: Plan, started: Mapping[str, object] | None, now: Mapping[str, object] | None, *, writes: bool
 ) -> None:
-    """Raises Refused if the program differs from the earlier attempt's."""
     found = [one.text for one in recorded_verdict(started, now).unaccepted(frozenset())]
     found += other_rows(started, now) if writes else ()
     if found:

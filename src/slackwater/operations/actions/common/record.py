@@ -1,5 +1,3 @@
-"""The ledger's record of a generation that an operation built."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-"""Staged outputs that replace the real one."""
-
 from __future__ import annotations
 
 from slackwater.core.errors import Refused

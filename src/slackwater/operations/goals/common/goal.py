@@ -61,8 +61,6 @@ ROW_ORDER = Flag(
 
 
 class Lookups(Protocol):
-    """Looks up positions and batches to complete a request."""
-
     @property
     def facts(self) -> StreamFacts:
         """The stream; ``executed`` is filled if the goal needs it."""
@@ -88,8 +86,8 @@ class Lookups(Protocol):
 
 class Goal:
     """``outputs`` are the ways to treat existing output, the default first; printed commands leave out
-    ``unnamed_output``. ``emptying_output`` removes rows instead of a swap. ``needs_executed``: derived from the ranges
-    of executed batches.
+    ``unnamed_output``. ``emptying_output`` removes rows instead of a swap. ``needs_executed``: uses the ranges of
+    executed batches.
     """
 
     name: ClassVar[str]
