@@ -17,16 +17,16 @@ _LAG_GROWS_BATCHES = 10
 def lag_grows(facts: Facts) -> Iterator[Found]:
     """A batch takes longer than its rows take to arrive.
 
-    What it finds: in ten recorded batches with rows, each left at least as many rows unread in the sources as the one
-    before, and the newest left more than it read, and twice as many as the first.
-    Why it matters: nothing is lost yet, but results are later with each batch, and once the source's retention removes
-    rows that were not read, they are in no result.
-    How to confirm: `slackwater status STREAM` shows the rows that are waiting now. A backlog that is read for the first
-    time is large, but does not grow.
-    What to do: give the query more cores or fewer shuffle partitions, merge small files, or raise a limit of its source
-    (maxOffsetsPerTrigger) that is lower than what arrives.
-    Is the remedy safe: yes. Sources, state and output stay as they are; the number of shuffle partitions of a query
-    with state is kept from its first batch on.
+    What it finds: in ten recorded batches with rows, the sources' unread rows never fell from one batch to the next;
+    the newest batch left more than it read, and twice as many as the first.
+    Why it matters: results get later with each batch. Rows that the source's retention removes before they are read are
+    lost.
+    How to confirm: `slackwater status STREAM` shows the unread rows. The backlog of a first read is large, but does not
+    grow.
+    What to do: give the query more cores or fewer shuffle partitions, merge small files, or raise a source limit
+    (maxOffsetsPerTrigger) that is below the arrival rate.
+    Is the remedy safe: yes. Sources, state and output stay unchanged; a query with state keeps the number of shuffle
+    partitions of its first batch.
     References: Structured Streaming Programming Guide, "Monitoring Streaming Queries"; `SourceProgress`
     (`latestOffset`)
     """
@@ -62,15 +62,14 @@ _SLOWER_THAN_TRIGGER_BATCHES = 10
 def slower_than_trigger(facts: Facts) -> Iterator[Found]:
     """Batches take longer than the interval of their trigger.
 
-    What it finds: of the ten newest recorded batches with rows, most took longer than the interval of the trigger that
-    their run was started with.
-    Why it matters: the next batch starts late and reads more. Results are older than the interval promises, and where
-    rows arrive faster than they are read, the backlog grows.
-    How to confirm: `slackwater ledger STREAM` shows how long each batch took, in the column `took`.
-    What to do: give the query more cores or fewer shuffle partitions, limit how much a batch reads
-    (maxOffsetsPerTrigger, maxFilesPerTrigger), or set a longer interval.
-    Is the remedy safe: yes. Sources, state and output stay as they are; the number of shuffle partitions of a query
-    with state is kept from its first batch on.
+    What it finds: most of the ten newest recorded batches with rows took longer than the trigger interval of their run.
+    Why it matters: the next batch starts late and reads more. Results are late, and the backlog grows if rows arrive
+    faster than they are read.
+    How to confirm: `slackwater ledger STREAM` shows the duration of each batch in the column `took`.
+    What to do: give the query more cores or fewer shuffle partitions, limit the size of a batch (maxOffsetsPerTrigger,
+    maxFilesPerTrigger), or set a longer interval.
+    Is the remedy safe: yes. Sources, state and output stay unchanged; a query with state keeps the number of shuffle
+    partitions of its first batch.
     References: Structured Streaming Programming Guide, "Triggers"; `StreamingQueryProgress` (`durationMs`)
     """
     batches = with_rows(facts, _SLOWER_THAN_TRIGGER_BATCHES)

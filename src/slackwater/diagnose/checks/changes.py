@@ -28,13 +28,13 @@ _OLD = "1"
 def join_format_1(facts: Facts) -> Iterator[Found]:
     """The state of a join has the old format.
 
-    What it finds: the newest batch pins version 1 of the state of joins, and an operator has the stores of a join.
-    Why it matters: with this version rows of an outer join were lost or written twice (SPARK-26154). Spark refuses to
-    continue an outer join with it, at every start; an inner join is not concerned.
-    How to confirm: `slackwater inspect STREAM` lists the pinned settings; the code shows the type of the join.
+    What it finds: the newest batch pins version 1 of the join state format, and an operator has the stores of a join.
+    Why it matters: this version lost or doubled rows of outer joins (SPARK-26154). Spark refuses to continue an outer
+    join with it; inner joins are not affected.
+    How to confirm: `slackwater inspect STREAM` lists the pinned settings; the code shows the join type.
     What to do: for an outer join `slackwater plan reset STREAM`: the new checkpoint pins the newer version.
-    Is the remedy safe: the reset keeps the old output for the undo. The version must not be edited in `offsets/`: the
-    values in the state have another form.
+    Is the remedy safe: the reset keeps the old output for the undo. Do not edit the version in `offsets/`: the state
+    values have another form.
     References: SPARK-26154
     """
     if settings_of(facts.checkpoint.newest_offset).get(JOIN_FORMAT) != _OLD:
@@ -58,14 +58,14 @@ _LOST_FILE = 1
 def operator_without_state(facts: Facts) -> Iterator[Found]:
     """A stateful operator has stopped keeping state.
 
-    What it finds: all state of an operator ends at the same older version, while later batches were committed.
-    Why it matters: the query ran without the operator since then, which Spark before 4.0 accepts silently. With the
-    operator back, its state lacks the rows of these batches; Spark fails, or counts from old state.
+    What it finds: all state of an operator ends at the same older version, although later batches were committed.
+    Why it matters: later batches ran without the operator, which Spark before 4.0 accepts silently. If the operator
+    comes back, its state lacks their rows; Spark fails, or computes from old state.
     How to confirm: `slackwater inspect STREAM --operators` shows the versions of each operator.
-    What to do: compare the code with `slackwater check FILE`; for the query with the operator, `slackwater plan rebuild
-    STREAM` computes its state again. For one without it, plan a reset, which starts with a new checkpoint.
-    Is the remedy safe: yes; the plans keep the old checkpoint. To copy newer state of another operator into the folder,
-    or an empty file, gives wrong results.
+    What to do: compare the code with `slackwater check FILE`. To keep the operator, `slackwater plan rebuild STREAM`
+    recomputes its state. To remove it, plan a reset, which starts with a new checkpoint.
+    Is the remedy safe: yes; the plans keep the old checkpoint. Copying another operator's state or an empty file into
+    the folder gives wrong results.
     References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
     """
     checkpoint = facts.checkpoint
@@ -100,14 +100,13 @@ def partitions_edited(facts: Facts) -> Iterator[Found]:
     """The number of state partitions is not the pinned one.
 
     What it finds: the newest committed batch pins another number of shuffle partitions than its state has.
-    Why it matters: rows are assigned to partitions of state by this number. With a lower one Spark leaves whole
-    partitions of state out, silently, and looks for keys in the wrong ones; with a higher one it fails with "1.delta
-    does not exist".
+    Why it matters: this number assigns rows to state partitions. If it is too low, Spark silently ignores whole
+    partitions and looks for keys in the wrong partition; if it is too high, Spark fails with "1.delta does not exist".
     How to confirm: compare the setting with the partitions in `slackwater inspect STREAM --operators`.
     What to do: `slackwater plan rebuild STREAM` recomputes the state. Or restore the entry from a copy of the
     checkpoint.
-    Is the remedy safe: yes; the output is not touched. The number in `offsets/` must never be edited: Spark ignores the
-    session's value on purpose, and Spark 4.2 and later can repartition the state offline.
+    Is the remedy safe: yes; the output is not touched. Never edit the number in `offsets/`: Spark ignores the session's
+    value on purpose, and Spark 4.2 and later can repartition state offline.
     References: SPARK-19873; Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes
     """
     checkpoint = facts.checkpoint
@@ -143,13 +142,13 @@ _FORMS = {"HDFSBackedStateStoreProvider": "hdfs", "RocksDBStateStoreProvider": "
 def provider_edited(facts: Facts) -> Iterator[Found]:
     """The state store provider is not the pinned one.
 
-    What it finds: the newest batch pins a state store provider whose files are of another form than those in `state/`.
-    Why it matters: Spark reads the state with the pinned provider, finds no file of its form, and fails with a message
-    about a missing file, at every start.
+    What it finds: the newest batch pins a state store provider whose file format differs from the files in `state/`.
+    Why it matters: Spark finds no state file in the pinned provider's format and fails at every start with a
+    missing-file error.
     How to confirm: compare the setting with the provider in `slackwater inspect STREAM --operators`.
     What to do: restore the entry in `offsets/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`.
-    Is the remedy safe: yes; the output is not touched. A provider is never changed by an edit of `offsets/`: the state
-    has to be computed again.
+    Is the remedy safe: yes; the output is not touched. Editing `offsets/` does not convert state to another provider:
+    it must be recomputed.
     References: SPARK-34198; Structured Streaming Programming Guide, "State Store"
     """
     checkpoint = facts.checkpoint
@@ -186,15 +185,14 @@ def _asked(facts: Facts) -> Mapping[str, str]:
 def session_setting_ignored(facts: Facts) -> Iterator[Found]:
     """A setting of the session has no effect on this checkpoint.
 
-    What it finds: the session of `--pipeline`, else the last run, has another value of a setting than the newest batch
-    pins; or than Spark uses for a checkpoint that does not pin it, as one of an older release.
-    Why it matters: Spark uses the value of the checkpoint, and only logs a warning. Whoever changed the setting may
-    rely on the other.
+    What it finds: the session of `--pipeline`, or else the last run, has a value that differs from the newest batch's
+    pinned value, or from Spark's default for checkpoints of older releases that do not pin the setting.
+    Why it matters: Spark uses the value of the checkpoint, and only logs a warning.
     How to confirm: `slackwater inspect STREAM` lists the pinned settings.
-    What to do: set the session to the pinned value; or start with a new checkpoint, `slackwater plan reset STREAM`,
-    which pins the new one.
-    Is the remedy safe: the first changes nothing. The value must not be edited in `offsets/`: the state was made with
-    the pinned one.
+    What to do: set the session to the pinned value; or start a new checkpoint, `slackwater plan reset STREAM`, which
+    pins the new value.
+    Is the remedy safe: the first changes nothing. Do not edit the value in `offsets/`: the state was written with the
+    pinned value.
     References: SPARK-19873; Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes
     """
     batch, entry = facts.checkpoint.planned, facts.checkpoint.newest_offset
@@ -238,13 +236,12 @@ def _folder(path: str) -> str:
 def sources_swapped(facts: Facts) -> Iterator[Found]:
     """Two sources have changed places.
 
-    What it finds: one source of the checkpoint now reads what another one read before, and the other way round.
-    Why it matters: Spark keeps positions by the number of a source. Swapped in the code, as in a union written the
-    other way round, each source continues at the position of the other: files are read a second time, and rows are left
-    out.
+    What it finds: two sources of the checkpoint now read each other's data.
+    Why it matters: Spark stores positions by source number. After a swap in the code, such as a reversed union, each
+    source continues at the other's position: files are read twice, and rows are skipped.
     How to confirm: `slackwater inspect STREAM` shows the sources; compare the first and the last entry of both logs.
-    What to do: swap the sources back in the code, and compare it with `slackwater check FILE` before it starts.
-    Is the remedy safe: it stops further damage. Rows that were read twice since are in the output: process the batches
+    What to do: swap the sources back in the code, and run `slackwater check FILE` before the next start.
+    Is the remedy safe: it stops further damage. The output keeps the rows that were read twice: process the batches
     since the swap again, with `slackwater plan replay STREAM --from batch:N`.
     References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
     """

@@ -15,16 +15,16 @@ from slackwater.diagnose.checks.common.check import Check, Found
 def file_changed(facts: Facts) -> Iterator[Found]:
     """A source file was changed after it had been read, or planned.
 
-    What it finds: files that the log of a source lists were written after the time that the log has of them, or have
-    another size than they had when they were read. A start compares those of the newest ten entries, and says it.
-    Why it matters: Spark knows a file by its path only. What is added to a file that was read is never read; a planned
-    batch reads the new content, which may differ from what an interrupted attempt has written.
+    What it finds: files in a source's log have another modification time, or another size than when they were read. A
+    start checks and reports the newest ten entries.
+    Why it matters: Spark knows a file only by its path. Rows added to a file after it was read are never read; a
+    planned batch reads the new content, which may differ from an interrupted attempt's output.
     How to confirm: compare the times that the finding names; `slackwater inspect STREAM` shows the newest entry of the
     log.
-    What to do: write the new rows to files with new names; the next batch reads them. Of a planned batch restore the
-    old content first.
-    Is the remedy safe: yes, if the new files have no rows that were read already. To delete the file's line from the
-    log makes Spark read all of the file again, the old rows too.
+    What to do: write the new rows to files with new names; the next batch reads them. For a planned batch, first
+    restore the old content.
+    Is the remedy safe: yes, if the new files repeat no rows that were read. Deleting the file's line from the log makes
+    Spark read the whole file again.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
     for source in facts.sources:
@@ -53,14 +53,13 @@ def file_changed(facts: Facts) -> Iterator[Found]:
 def file_too_old(facts: Facts) -> Iterator[Found]:
     """Files that were never read are too old for their source.
 
-    What it finds: files next to those that a source has read, which it has not read, and which are older than the
-    newest file that it has read by more than `maxFileAge` (7 days).
-    Why it matters: the source leaves them out silently, now and at every later start.
-    How to confirm: compare the time of the file that the finding names with the newest entry that `slackwater inspect
-    STREAM` shows.
+    What it finds: unread files in a source's folder are older than its newest read file by more than `maxFileAge` (7
+    days).
+    Why it matters: the source skips them silently at every start.
+    How to confirm: compare the file's time in the finding with the newest entry in `slackwater inspect STREAM`.
     What to do: give the files a new modification time, for example with `touch`; the next batch reads them.
-    Is the remedy safe: yes, as no batch has read them. Rows whose event time is behind the watermark are still dropped
-    as late. A larger `maxFileAge` of the source helps too, from the next start on.
+    Is the remedy safe: yes, as no batch has read them. Rows with event times behind the watermark are still dropped as
+    late. A larger `maxFileAge` also helps, from the next start on.
     References: Structured Streaming Programming Guide, "Input Sources", option maxFileAge
     """
     for source in facts.sources:
@@ -89,15 +88,15 @@ def file_too_old(facts: Facts) -> Iterator[Found]:
 def files_removed(facts: Facts) -> Iterator[Found]:
     """Files that were read do not exist any more.
 
-    What it finds: the log of a file source lists files of finished batches that are not in their folders. The option
-    `cleanSource` removes or archives them, and so do other programs.
-    Why it matters: a start does not need them. A replay, a rebuild or a reset that reads these batches again lacks
-    their rows, and a reset after `cleanSource=delete` loses all history.
+    What it finds: a file source's log lists files of finished batches that no longer exist. The option `cleanSource` or
+    another program removed or archived them.
+    Why it matters: a start does not need them. A replay, rebuild or reset that reads these batches lacks their rows; a
+    reset after `cleanSource=delete` loses all history.
     How to confirm: look for the files that the finding names, and for `sourceArchiveDir` in the query.
-    What to do: nothing for a start. Before a replay or a rebuild copy archived files back under the same paths;
-    `slackwater plan rebuild STREAM` shows which files it would need.
-    Is the remedy safe: yes, if the files are copied back with their content: the source does not read them as new ones,
-    because its log lists them.
+    What to do: nothing for a start. Before a replay or a rebuild, copy archived files back under their paths;
+    `slackwater plan rebuild STREAM` shows the files that it needs.
+    Is the remedy safe: yes, if their content is unchanged: the log lists them, so the source does not read them as new
+    files.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
     for source in facts.sources:
@@ -120,15 +119,14 @@ def files_removed(facts: Facts) -> Iterator[Found]:
 def output_read_in_part(facts: Facts) -> Iterator[Found]:
     """The source reads the output of a file sink that hides files.
 
-    What it finds: the folder of a file source is the output of Spark's file sink, and the log of that output lists
-    files under another path, as after a move.
-    Why it matters: a source reads such a folder by its log alone, and leaves out what the log lists elsewhere: the
-    stream silently misses the rows of these files.
-    How to confirm: compare the addresses in the log of the output with the path of the folder.
-    What to do: correct the log of the output first, as `slackwater explain SW-MOVE-003` describes. The next batch then
-    reads the files that it has not read.
-    Is the remedy safe: yes, while the stream that writes the output is stopped. To delete the log lets the source read
-    the files of interrupted batches as well.
+    What it finds: a file source reads the output of Spark's file sink, and that output's log lists files under another
+    path, as after a move.
+    Why it matters: the source reads only the files in that log and silently misses the files listed elsewhere.
+    How to confirm: compare the addresses in the output's log with the path of the folder.
+    What to do: first correct the output's log, as `slackwater explain SW-MOVE-003` describes. The next batch then reads
+    the missed files.
+    Is the remedy safe: yes, while the stream that writes the output is stopped. If the log is deleted, the source also
+    reads files of interrupted batches.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
     for source in facts.sources:
@@ -163,13 +161,12 @@ def output_read_in_part(facts: Facts) -> Iterator[Found]:
 def planned_file_missing(facts: Facts) -> Iterator[Found]:
     """Files of the planned batch do not exist.
 
-    What it finds: the next batch is planned with files that the log of its source lists and that are not there.
-    Why it matters: Spark reads the batch without them, commits it without an error, and never reads them later: they
-    count as read.
+    What it finds: files that the source's log lists for the next, planned batch do not exist.
+    Why it matters: Spark runs the batch without them, commits it without an error, and never reads them later.
     How to confirm: `slackwater inspect STREAM` shows the planned batch; look for the files that the finding names.
-    What to do: restore the files under the same paths before anything starts.
-    Is the remedy safe: yes, if they are restored with their content. A start with missing files cannot be repaired by
-    restoring them later; only a backfill reads them then. `ignoreMissingFiles=false` does not prevent the loss.
+    What to do: restore the files under their paths before the next start.
+    Is the remedy safe: yes, if their content is unchanged. After a start without them, only a backfill can read them.
+    `ignoreMissingFiles=false` does not prevent the loss.
     References: SPARK-17599; Structured Streaming Programming Guide, "Input Sources"
     """
     for source in facts.sources:

@@ -39,14 +39,14 @@ def entries_text(runs: Sequence[range]) -> str:
 def entries_differ(facts: Facts) -> Iterator[Found]:
     """Two entries of a file source's log list different files for the same number.
 
-    What it finds: an older entry of `sources/N` lists other files, or other times, than the newest compacted entry has
-    for it. Compaction copies every line, so that one of the two was edited, or is a copy of another entry.
-    Why it matters: Spark takes the files of the newest compacted entry for read. A file that it lacks is read a second
-    time, and one that was never read, but is listed, is never read. The older entry is read by a rollback only.
+    What it finds: an older entry of `sources/N` and the newest compacted entry list different files or times for it.
+    Compaction copies every line, so one entry was edited or copied.
+    Why it matters: Spark treats exactly the files in the newest compacted entry as read. A file that it lacks is read
+    twice; a file that it wrongly lists is never read. Only a rollback reads the older entry.
     How to confirm: compare the lines of the two files that have the same `batchId`.
-    What to do: restore the entry that is wrong from a copy of the checkpoint: the older one shows what Spark had
-    written when it read the files.
-    Is the remedy safe: yes; both files are only compared. Keep a copy of the entry that is replaced.
+    What to do: restore the wrong entry from a copy of the checkpoint: the older entry shows the files as Spark read
+    them.
+    Is the remedy safe: yes; the comparison changes nothing. Keep a copy of the replaced entry.
     References: docs/format.md
     """
     for source in facts.sources:
@@ -74,14 +74,14 @@ _LEFT_BY_A_CRASH = 1
 def log_ahead(facts: Facts) -> Iterator[Found]:
     """The log of a file source is ahead of the batches.
 
-    What it finds: `sources/N` has two or more entries after the end of the newest batch. A crash leaves one at most.
-    Why it matters: the logs of the batches were taken back, or restored from an older copy, without the log of the
-    source. The next batch reads all these entries at once, under an id that other rows had before: an output that keeps
-    its batches skips them silently, and any other output gets them a second time.
+    What it finds: `sources/N` has two or more entries after the end of the newest batch. A crash leaves at most one.
+    Why it matters: the batch logs were cut back or restored from an older copy, without the source's log. The next
+    batch reads all these entries under an id that other rows had before: an output that recognises batch ids skips them
+    silently, any other output gets them twice.
     How to confirm: compare the last entry of the source with the newest batch in `slackwater inspect STREAM`.
     What to do: `slackwater plan rebuild STREAM`. It continues after the newest written batch.
-    Is the remedy safe: yes; the output is not touched. By hand, offsets, commits and the source's log have to be taken
-    back together with the output: one of them alone is what this finding is about.
+    Is the remedy safe: yes; the output is not touched. By hand, the offsets, commits, source log and output must all be
+    cut back together.
     References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
     """
     if not facts.checkpoint.offset_ids:
@@ -112,13 +112,13 @@ def log_ahead(facts: Facts) -> Iterator[Found]:
 def log_entry_missing(facts: Facts) -> Iterator[Found]:
     """The log of a file source lacks entries of the newest batch.
 
-    What it finds: the newest batch in `offsets/` reads entries of `sources/N` that the log does not have.
-    Why it matters: only that log names the files of a batch. Spark plans the newest batch again at each start, and
-    fails with "batch M doesn't exist", where M is the number of the entry and not of a batch.
+    What it finds: the newest batch in `offsets/` reads entries that `sources/N` does not have.
+    Why it matters: no other log names the files of a batch. Spark fails at each start with "batch M doesn't exist"; M
+    is the number of the entry, not of a batch.
     How to confirm: `slackwater inspect STREAM` shows the first and the last entry of the log.
     What to do: `slackwater plan rebuild STREAM` writes a checkpoint with the log from the ledger's copy.
-    Is the remedy safe: yes; the entries are what Spark wrote. To delete `sources/N` cannot help, as the entries are not
-    written again, and a new checkpoint reads every file a second time.
+    Is the remedy safe: yes; Spark wrote these entries. Deleting `sources/N` does not help: Spark does not write the
+    entries again, and a new checkpoint reads every file twice.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
     for source in facts.sources:
@@ -154,11 +154,11 @@ def log_gap(facts: Facts) -> Iterator[Found]:
 
     What it finds: entries of `sources/N` are missing between the newest compacted entry, or the beginning, and the
     newest batch.
-    Why it matters: Spark reads the whole log when it starts, and fails with "M.compact doesn't exist".
+    Why it matters: Spark reads the whole log at each start, and fails with "M.compact doesn't exist".
     How to confirm: `slackwater inspect STREAM` shows the first and the last entry of the log.
     What to do: `slackwater plan rebuild STREAM` writes a checkpoint with the log from the ledger's copy.
-    Is the remedy safe: yes; the entries are what Spark wrote. An empty file in the place of the missing one lets Spark
-    start, and its files are read a second time.
+    Is the remedy safe: yes; Spark wrote these entries. An empty replacement file lets Spark start, but its files are
+    read twice.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
     strays = dict(strays_in_sources(facts))
@@ -189,13 +189,12 @@ def log_gap(facts: Facts) -> Iterator[Found]:
 def old_entry_missing(facts: Facts) -> Iterator[Found]:
     """An older entry of the log of a file source is missing.
 
-    What it finds: an entry of `sources/N` before the newest compacted entry is missing between others. The checkpoint
-    is not recorded.
-    Why it matters: Spark starts, as the compacted entry lists the files. Which of them the batch has read is lost, so
-    that a rebuild or a replay of this batch fails.
+    What it finds: in a checkpoint that is not recorded, `sources/N` has a gap before its newest compacted entry.
+    Why it matters: Spark starts, as the compacted entry lists the files. But the files of this batch are unknown, so
+    its rebuild or replay fails.
     How to confirm: list `sources/N` below the checkpoint: Spark removes the oldest entries first.
-    What to do: nothing for a start. Find out what removes files from the checkpoint, before it removes one that a start
-    reads.
+    What to do: nothing for a start. Find the program that removes files from the checkpoint, before it removes a file
+    that a start reads.
     Is the remedy safe: yes; nothing is changed.
     References: Structured Streaming Programming Guide, "Input Sources"
     """

@@ -73,15 +73,14 @@ def batch_too_large(facts: Facts) -> Iterator[Found]:
     """A planned batch is far larger than any batch before it, and runs do not complete it.
 
     What it finds: the planned batch reads at least ten times as many records as the largest recorded batch, or no batch
-    is recorded, and the last two runs or more have ended without completing it.
-    Why it matters: Spark keeps the planned range, also if the source has a limit now. A batch that needs more memory or
-    time than the application has never ends, and no later data is read.
+    is recorded, and at least the last two runs ended without completing it.
+    Why it matters: Spark keeps the planned range, even if the source now has a limit. If the application lacks the
+    memory or time, the batch never completes, and no later data is read.
     How to confirm: `slackwater ledger STREAM` shows how the runs ended; `slackwater inspect LOCATION` shows the range
     of the batch.
-    What to do: start the query with more memory and executors until the batch is committed, and set a limit for those
-    after it: `maxOffsetsPerTrigger`.
-    Is the remedy safe: yes, the batch is written once. A reset or rebuild plans the same range again if the source has
-    no limit.
+    What to do: start the query with more memory and executors until the batch is committed, and limit later batches:
+    `maxOffsetsPerTrigger`.
+    Is the remedy safe: yes, the batch is written once. Without a limit, a reset or rebuild plans the same range again.
     References: Structured Streaming + Kafka Integration Guide, option maxOffsetsPerTrigger
     """
     marks = facts.snapshot.marks
@@ -118,18 +117,16 @@ def batch_too_large(facts: Facts) -> Iterator[Found]:
 def behind_position(facts: Facts) -> Iterator[Found]:
     """A partition ends before the position of the stream.
 
-    What it finds: the next offset that the stream would read is after the end of the partition: the topic was created
-    again, its log was cut at its end, or the brokers are those of another cluster. The id of the topic is not recorded,
-    and the partition has no record whose time shows which.
-    Why it matters: with `failOnDataLoss` the query fails. Without it Spark takes the lower end as its position: records
-    that were written to the new topic until then are never read.
+    What it finds: the stream's next offset is after the end of the partition: the topic was created again, its log was
+    cut at its end, or the brokers belong to another cluster. No recorded topic id or record time shows the cause.
+    Why it matters: with `failOnDataLoss` the query fails. Without it Spark continues at the lower end: records already
+    in a new topic are never read.
     How to confirm: `kafka-get-offsets.sh --time -1` lists the ends; `slackwater offsets STREAM` the stream's positions.
-    What to do: find out which it was. A new topic is read from its beginning into the same output: `slackwater plan
-    reset STREAM --from earliest --output keep`. A log that was cut is read from the end that is left: `slackwater plan
-    reset STREAM --from shift:0 --output keep`.
-    Is the remedy safe: `earliest` doubles the rows of records that are still there from before; `shift:0` never reads
-    those that a new topic has already. A broker that lags behind reports a lower end for a short time: compare again
-    before anything is changed.
+    What to do: find the cause. Read a new topic from its beginning into the same output: `slackwater plan reset STREAM
+    --from earliest --output keep`. Continue at the end of a log that was cut: `slackwater plan reset STREAM --from
+    shift:0 --output keep`.
+    Is the remedy safe: `earliest` doubles the rows of old records that remain; `shift:0` skips records already in a new
+    topic. A lagging broker reports a lower end for a short time: compare again before any change.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss; KAFKA-7703
     """
     again, cut = (reset_command(facts.snapshot, "--output", "keep", start=one) for one in ("earliest", "shift:0"))
@@ -148,18 +145,17 @@ def behind_position(facts: Facts) -> Iterator[Found]:
 def log_cut(facts: Facts) -> Iterator[Found]:
     """The log of a topic was cut at its end.
 
-    What it finds: a partition ends before the position of the stream, and its topic is the one that was read: it has
-    the recorded id, or, where none is recorded, records that are as old as the batch. A replica that lacked the newest
-    records became the leader (`unclean.leader.election.enable`).
-    Why it matters: with `failOnDataLoss` the query fails. Without it Spark takes the lower end as its position, or
-    waits until the partition has passed the old one: what is written until then is never read.
+    What it finds: a partition of the topic that the stream read ends before the stream's position: the topic has the
+    recorded id or, if no id is recorded, records as old as the batch. A replica without the newest records became the
+    leader (`unclean.leader.election.enable`).
+    Why it matters: with `failOnDataLoss` the query fails. Without it Spark continues at the lower end, or waits until
+    the partition passes the old position: records written until then are never read.
     How to confirm: `kafka-get-offsets.sh --time -1` lists the ends; `slackwater offsets STREAM` the stream's positions;
     the brokers' logs have the election.
-    What to do: start at the end that is left, keep the output, and leave the other partitions where they are:
-    `slackwater plan reset STREAM --from shift:0 --output keep`.
-    Is the remedy safe: yes, for records that are gone: the stream has read them, and no row is written twice. Records
-    that came to the partition after it was cut are before its present end: where there are some, give the offset of the
-    first with `--from offsets:FILE`.
+    What to do: continue at the present end, keep the output and the other partitions' positions: `slackwater plan reset
+    STREAM --from shift:0 --output keep`.
+    Is the remedy safe: yes, for the removed records: the stream has read them, and no row is written twice. Records
+    written after the cut are before the present end: to read them, give the first offset with `--from offsets:FILE`.
     References: Apache Kafka documentation, "Unclean leader election"; Structured Streaming + Kafka Integration Guide,
     option failOnDataLoss
     """
@@ -176,14 +172,13 @@ def log_cut(facts: Facts) -> Iterator[Found]:
 def partition_added(facts: Facts) -> Iterator[Found]:
     """A partition was added that does not start at offset 0.
 
-    What it finds: a subscribed topic has a partition that the stream has no position of, and its oldest offset is not
-    0.
-    Why it matters: Spark reads an added partition from its oldest record, whatever `startingOffsets` says, and takes
-    the missing records before that for lost: with `failOnDataLoss` the query fails.
+    What it finds: a subscribed topic has a partition without a position in the stream, and its oldest offset is not 0.
+    Why it matters: Spark reads an added partition from its oldest record, whatever `startingOffsets` says, and reports
+    the earlier records as lost: with `failOnDataLoss` the query fails.
     How to confirm: `kafka-get-offsets.sh --time -2` lists the oldest offsets; `slackwater offsets STREAM` the stream's.
     What to do: start once with `failOnDataLoss=false`, and set it back to true.
-    Is the remedy safe: yes, if no record of the partition is wanted that the brokers have removed. An old topic that
-    was added is read from its beginning, all of it.
+    Is the remedy safe: yes, if the removed records are not needed. An old topic that was added is read from its
+    beginning.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
     for one in lacking(facts, "partition-added"):
@@ -200,15 +195,15 @@ def partition_added(facts: Facts) -> Iterator[Found]:
 def partitions_gone(facts: Facts) -> Iterator[Found]:
     """Partitions that the stream reads do not exist, or are not subscribed.
 
-    What it finds: the position of the stream has partitions that the brokers do not have, or topics that the recorded
-    query does not subscribe to.
-    Why it matters: with `failOnDataLoss` the query fails. Without it Spark drops their positions: a topic that comes
-    back later is read from its oldest record, so that its rows are there twice.
+    What it finds: the stream's position has partitions that the brokers lack, or topics outside the recorded query's
+    subscription.
+    Why it matters: with `failOnDataLoss` the query fails. Without it Spark drops their positions: if a topic comes
+    back, it is read from its oldest record, and its rows are doubled.
     How to confirm: `kafka-topics.sh --describe` lists the partitions; `slackwater offsets STREAM` the stream's
     positions.
     What to do: create the topic again under another name, or subscribe to it; if it was removed on purpose, start once
     with `failOnDataLoss=false`, and set it back to true.
-    Is the remedy safe: unread records of a deleted topic are lost. With the option left at false every later loss is
+    Is the remedy safe: unread records of a deleted topic are lost. If the option stays false, every later loss is
     silent.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
@@ -225,13 +220,13 @@ def partitions_gone(facts: Facts) -> Iterator[Found]:
 def records_expired(facts: Facts) -> Iterator[Found]:
     """The brokers have removed records that the next batch starts with.
 
-    What it finds: the position of the next batch is before the oldest offset that a partition has.
-    Why it matters: with `failOnDataLoss` the query fails; without it the records are left out silently, now and later.
+    What it finds: the next batch starts before the oldest offset of a partition.
+    Why it matters: with `failOnDataLoss` the query fails; without it the records are skipped silently.
     How to confirm: `kafka-get-offsets.sh --time -2` lists the oldest offsets; `slackwater offsets STREAM` the stream's.
-    What to do: read the records from an archive with a backfill, if there is one; then start once with
-    `failOnDataLoss=false`, and set it back to true.
-    Is the remedy safe: the records that the finding counts are lost for this stream. With the option left at false
-    every later loss is silent; a new checkpoint with `startingOffsets=latest` loses what the brokers still have, too.
+    What to do: if an archive has the records, backfill them; then start once with `failOnDataLoss=false`, and set it
+    back to true.
+    Is the remedy safe: the counted records are lost for this stream. If the option stays false, every later loss is
+    silent; a new checkpoint with `startingOffsets=latest` also loses the records that remain.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss; SPARK-47135
     """
     start = (run_command(facts.snapshot.stream) if facts.recorded else None) or "start the query"
@@ -260,18 +255,17 @@ def records_expired(facts: Facts) -> Iterator[Found]:
 def topic_recreated(facts: Facts) -> Iterator[Found]:
     """A topic was created again.
 
-    What it finds: the topic has another id than when the run started that read it. Where no id is recorded: every
-    record that a partition has before the position of the stream is newer than the batch that was planned up to this
-    position, so that this batch cannot have read them.
-    Why it matters: offsets of the new topic start at 0 again. Once it has more records than the old one, the position
-    of the old one is among them: the query continues there without an error, and never reads the records before it.
-    How to confirm: `kafka-topics.sh --describe` shows the id of the topic; read the oldest record of the partition and
-    compare its time with that of the newest batch in `slackwater offsets STREAM`.
-    What to do: start again at the beginning of the new topic and keep the output: `slackwater plan reset STREAM --from
-    earliest --output keep`.
-    Is the remedy safe: yes, if the new topic has no record that the old one had. A topic of a linked cluster has the
-    same records under the same offsets, and producers that write times of the future look like a new topic: then
-    `slackwater plan resume STREAM` keeps position and state, in a checkpoint that is not compared with earlier runs.
+    What it finds: the topic's id differs from its id when the stream's run started. If no id is recorded: all records
+    before the stream's position are newer than the batch planned up to it, so that batch cannot have read them.
+    Why it matters: the new topic's offsets start at 0. Once it has more records than the old topic, the query continues
+    at the old position without an error, and never reads the records before it.
+    How to confirm: `kafka-topics.sh --describe` shows the topic id; compare the time of the partition's oldest record
+    with the time of the newest batch in `slackwater offsets STREAM`.
+    What to do: read the new topic from its beginning and keep the output: `slackwater plan reset STREAM --from earliest
+    --output keep`.
+    Is the remedy safe: yes, if the new topic repeats no old record. A linked cluster has the same records at the same
+    offsets, and producers with future timestamps look like a new topic: then `slackwater plan resume STREAM` keeps
+    position and state, in a checkpoint that is not compared with earlier runs.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
     for one in lacking(facts, "topic-recreated"):

@@ -14,15 +14,15 @@ from slackwater.diagnose.checks.common.logs import has_gaps_by_design
 def asynchronous_gaps(facts: Facts) -> Iterator[Found]:
     """The logs have the gaps of asynchronous progress tracking.
 
-    What it finds: `offsets/` and `commits/` lack the same batches, as asynchronous progress tracking leaves them, and
-    the batch before the newest is one of them.
-    Why it matters: A start with asynchronous progress tracking continues. One without it is refused with "batch N
-    doesn't exist". After a crash all batches since the newest entry run again as one.
+    What it finds: `offsets/` and `commits/` lack the same batches, including the batch before the newest, as after
+    asynchronous progress tracking.
+    Why it matters: A start with asynchronous progress tracking continues. A start without it fails with "batch N
+    doesn't exist". After a crash all batches since the newest entry run again as a single batch.
     How to confirm: `slackwater inspect LOCATION` lists the entries of both logs.
     What to do: start the query with asynchronous progress tracking. To switch it off, first run at least two batches
     with the option asyncProgressTrackingCheckpointIntervalMs=0.
-    Is the remedy safe: yes; the option has Spark write an entry for each batch. To delete entries or to write the
-    missing ones by hand gives batches other ranges than they had.
+    Is the remedy safe: yes; with the option Spark writes an entry for each batch. If entries are deleted or written by
+    hand, batches get other ranges.
     References: Structured Streaming performance tips, Asynchronous progress tracking
     """
     ids = facts.checkpoint.offset_ids
@@ -44,16 +44,15 @@ def asynchronous_gaps(facts: Facts) -> Iterator[Found]:
 def continuous_entries(facts: Facts) -> Iterator[Found]:
     """The newest batch was written by the continuous trigger.
 
-    What it finds: the metadata line of the newest entry of `offsets/` is empty, as only the continuous trigger leaves
-    it.
-    Why it matters: A start with the continuous trigger continues. One with micro-batches fails with a
+    What it finds: the newest entry of `offsets/` has an empty metadata line, which only the continuous trigger writes.
+    Why it matters: A start with the continuous trigger continues. A start with micro-batches fails with a
     NullPointerException (currentWatermark), although the documentation calls all triggers interchangeable.
     How to confirm: `slackwater inspect LOCATION` shows no time of planning; line 2 of the newest file in `offsets/` is
     empty.
-    What to do: keep the continuous trigger. For micro-batches give the query a new checkpoint that starts at the
-    positions of the newest entry, and see first what the output does with batch ids that begin again at 0.
-    Is the remedy safe: the continuous trigger is at-least-once, as before. To insert a metadata line by hand removes
-    the exception, but the offsets of some sources have another form in continuous mode.
+    What to do: keep the continuous trigger. For micro-batches, give the query a new checkpoint that starts at the
+    newest entry's positions; first check how the output treats batch ids that start again at 0.
+    Is the remedy safe: the continuous trigger stays at-least-once. A metadata line inserted by hand removes the
+    exception, but some sources' offsets have another form in continuous mode.
     References: Structured Streaming performance tips, Continuous Processing
     """
     newest = facts.checkpoint.newest_offset

@@ -36,9 +36,9 @@ from slackwater.diagnose.checks.common.snapshot import (
 def checkpoint_behind(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint lacks batches that had been committed.
 
-    What it finds: the ledger has recorded commits that the checkpoint does not have, as after a restore from a backup,
-    and the sink does not show what it holds.
-    Why it matters: the batches would run again, and a sink that does not know batch ids gets their rows a second time.
+    What it finds: the ledger has commits that the checkpoint lacks, as after a restore from a backup, and the sink does
+    not show what it holds.
+    Why it matters: the batches would run again; a sink that does not recognise batch ids gets their rows twice.
     How to confirm: compare `slackwater inspect STREAM` with `slackwater ledger STREAM --batches 0..`.
     What to do: `slackwater plan rebuild STREAM`.
     Is the remedy safe: yes; the new checkpoint continues after the newest committed batch, and the output is not
@@ -72,11 +72,10 @@ def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
 
     What it finds: a file that the next start reads is missing, torn, differs from its checksum or has an unknown
     format.
-    Why it matters: Spark would fail at the start, or some batches later when it first reads the file.
+    Why it matters: Spark would fail at the start, or a few batches later at the first read of the file.
     How to confirm: `slackwater inspect STREAM` lists all damage.
-    What to do: `slackwater plan resume STREAM` where only logs are damaged: what they lack comes from the ledger, and
-    the state that is there is copied. Else `slackwater plan rebuild STREAM`, or restore the file from a backup of the
-    same checkpoint.
+    What to do: `slackwater plan resume STREAM` if only logs are damaged: it restores them from the ledger and copies
+    the state. Otherwise `slackwater plan rebuild STREAM`, or restore the file from a backup of the same checkpoint.
     Is the remedy safe: yes; the damaged checkpoint is kept as the previous generation, and the undo switches back to
     it.
     References: docs/decisions/0265-all-state-that-a-start-reads.md
@@ -108,9 +107,9 @@ def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
 def checkpoint_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint holds no batch, but the stream has run.
 
-    What it finds: the ledger has recorded batches, and offsets/ of the checkpoint is empty or does not exist.
-    Why it matters: Spark would count from batch 0 again. A sink that knows batch ids skips the new batches silently;
-    any other sink gets their rows a second time.
+    What it finds: the ledger has batches, and the checkpoint's offsets/ is empty or does not exist.
+    Why it matters: Spark would count from batch 0 again. A sink that recognises batch ids skips the new batches
+    silently; any other sink gets their rows twice.
     How to confirm: `slackwater inspect STREAM` and `slackwater ledger STREAM --batches 0..`.
     What to do: `slackwater plan rebuild STREAM`. It builds a checkpoint from the recorded ranges, under the original
     ids.
@@ -138,7 +137,7 @@ def clean(snapshot: Snapshot) -> Iterator[Found]:
     """Checkpoint and sink agree.
 
     What it finds: the newest batch of the sink is the newest committed batch, and its state can be loaded.
-    Why it matters: it does not; a batch that was interrupted runs again with its planned range.
+    Why it matters: it does not; an interrupted batch runs again with its planned range.
     How to confirm: `slackwater status STREAM --verify` reads every file that the marks depend on.
     What to do: `slackwater run FILE`.
     Is the remedy safe: yes.
@@ -166,7 +165,7 @@ def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
     """The sink has the next batch, and its commit is missing.
 
     What it finds: a run was killed after the sink wrote the batch and before Spark committed it; the batch is planned
-    with the range that was recorded.
+    with its recorded range.
     Why it matters: it does not; the batch runs again with its planned range, and the sink skips it.
     How to confirm: compare committed and written in `slackwater status STREAM`.
     What to do: `slackwater run FILE`.
@@ -189,12 +188,12 @@ def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
 def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Found]:
     """A batch without data is pending.
 
-    What it finds: the newest commit has a newer watermark than its offsets, so that a running query would plan a batch
-    without data, which writes what the watermark has closed.
+    What it finds: the newest commit has a newer watermark than its offsets, so a running query would plan a batch
+    without data to write the results that the watermark has closed.
     Why it matters: a restart by Spark alone forgets this batch; a run by Slackwater plans it.
     How to confirm: `slackwater status STREAM --format json` has its id as `marks.pending_no_data`.
     What to do: `slackwater run FILE`.
-    Is the remedy safe: yes; the output equals that of an uninterrupted run.
+    Is the remedy safe: yes; the output is the same as without an interruption.
     References: docs/decisions/0053-the-no-data-batch.md, docs/decisions/0256-when-the-no-data-batch-is-planned.md
     """
     batch = snapshot.marks.pending_no_data
@@ -215,8 +214,8 @@ def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Found]:
 def range_changed(snapshot: Snapshot) -> Iterator[Found]:
     """The next batch is planned with another range than the one that the sink has written.
 
-    What it finds: the sink has the planned batch, and offsets/ has other offsets for it than the ledger has recorded.
-    Why it matters: the sink would skip the batch, and the rows of the new range would be missing silently.
+    What it finds: the sink has the planned batch, and its offsets in offsets/ differ from the ledger's.
+    Why it matters: the sink would silently skip the rows of the new range.
     How to confirm: compare the offsets of the batch in `slackwater inspect STREAM` and in `slackwater ledger STREAM
     --batches 0..`.
     What to do: `slackwater plan rebuild STREAM`. It continues after the written batch with its recorded range.
@@ -251,12 +250,12 @@ def range_changed(snapshot: Snapshot) -> Iterator[Found]:
 def state_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The next batch needs state that cannot be loaded.
 
-    What it finds: state of the newest committed batch is missing or damaged in some operator, partition or store.
-    Why it matters: Spark would fail with CANNOT_LOAD_STATE_STORE, at every start.
+    What it finds: state of the newest committed batch is missing or damaged in an operator, partition or store.
+    Why it matters: Spark would fail at every start with CANNOT_LOAD_STATE_STORE.
     How to confirm: compare committed and state in `slackwater status STREAM`; `slackwater inspect STREAM --operators`
     shows each store.
     What to do: `slackwater plan rebuild STREAM`. It recomputes the state from the batches that contribute to it.
-    Is the remedy safe: yes; the sources must still have the rows of these batches, which the plan checks.
+    Is the remedy safe: yes; the plan checks that the sources still have these batches' rows.
     References: docs/decisions/0265-all-state-that-a-start-reads.md
     """
     if not state_is_lost(snapshot):
@@ -286,12 +285,12 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
     """A batch that the sink skips does not advance the watermark.
 
     What it finds: a query that Slackwater does not run was killed after the sink wrote a batch and before Spark
-    committed it, and its sink skips the batch without reading a row of it.
-    Why it matters: the batch's event times are not seen: rows that an uninterrupted run drops as late may be counted.
+    committed it; its sink skips the batch without reading its rows.
+    Why it matters: rows that an uninterrupted run drops as late may be counted.
     How to confirm: compare committed and written in `slackwater status STREAM`.
-    What to do: `slackwater plan resume STREAM` cuts the batch out of the sink and runs it again; where the sink cannot
-    be cut, `slackwater plan rebuild STREAM --pipeline STREAM.py`.
-    Is the remedy safe: yes; what is cut is kept for the undo.
+    What to do: `slackwater plan resume STREAM` cuts the batch out of the sink and runs it again; if the sink cannot be
+    cut, `slackwater plan rebuild STREAM --pipeline STREAM.py`.
+    Is the remedy safe: yes; the rows that are cut are kept for the undo.
     References: docs/decisions/0048-batches-the-sink-skipped.md
     """
     # Measured: no row of such a batch is read.
@@ -326,8 +325,8 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
 def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
     """The sink has batches that the checkpoint has not planned.
 
-    What it finds: the newest batch of the sink is newer than the next batch, or is the next batch and that is not
-    planned: the checkpoint was restored from an older copy, or cut back.
+    What it finds: the sink's newest batch is newer than the next batch, or equals a next batch that is not planned: the
+    checkpoint was restored from an older copy, or cut back.
     Why it matters: Spark would give these ids to new rows, and the sink would skip them silently.
     How to confirm: compare planned and written in `slackwater status STREAM`.
     What to do: `slackwater plan rebuild STREAM`. It continues after the newest written batch.
@@ -360,12 +359,12 @@ def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
 
     What it finds: the newest batch of the sink, or of one of several outputs, is older than the newest committed batch:
     the output was emptied, restored from an older copy, or cut.
-    Why it matters: Spark would continue after them, and their rows would be missing.
+    Why it matters: Spark would continue after the missing batches and lose their rows.
     How to confirm: compare committed and written in `slackwater status STREAM`.
-    What to do: `slackwater plan rebuild STREAM`. It continues after the newest batch that all outputs have. Where the
-    sink shows no batch at all, put the output back if it was moved or deleted; without it `slackwater plan rebuild
-    STREAM --at earliest` processes everything again.
-    Is the remedy safe: yes; the missing batches are processed again, and what the sink has is kept.
+    What to do: `slackwater plan rebuild STREAM`. It continues after the newest batch that all outputs have. If the sink
+    shows no batch, put a moved or deleted output back; without it `slackwater plan rebuild STREAM --at earliest`
+    processes everything again.
+    Is the remedy safe: yes; the missing batches are processed again, and the sink's rows are kept.
     References: docs/decisions/0050-one-snapshot-one-number-line.md, docs/decisions/0150-several-outputs-and-audits.md
     """
     seen = written(snapshot)
@@ -399,11 +398,11 @@ def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
 def source_files_missing(snapshot: Snapshot) -> Iterator[Found]:
     """Source files of the planned batch do not exist.
 
-    What it finds: the next batch is planned with a range of source files, and some of them were deleted or moved.
-    Why it matters: Spark fails, or with ignoreMissingFiles leaves their rows out silently.
+    What it finds: source files of the next, planned batch were deleted or moved.
+    Why it matters: Spark fails, or with ignoreMissingFiles skips their rows silently.
     How to confirm: the finding names the files; `slackwater inspect STREAM` shows the batch.
     What to do: restore the files under their recorded paths, then `slackwater run FILE`.
-    Is the remedy safe: yes, if the files are restored with their content.
+    Is the remedy safe: yes, if their content is unchanged.
     References: docs/decisions/0243-replaced-source-files.md
     """
     missing = snapshot.missing_files

@@ -31,11 +31,11 @@ from slackwater.diagnose.checks.common.snapshot import (
 def sink_foreign(snapshot: Snapshot) -> Iterator[Found]:
     """The output holds batches of which the stream has no record.
 
-    What it finds: the sink shows batches, and neither the ledger nor the checkpoint has any batch of the stream.
-    Why it matters: the sink would skip the stream's own first batches silently, because it has their ids.
+    What it finds: the sink shows batches, and neither the ledger nor the checkpoint has a batch of the stream.
+    Why it matters: the sink would silently skip the stream's own first batches, because it has their ids.
     How to confirm: `slackwater ledger STREAM --batches 0..` is empty, and written in `slackwater status STREAM` is not.
     What to do: give the stream an output of its own, or move this output away.
-    Is the remedy safe: yes; nothing that the output holds is touched.
+    Is the remedy safe: yes; the output's content is not touched.
     References: docs/decisions/0262-an-output-of-its-own.md
     """
     seen = written(snapshot)
@@ -68,10 +68,10 @@ def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The sink's marker was lost or set back, and the output may have rows that it does not show.
 
     What it finds: the marker shows an older batch than the stream is known to have written, or none.
-    Why it matters: batches that the output has would be written again, so that their rows are there twice. Every other
-    finding compares with this marker, so nothing else is compared.
+    Why it matters: batches in the output would be written a second time. The other findings rely on this marker, so
+    nothing else is compared.
     How to confirm: compare the marker with the newest batches of `slackwater ledger STREAM --batches 0..`.
-    What to do: `slackwater plan reset STREAM --from earliest --output swap` where the sink can swap; else restore the
+    What to do: `slackwater plan reset STREAM --from earliest --output swap` if the sink can swap; otherwise restore the
     marker from a backup made together with the output's, or empty the output and plan as the finding says.
     Is the remedy safe: a swap keeps the old rows for the undo. Emptying the output by hand cannot be undone.
     References: docs/decisions/0246-a-marker-that-was-lost.md, docs/decisions/0275-a-reset-without-a-marker.md
@@ -112,11 +112,12 @@ def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
 def sink_owned(snapshot: Snapshot) -> Iterator[Found]:
     """The output belongs to another stream.
 
-    What it finds: the owner file or marker of the output names another stream.
-    Why it matters: batch ids of two streams meet in one output: the sink skips a batch whose id the other has written.
+    What it finds: the output's owner file or marker names another stream.
+    Why it matters: batch ids of two streams collide in one output: the sink skips a batch whose id the other stream has
+    written.
     How to confirm: `slackwater status STREAM` names the owner; `slackwater status` shows the streams of this home.
     What to do: give the stream an output of its own, or move this output away.
-    Is the remedy safe: yes; nothing that the owner wrote is touched.
+    Is the remedy safe: yes; the owner's rows are not touched.
     References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md
     """
     output = snapshot.output
@@ -135,9 +136,9 @@ def sink_owned(snapshot: Snapshot) -> Iterator[Found]:
 def sink_silent(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint is in order; the sink does not show what it holds.
 
-    What it finds: the sink has no mark of its newest batch that could be compared with the checkpoint.
-    Why it matters: a batch that was interrupted is written again, whether or not the sink has its rows.
-    How to confirm: `slackwater sinks` shows what each sink guarantees.
+    What it finds: the sink has no mark of its newest batch to compare with the checkpoint.
+    Why it matters: an interrupted batch is written again, even if the sink has its rows.
+    How to confirm: `slackwater sinks` shows each sink's guarantee.
     What to do: `slackwater run FILE`.
     Is the remedy safe: as safe as the sink's guarantee: an at-least-once sink can get the rows of one batch twice.
     References: docs/decisions/0120-sinks-that-show-nothing.md
@@ -167,14 +168,14 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     """The newest batch in the sink cannot be read.
 
     What it finds: the manifest, log, marker or snapshot that shows the newest written batch cannot be parsed. The
-    finding has the code of the error that the sink reported, such as `manifest-unreadable`.
-    Why it matters: which batches the output has is unknown, so that rows could be lost or doubled.
+    finding has the sink's error code, such as `manifest-unreadable`.
+    Why it matters: the batches in the output are unknown, so rows could be lost or doubled.
     How to confirm: `slackwater status STREAM` names the file, what was expected and what was found.
-    What to do: put a damaged entry of a file sink's manifest aside, and have the batch written again: by `slackwater
-    run FILE` where the checkpoint has not committed the batch, else by `slackwater plan rebuild STREAM`. Restore any
-    other file from a backup.
-    Is the remedy safe: yes; the damaged file is kept. A backup must be as new as the output: an older one is reported
-    as another finding.
+    What to do: move a damaged manifest entry of a file sink away, and write its batch again: with `slackwater run FILE`
+    if the checkpoint has not committed the batch, otherwise with `slackwater plan rebuild STREAM`. Restore any other
+    file from a backup.
+    Is the remedy safe: yes; the damaged file is kept. The backup must be as new as the output: an older backup is
+    reported as another finding.
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
     problem = snapshot.output.unreadable
@@ -206,12 +207,12 @@ def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
     """A file of the output is missing or damaged.
 
     What it finds: a data file that the manifest or table lists is missing or has another size.
-    Why it matters: rows that were written are lost; readers fail, or leave them out.
+    Why it matters: written rows are lost; readers fail, or skip them.
     How to confirm: `slackwater status STREAM --verify` looks at every file that the output lists.
     What to do: restore the files from a backup, or process the batches again: `slackwater plan rebuild STREAM --at
     earliest`.
-    Is the remedy safe: what the rebuild cuts is kept for the undo. The sources must still have the rows; the plan
-    checks it.
+    Is the remedy safe: the rebuild keeps the removed rows for the undo. The plan checks that the sources still have the
+    rows.
     References: docs/decisions/0063-outputs-cut-and-restore.md
     """
     damage = snapshot.output.damage
@@ -239,7 +240,7 @@ def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
 def orphan_files(snapshot: Snapshot) -> Iterator[Found]:
     """Files in the output belong to no batch.
 
-    What it finds: data files in the output's directory that its manifest does not list, such as those of interrupted
+    What it finds: the manifest does not list some data files in the output's directory, such as files of interrupted
     batches.
     Why it matters: readers that use the manifest ignore them; a reader that lists the directory would count their rows.
     How to confirm: `slackwater status STREAM --verify` lists the first of them.
@@ -261,10 +262,10 @@ def written_in_part(snapshot: Snapshot) -> Iterator[Found]:
     """One of several outputs has the next batch, another has not.
 
     What it finds: a run was killed between the outputs of one batch.
-    Why it matters: it does not; the batch runs again with its planned range, and the output that has it skips it.
+    Why it matters: it does not; the batch runs again with its planned range, and outputs that have it skip it.
     How to confirm: `slackwater status STREAM` shows the newest batch of each output.
     What to do: `slackwater run FILE`.
-    Is the remedy safe: yes; each output shows by itself which batches it has.
+    Is the remedy safe: yes; each output shows its own batches.
     References: docs/decisions/0150-several-outputs-and-audits.md
     """
     having, following = outputs_with_next(snapshot), snapshot.marks.next_batch
@@ -281,10 +282,10 @@ def written_in_part(snapshot: Snapshot) -> Iterator[Found]:
 def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
     """The sink keeps no rows over a restart.
 
-    What it finds: the sink, by its kind, holds its rows in memory or discards them.
+    What it finds: this kind of sink holds its rows in memory or discards them.
     Why it matters: rows of earlier runs are lost with the process.
-    How to confirm: `slackwater sinks` shows what each sink guarantees and why.
-    What to do: nothing in a trial; else use a sink that keeps its rows.
+    How to confirm: `slackwater sinks` shows each sink's guarantee and its reason.
+    What to do: nothing in a trial; otherwise use a sink that keeps its rows.
     Is the remedy safe: a stream with another sink is a new stream with a new name and a new output.
     References: docs/decisions/0120-sinks-that-show-nothing.md, docs/sinks.md
     """
@@ -309,11 +310,10 @@ def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
 def at_least_once(snapshot: Snapshot) -> Iterator[Found]:
     """The sink guarantees only at least once.
 
-    What it finds: the sink, by its kind and options, cannot recognise a batch that it has.
-    Why it matters: a batch that was interrupted after the sink wrote it is written again, so that its rows are there
-    twice.
-    How to confirm: `slackwater sinks` shows what each sink guarantees and why.
-    What to do: nothing where readers drop duplicates; else use a sink that is exactly-once.
+    What it finds: this kind of sink, with its options, cannot recognise a batch that it has.
+    Why it matters: a batch that was interrupted after the sink wrote it is written a second time.
+    How to confirm: `slackwater sinks` shows each sink's guarantee and its reason.
+    What to do: nothing if readers drop duplicates; otherwise use an exactly-once sink.
     Is the remedy safe: a stream with another sink is a new stream with a new name and a new output.
     References: docs/decisions/0120-sinks-that-show-nothing.md, docs/sinks.md
     """

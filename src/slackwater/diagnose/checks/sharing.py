@@ -76,17 +76,15 @@ def _kinds(facts: Facts) -> Iterator[tuple[str, Found]]:
 def ranges_go_back(facts: Facts) -> Iterator[Found]:
     """The range of a batch goes back: two queries may use the checkpoint.
 
-    What it finds: a batch of `offsets/` ends before the batch that precedes it, or the kind of a source changes and
-    changes back.
-    Why it matters: One query only goes forward. Two different queries on one checkpoint overwrite each other's
-    progress: each skips silently what the other has read. An edit by hand, or a source that was created again, looks
-    alike.
+    What it finds: a batch of `offsets/` ends before the previous batch, or a source changes its kind and changes back.
+    Why it matters: A single query only moves forward. Two queries on one checkpoint overwrite each other's progress:
+    each silently skips the rows that the other has read. Manual edits and recreated sources look alike.
     How to confirm: `slackwater inspect LOCATION` shows the offsets of each batch; look for a second program with the
     same checkpoint location.
-    What to do: stop all but one of the queries, and give each a checkpoint of its own. Then process the ranges that one
-    has skipped in a batch job.
-    Is the remedy safe: yes, as long as the query that keeps the checkpoint is the one whose sources it has. To let both
-    run loses rows of both.
+    What to do: stop all but one of the queries, and give each its own checkpoint. Then process the skipped ranges in a
+    batch job.
+    Is the remedy safe: yes, if the checkpoint stays with the query whose sources it has. If both keep running, both
+    lose rows.
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
     # The newest batch of each source.
@@ -124,15 +122,15 @@ def _times(facts: Facts) -> Iterator[Found]:
 def two_writers(facts: Facts) -> Iterator[Found]:
     """Two drivers may have written to the checkpoint.
 
-    What it finds: a batch of `offsets/` was planned at an earlier time than the batch before it; or two temporary files
-    in `offsets/` or `commits/` were to become the same entry.
-    Why it matters: Spark keeps no lock. The slower driver fails with "Multiple streaming jobs detected", after it may
-    have written the rows of its batch: a sink that does not know batches has them twice. Clocks of two hosts that
-    differ, and two crashes in the same batch, look alike.
-    How to confirm: ask the scheduler which applications ran at the time of the batch, as `slackwater inspect LOCATION`
-    shows it, and look for an older driver that still runs.
+    What it finds: a batch of `offsets/` was planned earlier than the batch before it; or two temporary files in
+    `offsets/` or `commits/` were to become the same entry.
+    Why it matters: Spark keeps no lock. The slower driver fails with "Multiple streaming jobs detected", perhaps after
+    writing its rows: a sink that does not recognise batches has them twice. Host clocks that differ, and two crashes in
+    the same batch, look alike.
+    How to confirm: ask the scheduler for the applications that ran at the batch's time, which `slackwater inspect
+    LOCATION` shows; look for an older driver that still runs.
     What to do: stop all drivers but one. Compare the rows of the batch with the output; then start the query.
-    Is the remedy safe: yes; nothing is changed. To delete the checkpoint because of the message reads everything again.
+    Is the remedy safe: yes; nothing is changed. Deleting the checkpoint reads everything again.
     References: SPARK-43542; SPARK-26425
     """
     yield from list(_times(facts))[-1:]

@@ -51,15 +51,14 @@ LIMIT = 100_000
 def log_large(facts: Facts) -> Iterator[Found]:
     """The log of the file sink is large.
 
-    What it finds: the log of the output lists more than 100,000 files.
-    Why it matters: the file sink never forgets a file. At each compaction, by default every tenth batch, the driver
-    reads and writes the whole list: these batches become slower, and the driver needs more memory, until it fails.
+    What it finds: the output's log lists more than 100,000 files.
+    Why it matters: the file sink never forgets a file. Each compaction, by default every tenth batch, reads and writes
+    the whole list: these batches slow down, and the driver needs more memory until it fails.
     How to confirm: compare the times of every tenth batch with the others; `slackwater status STREAM` shows them.
-    What to do: write fewer and larger files, by a longer trigger interval or a `repartition` before the sink; or set
-    the sink's option `retention`, after which the log forgets old files, where no reader needs them.
-    Is the remedy safe: the first is. With `retention` readers that use the log no longer see the old files, although
-    they stay on the disk. To delete the log is not: the sink fails at its next compaction, and readers see interrupted
-    batches.
+    What to do: write fewer and larger files, with a longer trigger interval or a `repartition` before the sink; or, if
+    no reader needs old files, set the sink's option `retention`, which removes them from the log.
+    Is the remedy safe: the first is. With `retention` readers of the log no longer see the old files, which stay on
+    disk. Do not delete the log: the sink fails at its next compaction, and readers see interrupted batches.
     References: SPARK-30462
     """
     if not isinstance(facts.sink, Unknown) and facts.sink.listed > LIMIT:
@@ -87,15 +86,15 @@ def log_large(facts: Facts) -> Iterator[Found]:
 def output_moved(facts: Facts) -> Iterator[Found]:
     """The log of the output lists files under another path.
 
-    What it finds: the output's own log lists data files by absolute addresses, and some are not below the place where
-    the output is: it was moved, copied or is reached under another scheme or host.
-    Why it matters: Readers that use the log leave out every file that is not below the directory: they silently see
-    only what was written since. The stream continues without an error.
+    What it finds: some absolute addresses in the output's log are not below the output's directory: it was moved,
+    copied or is reached under another scheme or host.
+    Why it matters: Readers that use the log skip every file outside the directory: they silently see only the rows
+    written since. The stream continues without an error.
     How to confirm: compare the addresses in the files of the output's log with its directory.
-    What to do: move the output back to the address in its log; or make a copy of the log, and replace the old address
-    by the new one in all its files, leaving the version lines as they are.
-    Is the remedy safe: yes, while no query writes to the output. To delete the log is not: readers then also see the
-    files of interrupted batches, and the sink fails at its next compaction.
+    What to do: move the output back to the address in its log; or back up the log, then replace the old address in all
+    its files, and keep the version lines.
+    Is the remedy safe: yes, while no query writes to the output. Do not delete the log: readers then also see files of
+    interrupted batches, and the sink fails at its next compaction.
     References: Structured Streaming Programming Guide, Output Sinks
     """
     if isinstance(facts.sink, SinkFacts):
@@ -143,13 +142,12 @@ def written_again(facts: Facts) -> Iterator[Found]:
 
     What it finds: the newest batch is planned and not committed, and the sink cannot recognise a batch that it has: a
     batch function, a JDBC writer that appends, Spark's own Kafka sink.
-    Why it matters: the sink may have all rows of the batch, some, or none. The next start writes all of them, so that
-    those that are there are doubled. Spark reports nothing.
+    Why it matters: the sink may have all rows of the batch, some, or none. The next start writes all of them, and
+    silently doubles the rows already written.
     How to confirm: `slackwater inspect LOCATION` shows the range of the batch; look for its rows in the output.
-    What to do: delete the rows of the batch from the output and start the query. Where the output has all of them, and
-    the query keeps no state, the batch can be counted as done instead: its entry of `commits/` is a copy of the one
-    before.
-    Is the remedy safe: yes, while no query runs. A deleted checkpoint has every batch written a second time.
+    What to do: delete the rows of the batch from the output and start the query. If the output has all of them, and the
+    query keeps no state, you can mark the batch as done instead: copy the previous entry of `commits/` to its number.
+    Is the remedy safe: yes, while no query runs. Without the checkpoint every batch is written a second time.
     References: Structured Streaming Programming Guide, ForeachBatch; docs/decisions/0120-sinks-that-show-nothing.md
     """
     snapshot = facts.snapshot

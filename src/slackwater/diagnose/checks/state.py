@@ -31,16 +31,14 @@ def _batch_without_data(batches: Sequence[BatchLine]) -> int | None:
 def all_deleted(facts: Facts) -> Iterator[Found]:
     """All state was deleted.
 
-    What it finds: `state/` has no state, and the logs show that there was some: the newest commit names versions of
-    state, or a batch was planned without new data, for its watermark alone, which Spark does for operators with state
-    only.
+    What it finds: `state/` is empty, but the logs show state: the newest commit names state versions, or a batch was
+    planned without data, only for its watermark, which Spark does only for stateful operators.
     Why it matters: the next batch needs this state; Spark fails at every start.
-    How to confirm: `slackwater inspect STREAM --operators` shows no operator. Logs of a query with state that ran no
-    batch without data do not differ from those of a query without state.
-    What to do: restore `state/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`, which computes it
-    again.
-    Is the remedy safe: yes; the output is not touched. State is not a cache: to delete it in order to free space ends
-    the query.
+    How to confirm: `slackwater inspect STREAM --operators` shows no operator. If a query with state ran no batch
+    without data, its logs look like a stateless query's.
+    What to do: restore `state/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`, which recomputes
+    it.
+    Is the remedy safe: yes; the output is not touched. State is not a cache: deleting it to free space ends the query.
     References: SPARK-54307; Structured Streaming Programming Guide, "State Store"
     """
     checkpoint = facts.checkpoint
@@ -84,14 +82,14 @@ def _read_nothing(batch: BatchRecord) -> bool:
 def batch_without_rows(facts: Facts) -> Iterator[Found]:
     """A batch has read none of its rows.
 
-    What it finds: the ledger has a committed batch whose sources had new data, and which read no row.
-    Why it matters: the batch counts as done. A batch function that catches its own errors, or returns early, causes it.
-    Outputs that skip a batch which they have are not looked at: after a crash they do so rightly.
+    What it finds: a recorded, committed batch read no row, although its sources had new data.
+    Why it matters: the batch counts as done. The cause is a batch function that catches its own errors or returns
+    early. Outputs that skip batches are exempt: after a crash, reading no row is right.
     How to confirm: `slackwater ledger STREAM --batches N..N` shows the range and the rows of the batch.
     What to do: let the function raise its errors, then process the batches again: `slackwater plan replay STREAM --from
     batch:N`.
-    Is the remedy safe: the plan shows what is cut out of the output, and keeps it for the undo. An output that cannot
-    be cut gets the rows of later batches a second time. To start the stream again reads none of these rows.
+    Is the remedy safe: the plan shows the rows that it cuts out of the output, and keeps them for the undo. An output
+    that cannot be cut gets the rows of later batches twice. A restart alone does not read the missed rows.
     References: Structured Streaming Programming Guide, "Using Foreach and ForeachBatch"
     """
     output = facts.snapshot.output
@@ -149,15 +147,14 @@ def _metadata(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[str, 
 def checks_disabled(facts: Facts) -> Iterator[Found]:
     """The schema or the metadata of a stateful operator is missing.
 
-    What it finds: an operator has state, and no schema file, or no operator metadata though Spark 4.0 or later wrote
-    it; or the metadata cannot be parsed. A tool that leaves out names with an underscore copies a checkpoint without
-    both.
+    What it finds: an operator has state, and no schema file, no operator metadata though Spark 4.0 or later wrote it,
+    or malformed metadata. A tool that skips names with an underscore loses both when it copies a checkpoint.
     Why it matters: Spark compares the query with these files at each start. Without them it compares nothing: it writes
-    the schema of whatever query is started, and reads the kept state by it.
+    the schema of the started query, and reads the kept state by it.
     How to confirm: `slackwater inspect STREAM --operators` shows the operators, and which of them are inferred.
     What to do: restore the file from a copy of the checkpoint; or compare the code with `slackwater check FILE`.
-    Is the remedy safe: yes; both change nothing but the missing file. To set
-    `spark.sql.streaming.stateStore.stateSchemaCheck` to false has the effect that this finding is about.
+    Is the remedy safe: yes; only the missing file changes. Setting `spark.sql.streaming.stateStore.stateSchemaCheck` to
+    false also disables the comparison.
     References: SPARK-27237
     """
     checkpoint = facts.checkpoint
@@ -194,15 +191,14 @@ def checks_disabled(facts: Facts) -> Iterator[Found]:
 def ids_lost(facts: Facts) -> Iterator[Found]:
     """The ids of state versions are lost.
 
-    What it finds: the files of the state have ids in their names (checkpoint format 2), and no commit names them.
-    Why it matters: only `commits/` says which files belong to a batch. Without it Spark looks for files without ids and
-    fails with "1.changelog does not exist".
+    What it finds: state files have ids in their names (checkpoint format 2), and no commit names them.
+    Why it matters: only `commits/` links these files to a batch. Without it Spark looks for files without ids and fails
+    with "1.changelog does not exist".
     How to confirm: `slackwater inspect STREAM` shows the entries of both logs.
-    What to do: restore `commits/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`, which computes
-    the state again.
-    Is the remedy safe: yes; the output is not touched. Several attempts of a batch leave several ids: to choose one by
-    hand can mix the state of two attempts. With this format an entry of `commits/` must not be deleted to run a batch
-    again.
+    What to do: restore `commits/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`, which recomputes
+    the state.
+    Is the remedy safe: yes; the output is not touched. Each attempt of a batch has its own ids: a choice by hand can
+    mix the state of two attempts. In this format, do not delete an entry of `commits/` to run a batch again.
     References: Structured Streaming Programming Guide, "State Store"
     """
     checkpoint = facts.checkpoint
@@ -234,12 +230,12 @@ def left_behind(facts: Facts) -> Iterator[Found]:
 
     What it finds: the checkpoint has neither planned nor committed batches, and `state/` has files.
     Why it matters: the query starts with batch 0, which expects empty state. Spark 4.1 and later refuse to start; older
-    ones overwrite the files one by one, and RocksDB may join tables of both queries.
+    releases overwrite the files one by one, and RocksDB may mix both queries' tables.
     How to confirm: `slackwater inspect STREAM` shows no batch; list `state/` below the checkpoint.
     What to do: restore `offsets/`, `commits/` and `sources/` if they were deleted by mistake; for a new query, use a
     new checkpoint directory.
-    Is the remedy safe: yes; nothing is deleted. To delete only `offsets/` and `commits/`, as Spark's message for some
-    sinks says, is what leads here.
+    Is the remedy safe: yes; nothing is deleted. The cause is often that only `offsets/` and `commits/` were deleted, as
+    Spark's message for some sinks advises.
     References: SPARK-54307; Structured Streaming Programming Guide, "Recovering from Failures with Checkpointing"
     """
     checkpoint = facts.checkpoint
@@ -265,15 +261,13 @@ def left_behind(facts: Facts) -> Iterator[Found]:
 def partly_committed(facts: Facts) -> Iterator[Found]:
     """Only some partitions have committed their state.
 
-    What it finds: the newest batch is committed, some partitions of an operator have its state, and others end at the
-    batch before.
-    Why it matters: Spark fails to load the missing version at every start. A batch function that does not read its
-    whole DataFrame causes it, such as `limit(1)` or a branch that leaves the rows out; so does one lost file for each
-    partition.
+    What it finds: the newest batch is committed, but an operator's state ends at the previous batch in some partitions.
+    Why it matters: Spark fails at every start to load the missing version. The cause is a batch function that does not
+    read its whole DataFrame, such as `limit(1)` or a branch that skips the rows, or a lost file in each partition.
     How to confirm: `slackwater inspect STREAM --operators` shows the versions of each store.
-    What to do: correct the batch function first, if there is one; then `slackwater plan rebuild STREAM`.
-    Is the remedy safe: yes; the output is not touched. With the function as it is the same batch fails again. An empty
-    file in the place of the missing one lets the keys of its partition start from nothing.
+    What to do: correct the batch function first, if the query has one; then `slackwater plan rebuild STREAM`.
+    Is the remedy safe: yes; the output is not touched. With an unchanged function the same batch fails again. With an
+    empty replacement file the keys of its partition start from nothing.
     References: SPARK-52008
     """
     version = facts.checkpoint.committed + 1
@@ -318,13 +312,13 @@ def partly_committed(facts: Facts) -> Iterator[Found]:
 def versions_missing(facts: Facts) -> Iterator[Found]:
     """Versions of state between others cannot be loaded.
 
-    What it finds: a store can load an older and a newer version of its state, and not one between them: a file is
-    missing that no release of Spark removes alone. The checkpoint is not recorded.
-    Why it matters: Spark starts, as it loads the newest version only. A rollback, a rebuild or a state reader that
-    needs one of these versions fails.
+    What it finds: in a checkpoint that is not recorded, a store can load an older and a newer version, but not a
+    version between them: a file is missing that no Spark release removes alone.
+    Why it matters: Spark starts, as it loads only the newest version. A rollback, rebuild or state reader that needs
+    these versions fails.
     How to confirm: `slackwater inspect LOCATION` shows the versions that each operator can load.
-    What to do: nothing for a start. Find out what removes files from the checkpoint, before it removes one that a start
-    reads.
+    What to do: nothing for a start. Find the program that removes files from the checkpoint, before it removes a file
+    that a start reads.
     Is the remedy safe: yes; nothing is changed.
     References: Structured Streaming Programming Guide, "State Store"
     """

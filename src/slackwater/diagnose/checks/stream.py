@@ -28,9 +28,8 @@ def _in_progress(operation: OperationRecord | None, holder: str | None) -> Itera
 def operation_running(snapshot: Snapshot) -> Iterator[Found]:
     """An operation on the stream is in progress.
 
-    What it finds: the ledger has an operation that has not ended, and the process that applies or undoes it holds the
-    lease.
-    Why it matters: the checkpoint or the output is being changed; a start now would read half of the change.
+    What it finds: an operation in the ledger has not ended, and the process that applies or undoes it holds the lease.
+    Why it matters: the checkpoint or the output is being changed; a start now would read a partial change.
     How to confirm: `slackwater status STREAM` names the process that holds the lease, and since when.
     What to do: wait until the operation has ended, then run `slackwater status STREAM` again.
     Is the remedy safe: yes; waiting changes nothing.
@@ -60,14 +59,13 @@ def _unfinished(operation: OperationRecord | None, holder: str | None, session: 
 def operation_unfinished(snapshot: Snapshot) -> Iterator[Found]:
     """An operation on the stream was interrupted.
 
-    What it finds: the ledger has an operation that has not ended, and no process works on it.
-    Why it matters: the checkpoint or the output may be changed in part. Each step is journaled, so that it can be
+    What it finds: an operation in the ledger has not ended, and no process works on it.
+    Why it matters: the checkpoint or the output may be partly changed. Each step is journaled, so that it can be
     finished.
     How to confirm: `slackwater ledger STREAM --operations` lists the operation with its status.
-    What to do: `slackwater apply PLAN --yes` finishes it, `slackwater undo OPERATION --yes` undoes it; of an
-    interrupted undo only the latter.
-    Is the remedy safe: yes; what was done already is not done again, and all preconditions are checked before the next
-    step.
+    What to do: `slackwater apply PLAN --yes` finishes it, `slackwater undo OPERATION --yes` undoes it; an interrupted
+    undo needs the latter.
+    Is the remedy safe: yes; finished steps are not repeated, and all preconditions are checked before the next step.
     References: docs/decisions/0052-actions-with-inverses.md
     """
     yield from _unfinished(snapshot.operation, snapshot.holder, snapshot.stream.session)
@@ -99,13 +97,12 @@ def _misplaced(place: Literal["moved", "copied"], was: str | None, advice: str) 
 def home_moved(snapshot: Snapshot) -> Iterator[Found]:
     """The home was moved.
 
-    What it finds: the home is not in the folder that is recorded in it, and the recorded folder does not have it any
-    more.
-    Why it matters: locations of checkpoints in the ledger are those of the old folder; a start could not find them.
+    What it finds: the home is not in its recorded folder, and that folder no longer has it.
+    Why it matters: checkpoint locations in the ledger are below the old folder; a start could not find them.
     How to confirm: compare `--home` with the folder that the finding names.
-    What to do: if the home was moved on purpose, `slackwater plan resume STREAM --moved` says so, as `slackwater run
-    FILE --moved` does.
-    Is the remedy safe: yes; the recorded locations below the old folder are replaced by those below the new one.
+    What to do: if the move was intended, confirm it with `slackwater plan resume STREAM --moved` or `slackwater run
+    FILE --moved`.
+    Is the remedy safe: yes; recorded locations below the old folder are replaced by locations below the new folder.
     References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md
     """
     if snapshot.home == "moved":
@@ -125,13 +122,12 @@ def home_moved(snapshot: Snapshot) -> Iterator[Found]:
 def home_copied(snapshot: Snapshot) -> Iterator[Found]:
     """The home is a copy.
 
-    What it finds: the home is not in the folder that is recorded in it, and the recorded folder still has the original.
-    Why it matters: both would write to the same outputs, and each would skip or double batches of the other.
+    What it finds: the home is not in its recorded folder, which still has the original.
+    Why it matters: both would write to the same outputs, and each would skip or double the other's batches.
     How to confirm: look for a home in the folder that the finding names.
-    What to do: if the copy is to be used, `slackwater plan resume STREAM --copied` says so, as `slackwater run FILE
-    --copied` does. The copy gets new ids, and its streams need outputs of their own.
-    Is the remedy safe: yes; the original keeps its outputs, and operations of the original cannot be undone in the
-    copy.
+    What to do: to use the copy, confirm it with `slackwater plan resume STREAM --copied` or `slackwater run FILE
+    --copied`. The copy gets new ids, and its streams need their own outputs.
+    Is the remedy safe: yes; the original keeps its outputs, and its operations cannot be undone in the copy.
     References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md,
     docs/decisions/0261-operations-of-a-copied-home.md
     """
@@ -148,7 +144,7 @@ def running(snapshot: Snapshot) -> Iterator[Found]:
     Why it matters: marks and files change while a process writes, so nothing else is compared until it has ended.
     How to confirm: `slackwater status STREAM` shows the host and the process that hold the lease.
     What to do: nothing; `slackwater stop STREAM` ends a run after its batch.
-    Is the remedy safe: yes; a run that is stopped this way finishes and commits its batch.
+    Is the remedy safe: yes; the stopped run finishes and commits its batch.
     References: docs/decisions/0013-lease.md
     """
     if snapshot.holder is not None:
@@ -174,12 +170,12 @@ def new(snapshot: Snapshot) -> Iterator[Found]:
 def start_refused(snapshot: Snapshot) -> Iterator[Found]:
     """The last start was refused.
 
-    What it finds: the last start of the generation in use ended with an error before its query ran, and no run has
-    started since. What the other findings show is not repeated.
-    Why it matters: the stream does not run; no row is lost or doubled by it.
-    How to confirm: start it again: where the reason is still there, the start is refused again and changes nothing.
-    What to do: what the error named; `slackwater run FILE` once that is done.
-    Is the remedy safe: each command of the error says what it does before it changes anything.
+    What it finds: the current generation's last start failed before its query ran, and no run has started since. The
+    facts of the other findings are not repeated.
+    Why it matters: the stream does not run; no row is lost or doubled.
+    How to confirm: start it again: while the reason remains, the start is refused again and changes nothing.
+    What to do: follow the error's advice, then `slackwater run FILE`.
+    Is the remedy safe: each command of the error shows its effect before it changes anything.
     References: docs/decisions/0230-verdict.md, docs/decisions/0336-a-refused-start-changes-nothing.md
     """
     refused = snapshot.last_refusal
@@ -195,11 +191,11 @@ def start_refused(snapshot: Snapshot) -> Iterator[Found]:
 def failed(snapshot: Snapshot) -> Iterator[Found]:
     """The last run failed, and another run may succeed.
 
-    What it finds: the last run of the generation in use ended with an error that is not known to be permanent.
-    Why it matters: the stream does not run; no row is lost or doubled by it.
+    What it finds: the current generation's last run ended with an error that is not known to be permanent.
+    Why it matters: the stream does not run; no row is lost or doubled.
     How to confirm: `slackwater ledger STREAM` shows the run with the error.
-    What to do: `slackwater run FILE`, after the reason was removed if it is one of the machine.
-    Is the remedy safe: yes; Spark continues where it was.
+    What to do: `slackwater run FILE`; if the machine caused the error, first fix it.
+    Is the remedy safe: yes; Spark continues at its last position.
     References: docs/decisions/0036-which-failures-are-tried-again.md
     """
     run = failed_run(snapshot)
@@ -212,13 +208,13 @@ def failed(snapshot: Snapshot) -> Iterator[Found]:
 def failed_permanently(snapshot: Snapshot) -> Iterator[Found]:
     """The last run failed, and the same run would fail again.
 
-    What it finds: the last run of the generation in use ended with an error that repeats as long as its cause is there:
+    What it finds: the current generation's last run ended with an error that repeats until its cause is removed:
     changed operators or sources, damaged state, a function that fails, a query that Spark does not accept.
-    Why it matters: the stream does not run until the cause is removed; no row is lost or doubled by it.
+    Why it matters: the stream does not run; no row is lost or doubled.
     How to confirm: `slackwater ledger STREAM` shows the run with the error.
-    What to do: correct the pipeline, then `slackwater run FILE`; of state that does not fit, `slackwater plan rebuild
+    What to do: correct the pipeline, then `slackwater run FILE`; if the state does not fit, `slackwater plan rebuild
     STREAM`.
-    Is the remedy safe: yes; a rebuild leaves the output as it is and keeps the old checkpoint for the undo.
+    Is the remedy safe: yes; a rebuild leaves the output unchanged and keeps the old checkpoint for the undo.
     References: docs/decisions/0036-which-failures-are-tried-again.md
     """
     run, stream = failed_run(snapshot), snapshot.stream
@@ -239,17 +235,16 @@ def failed_permanently(snapshot: Snapshot) -> Iterator[Found]:
 def global_watermark(snapshot: Snapshot) -> Iterator[Found]:
     """An operator of the query returns rows that the stateful operator behind it drops as late.
 
-    What it finds: stateful operators follow each other where Spark's one watermark for the whole query is too far ahead
-    for the second: an aggregation in update or complete mode is followed by another stateful operator.
-    Why it matters: the first returns rows that are older than the watermark, and the second drops them silently:
-    results are too low, or rows are missing. Spark refuses such a query; with
+    What it finds: an aggregation in update or complete mode is followed by another stateful operator, for which Spark's
+    single global watermark is too far ahead.
+    Why it matters: results are silently too low, or rows are missing. Spark refuses such a query; with
     `statefulOperator.checkCorrectness.enabled = false` it only logs a warning, and the stream runs with this finding.
     How to confirm: remove the setting `spark.sql.streaming.statefulOperator.checkCorrectness.enabled`; the start is
-    refused with this code. The guide has the section "Limitation of global watermark".
+    refused with this code. See the guide's section "Limitation of global watermark".
     What to do: use append mode with watermarks; or write the first result to an output that a second stream reads, with
-    a watermark of its own.
-    Is the remedy safe: yes. What is missing in the output so far is not added: process it again with `slackwater plan
-    reset STREAM --from earliest`.
+    its own watermark.
+    Is the remedy safe: yes. Rows already missing are not added: process everything again with `slackwater plan reset
+    STREAM --from earliest`.
     References: docs/reference/conformance.md
     """
     if snapshot.profile is not None and snapshot.profile.late_in_chain:
@@ -263,14 +258,14 @@ def global_watermark(snapshot: Snapshot) -> Iterator[Found]:
 def several_watermarks(snapshot: Snapshot) -> Iterator[Found]:
     """The query has several watermarks, and those after its newest batch are not recorded.
 
-    What it finds: the query's plan has more than one watermark, and the ledger does not have them after the newest
-    committed batch: a Spark that does not show them ran it, or it was not run by Slackwater.
+    What it finds: the plan has several watermarks that the ledger lacks for the newest committed batch: the Spark that
+    ran it does not show them, or Slackwater did not run it.
     Why it matters: Spark keeps only the combined watermark over a restart: rows that an uninterrupted run drops as late
     may be counted, and windows may be written later.
     How to confirm: `slackwater inspect STREAM --operators` shows the operators; look for several withWatermark in the
     pipeline.
-    What to do: nothing: from the next batch that Slackwater runs they are recorded, and restored at each start. Or give
-    all inputs one watermark.
+    What to do: nothing: Slackwater records them from its next batch on, and restores them at each start. Or give all
+    inputs one watermark.
     Is the remedy safe: a changed watermark changes which rows are late; `slackwater check FILE` compares the code with
     the state.
     References: docs/decisions/0481-the-watermark-of-each-input.md
@@ -291,13 +286,12 @@ LOST = "rows of a batch that is interrupted are lost, and a restart or a rebuild
 def source_not_fault_tolerant(snapshot: Snapshot) -> Iterator[Found]:
     """The query reads a source that cannot serve rows again.
 
-    What it finds: a source of the query is a socket, which is for tests only and not fault-tolerant (programming guide,
-    section "Input Sources").
-    Why it matters: the rows of a batch that was interrupted are lost, and a restart or a rebuild cannot read them
-    again.
+    What it finds: a source is a socket, which is for tests only and not fault-tolerant (programming guide, section
+    "Input Sources").
+    Why it matters: the rows of an interrupted batch are lost; a restart or a rebuild cannot read them again.
     How to confirm: look for `.format("socket")` in the pipeline.
     What to do: read from files or Kafka; for a test start the stream under a new name.
-    Is the remedy safe: yes. Another source is another stream: it needs a new name and a new output.
+    Is the remedy safe: yes. With another source it is a new stream: it needs a new name and a new output.
     References: docs/reference/conformance.md
     """
     sources = snapshot.profile.sources if snapshot.profile is not None else ()

@@ -20,10 +20,10 @@ from slackwater.diagnose.checks.common.settings import newest_committed
 def commit_behind(facts: Facts) -> Iterator[Found]:
     """The newest commit has an older watermark than its batch.
 
-    What it finds: the watermark in the newest entry of `commits/` is lower than the one with which the batch was
-    planned. Spark never writes that: the entry was edited, or written by hand.
-    Why it matters: the watermark of the next batch is that of the batch before, so that rows are counted that an
-    uninterrupted run drops as late.
+    What it finds: the newest entry of `commits/` has a lower watermark than its batch was planned with. Spark never
+    writes that: the entry was edited, or written by hand.
+    Why it matters: the next batch has the previous batch's watermark, and counts rows that an uninterrupted run drops
+    as late.
     How to confirm: `slackwater inspect STREAM` shows the watermark of each batch.
     What to do: `slackwater plan rebuild STREAM`. It uses the recorded watermarks.
     Is the remedy safe: yes; the output is not touched.
@@ -65,14 +65,13 @@ def _text(milliseconds: int) -> str:
 def commit_differs(facts: Facts) -> Iterator[Found]:
     """A batch was planned with another watermark than the commit before it has.
 
-    What it finds: the entry of a batch in `offsets/` and that of the batch before it in `commits/` have different
-    watermarks. Spark writes the same number into both, also across restarts: one was edited or copied.
-    Why it matters: what is late, and which windows were written, does not follow from the recorded watermarks any more.
-    If it is the newest batch, the next one may count late rows, or drop rows that are in time.
+    What it finds: a batch in `offsets/` and the previous batch in `commits/` have different watermarks. Spark writes
+    the same number into both, also across restarts: one was edited or copied.
+    Why it matters: the recorded watermarks no longer show the late rows and written windows. If it is the newest batch,
+    the next batch may count late rows, or drop rows that are in time.
     How to confirm: `slackwater inspect LOCATION` shows the watermarks of each batch.
-    What to do: the neighbours show which entry is wrong: watermarks only grow. Restore that entry from a copy of the
-    checkpoint.
-    Is the remedy safe: yes. An older entry is read by a rollback only; of the newest batch, compare its output first.
+    What to do: watermarks only grow, so the neighbours show the wrong entry. Restore it from a copy of the checkpoint.
+    Is the remedy safe: yes. Only a rollback reads older entries; for the newest batch, first compare its output.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"
     """
     # A plan of Slackwater's may set watermarks: recorded streams are left.
@@ -99,14 +98,15 @@ _CLOCKS_DIFFER_MS = 10 * 60 * 1000
 def future(facts: Facts) -> Iterator[Found]:
     """The watermark is ahead of the clock.
 
-    What it finds: a batch has moved the watermark more than ten minutes past the time at which it was planned.
-    Why it matters: one record with a timestamp in the future does that. A watermark never goes back, also not over a
-    restart: until the clock has reached it, every row with a correct time is dropped as late, silently.
+    What it finds: a batch moved the watermark more than ten minutes past its planning time.
+    Why it matters: a single record with a future timestamp causes this. A watermark never goes back, even over a
+    restart: until the clock reaches it, all rows with correct times are silently dropped as late.
     How to confirm: compare watermark and time of the batches in `slackwater inspect STREAM`.
-    What to do: filter out rows with times in the future before `withWatermark`, then process the batches from the one
-    that the finding names again: `slackwater plan replay STREAM --from batch:N`.
-    Is the remedy safe: the plan shows what is cut out of the output, and keeps it for the undo. Without the filter the
-    same record moves the watermark again. To edit the watermark in the logs leaves state that was dropped already.
+    What to do: filter out rows with future times before `withWatermark`, then process the batches again from the batch
+    that the finding names: `slackwater plan replay STREAM --from batch:N`.
+    Is the remedy safe: the plan shows the rows that it cuts out of the output, and keeps them for the undo. Without the
+    filter the same record moves the watermark again. Editing the watermark in the logs does not bring back dropped
+    state.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"
     """
     ahead = None
@@ -151,12 +151,11 @@ def idle_source(facts: Facts) -> Iterator[Found]:
 
     What it finds: over the last ten batches with rows the watermark has not moved, and one of several sources had no
     rows.
-    Why it matters: with the policy `min` the slowest source decides. Windows are not closed, nothing is written in
-    append mode, and the state grows.
+    Why it matters: with the policy `min` the slowest source decides. Windows stay open, append mode writes nothing, and
+    the state grows.
     How to confirm: `slackwater ledger STREAM --batches 0..` shows the watermark and the rows of each batch.
-    What to do: let the idle source have a record from time to time, or read it in a query of its own.
-    Is the remedy safe: yes. The policy `max` is used by a new checkpoint only, and drops rows of the slower source as
-    late.
+    What to do: send the idle source a record from time to time, or read it in its own query.
+    Is the remedy safe: yes. Only a new checkpoint uses the policy `max`, which drops rows of the slower source as late.
     References: Structured Streaming Programming Guide, "Policy for handling multiple watermarks"
     """
     batches = [one for one in facts.batches if one.input_rows][-_IDLE_SOURCE_BATCHES:]
@@ -206,17 +205,17 @@ def _delay_ms(facts: Facts, batch: int) -> int | None:
 def rows_late(facts: Facts) -> Iterator[Found]:
     """The watermark has dropped rows as late.
 
-    What it finds: recorded batches in which a stateful operator dropped rows that were older than the watermark, up to
-    the first batch of a program with a longer delay.
+    What it finds: a stateful operator dropped rows older than the watermark in recorded batches before the first
+    program with a longer delay.
     Why it matters: these rows are in no result, and Spark reports no error.
-    How to confirm: `slackwater ledger STREAM --batches 0..` shows the rows that each batch dropped, in the column
-    `late`. Spark counts them as they reach the operator: rows that it has aggregated before count as one.
-    What to do: if the rows matter, give the watermark a longer delay in the code, then `slackwater plan reset STREAM
-    --from earliest` processes everything again in order. If a slow or restarted producer sends them, correct it first.
-    A longer delay alone is for rows to come. Where the rows do not matter, nothing: only the newest 200 batches are
-    looked at.
-    Is the remedy safe: the plan shows what happens to the output, and which rows the sources no longer have. A longer
-    delay alone does not bring the rows back, and windows that the old delay has closed stay closed.
+    How to confirm: `slackwater ledger STREAM --batches 0..` shows each batch's dropped rows in the column `late`. Spark
+    counts rows after partial aggregation as one.
+    What to do: if the rows matter, lengthen the watermark delay in the code, then `slackwater plan reset STREAM --from
+    earliest` processes everything again in order. If a slow or restarted producer sends them, first correct it. A
+    longer delay alone helps only future rows. If the rows do not matter, nothing: only the newest 200 batches are
+    checked.
+    Is the remedy safe: the plan shows the effect on the output, and the rows that the sources no longer have. A longer
+    delay alone restores no rows; windows closed by the old delay stay closed.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"; `StateOperatorProgress`
     (`numRowsDroppedByWatermark`)
     """
@@ -245,14 +244,14 @@ _STATE_GROWS_BATCHES = 50
 def state_grows(facts: Facts) -> Iterator[Found]:
     """State is never removed: no watermark, or its column is not part of the key.
 
-    What it finds: of the newest 50 or more recorded batches with rows none left fewer rows of state than the one
-    before, and the last quarter of them still added some.
-    Why it matters: every key is kept, so that batches become slower and need more memory, until one fails.
-    How to confirm: `slackwater ledger STREAM --batches 0..` shows the rows of state after each batch, in column
-    `state`. A young stream, whose watermark has not yet passed the first of its keys, grows as well, and stops.
-    What to do: have `withWatermark` before the stateful operator, and its column or a window of it in the key; or use
-    `dropDuplicatesWithinWatermark`; of a function with state set a timeout. Then `slackwater check FILE` shows what the
-    change means for the kept state.
+    What it finds: over at least the newest 50 recorded batches with rows the number of state rows never fell, and it
+    grew within the last quarter.
+    Why it matters: every key is kept: batches become slower and need more memory, until one fails.
+    How to confirm: `slackwater ledger STREAM --batches 0..` shows the state rows after each batch in the column
+    `state`. In a young stream they also grow, until the watermark passes the first keys.
+    What to do: put `withWatermark` before the stateful operator, and its column or a window of it into the key; or use
+    `dropDuplicatesWithinWatermark`; for a stateful function set a timeout. Then `slackwater check FILE` shows the
+    effect on the kept state.
     Is the remedy safe: `check` compares the changed code with the kept state before anything is started.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"; `StateOperatorProgress`
     (`numRowsTotal`)
