@@ -17,16 +17,13 @@ _LAG_GROWS_BATCHES = 10
 def lag_grows(facts: Facts) -> Iterator[Found]:
     """A batch takes longer than its rows take to arrive.
 
-    What it finds: in ten recorded batches with rows, the sources' unread rows never fell from one batch to the next;
-    the newest batch left more than it read, and twice as many as the first.
-    Why it matters: results get later with each batch. Rows that the source's retention removes before they are read are
-    lost.
-    How to confirm: `slackwater status STREAM` shows the unread rows. The backlog of a first read is large, but does not
-    grow.
-    What to do: give the query more cores or fewer shuffle partitions, merge small files, or raise a source limit
-    (maxOffsetsPerTrigger) that is below the arrival rate.
-    Is the remedy safe: yes. Sources, state and output stay unchanged; a query with state keeps the number of shuffle
-    partitions of its first batch.
+    What it finds: in ten recorded batches with rows, the backlog never fell; the newest batch left more rows than it
+    read, and twice as many as the first.
+    Why it matters: results get later. Rows that the source's retention removes unread are lost.
+    How to confirm: `slackwater status STREAM` shows the backlog. After a first start it is large, but does not grow.
+    What to do: use more cores or fewer shuffle partitions, merge small files, or raise a source limit
+    (maxOffsetsPerTrigger) below the arrival rate.
+    Is the remedy safe: yes. A query with state keeps the number of shuffle partitions of its first batch.
     References: Structured Streaming Programming Guide, "Monitoring Streaming Queries"; `SourceProgress`
     (`latestOffset`)
     """
@@ -62,14 +59,12 @@ _SLOWER_THAN_TRIGGER_BATCHES = 10
 def slower_than_trigger(facts: Facts) -> Iterator[Found]:
     """Batches take longer than the interval of their trigger.
 
-    What it finds: most of the ten newest recorded batches with rows took longer than the trigger interval of their run.
-    Why it matters: the next batch starts late and reads more. Results are late, and the backlog grows if rows arrive
-    faster than they are read.
-    How to confirm: `slackwater ledger STREAM` shows the duration of each batch in the column `took`.
-    What to do: give the query more cores or fewer shuffle partitions, limit the size of a batch (maxOffsetsPerTrigger,
+    What it finds: most of the ten newest recorded batches with rows took longer than their trigger interval.
+    Why it matters: results are late, and the backlog grows if rows arrive faster than they are read.
+    How to confirm: `slackwater ledger STREAM` shows the durations in the column `took`.
+    What to do: use more cores or fewer shuffle partitions, limit the batches (maxOffsetsPerTrigger,
     maxFilesPerTrigger), or set a longer interval.
-    Is the remedy safe: yes. Sources, state and output stay unchanged; a query with state keeps the number of shuffle
-    partitions of its first batch.
+    Is the remedy safe: yes. A query with state keeps the number of shuffle partitions of its first batch.
     References: Structured Streaming Programming Guide, "Triggers"; `StreamingQueryProgress` (`durationMs`)
     """
     batches = with_rows(facts, _SLOWER_THAN_TRIGGER_BATCHES)

@@ -28,13 +28,13 @@ _OLD = "1"
 def join_format_1(facts: Facts) -> Iterator[Found]:
     """The state of a join has the old format.
 
-    What it finds: the newest batch pins version 1 of the join state format, and an operator has the stores of a join.
-    Why it matters: this version lost or doubled rows of outer joins (SPARK-26154). Spark refuses to continue an outer
-    join with it; inner joins are not affected.
+    What it finds: the newest batch pins version 1 of the join state format, and an operator has join stores.
+    Why it matters: this version lost or doubled rows of outer joins, so Spark refuses to continue them; inner joins are
+    not affected.
     How to confirm: `slackwater inspect STREAM` lists the pinned settings; the code shows the join type.
     What to do: for an outer join `slackwater plan reset STREAM`: the new checkpoint pins the newer version.
     Is the remedy safe: the reset keeps the old output for the undo. Do not edit the version in `offsets/`: the state
-    values have another form.
+    values differ.
     References: SPARK-26154
     """
     if settings_of(facts.checkpoint.newest_offset).get(JOIN_FORMAT) != _OLD:
@@ -58,14 +58,14 @@ _LOST_FILE = 1
 def operator_without_state(facts: Facts) -> Iterator[Found]:
     """A stateful operator has stopped keeping state.
 
-    What it finds: all state of an operator ends at the same older version, although later batches were committed.
-    Why it matters: later batches ran without the operator, which Spark before 4.0 accepts silently. If the operator
-    comes back, its state lacks their rows; Spark fails, or computes from old state.
+    What it finds: an operator's state ends everywhere at the same older version, but later batches were committed.
+    Why it matters: the later batches ran without the operator, which Spark before 4.0 accepts silently. If it comes
+    back, its state lacks their rows: Spark fails or gives wrong results.
     How to confirm: `slackwater inspect STREAM --operators` shows the versions of each operator.
     What to do: compare the code with `slackwater check FILE`. To keep the operator, `slackwater plan rebuild STREAM`
-    recomputes its state. To remove it, plan a reset, which starts with a new checkpoint.
-    Is the remedy safe: yes; the plans keep the old checkpoint. Copying another operator's state or an empty file into
-    the folder gives wrong results.
+    recomputes its state. To remove it, plan a reset.
+    Is the remedy safe: yes; the plans keep the old checkpoint. Copying other state or an empty file into the folder
+    gives wrong results.
     References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
     """
     checkpoint = facts.checkpoint
@@ -100,13 +100,12 @@ def partitions_edited(facts: Facts) -> Iterator[Found]:
     """The number of state partitions is not the pinned one.
 
     What it finds: the newest committed batch pins another number of shuffle partitions than its state has.
-    Why it matters: this number assigns rows to state partitions. If it is too low, Spark silently ignores whole
-    partitions and looks for keys in the wrong partition; if it is too high, Spark fails with "1.delta does not exist".
+    Why it matters: with too low a number Spark silently ignores state partitions and looks for keys in the wrong
+    partitions; with too high a number it fails with "1.delta does not exist".
     How to confirm: compare the setting with the partitions in `slackwater inspect STREAM --operators`.
-    What to do: `slackwater plan rebuild STREAM` recomputes the state. Or restore the entry from a copy of the
-    checkpoint.
-    Is the remedy safe: yes; the output is not touched. Never edit the number in `offsets/`: Spark ignores the session's
-    value on purpose, and Spark 4.2 and later can repartition state offline.
+    What to do: `slackwater plan rebuild STREAM`, or restore the entry from a copy of the checkpoint.
+    Is the remedy safe: yes; the output is not touched. Never edit the number in `offsets/`; Spark 4.2 and later can
+    repartition state offline.
     References: SPARK-19873; Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes
     """
     checkpoint = facts.checkpoint
@@ -142,13 +141,11 @@ _FORMS = {"HDFSBackedStateStoreProvider": "hdfs", "RocksDBStateStoreProvider": "
 def provider_edited(facts: Facts) -> Iterator[Found]:
     """The state store provider is not the pinned one.
 
-    What it finds: the newest batch pins a state store provider whose file format differs from the files in `state/`.
-    Why it matters: Spark finds no state file in the pinned provider's format and fails at every start with a
-    missing-file error.
+    What it finds: the newest batch pins a state store provider that did not write the files in `state/`.
+    Why it matters: Spark fails at every start with a missing-file error.
     How to confirm: compare the setting with the provider in `slackwater inspect STREAM --operators`.
     What to do: restore the entry in `offsets/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`.
-    Is the remedy safe: yes; the output is not touched. Editing `offsets/` does not convert state to another provider:
-    it must be recomputed.
+    Is the remedy safe: yes; the output is not touched. Editing `offsets/` does not convert state.
     References: SPARK-34198; Structured Streaming Programming Guide, "State Store"
     """
     checkpoint = facts.checkpoint
@@ -185,14 +182,13 @@ def _asked(facts: Facts) -> Mapping[str, str]:
 def session_setting_ignored(facts: Facts) -> Iterator[Found]:
     """A setting of the session has no effect on this checkpoint.
 
-    What it finds: the session of `--pipeline`, or else the last run, has a value that differs from the newest batch's
-    pinned value, or from Spark's default for checkpoints of older releases that do not pin the setting.
+    What it finds: the session of `--pipeline`, or else the last run, has another value than the newest batch pins or,
+    without a pinned value, than Spark's default for old checkpoints.
     Why it matters: Spark uses the value of the checkpoint, and only logs a warning.
     How to confirm: `slackwater inspect STREAM` lists the pinned settings.
     What to do: set the session to the pinned value; or start a new checkpoint, `slackwater plan reset STREAM`, which
     pins the new value.
-    Is the remedy safe: the first changes nothing. Do not edit the value in `offsets/`: the state was written with the
-    pinned value.
+    Is the remedy safe: the first changes nothing. Do not edit the value in `offsets/`: the state depends on it.
     References: SPARK-19873; Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes
     """
     batch, entry = facts.checkpoint.planned, facts.checkpoint.newest_offset
@@ -238,11 +234,11 @@ def sources_swapped(facts: Facts) -> Iterator[Found]:
 
     What it finds: two sources of the checkpoint now read each other's data.
     Why it matters: Spark stores positions by source number. After a swap in the code, such as a reversed union, each
-    source continues at the other's position: files are read twice, and rows are skipped.
+    source continues at the other's position: files are read twice or skipped.
     How to confirm: `slackwater inspect STREAM` shows the sources; compare the first and the last entry of both logs.
-    What to do: swap the sources back in the code, and run `slackwater check FILE` before the next start.
-    Is the remedy safe: it stops further damage. The output keeps the rows that were read twice: process the batches
-    since the swap again, with `slackwater plan replay STREAM --from batch:N`.
+    What to do: swap the sources back in the code, and check it with `slackwater check FILE`.
+    Is the remedy safe: it stops further damage. To remove doubled rows, process the batches since the swap again, with
+    `slackwater plan replay STREAM --from batch:N`.
     References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
     """
     for one, other in combinations(facts.sources, 2):

@@ -54,14 +54,13 @@ def commits_ahead(facts: Facts) -> Iterator[Found]:
     """Batches are committed that are not planned: commits/ is ahead of offsets/.
 
     What it finds: the newest entry of `commits/` is newer than the newest entry of `offsets/`.
-    Why it matters: Spark runs the newest planned batch again, writes its rows, then fails with "Multiple streaming jobs
-    detected", without a second job. A sink that does not skip batches gets the rows at each restart.
+    Why it matters: Spark writes the newest planned batch again, then fails with "Multiple streaming jobs detected",
+    without a second job. A sink that does not skip batches gets the rows at each restart.
     How to confirm: `slackwater inspect STREAM` lists the entries of both logs.
     What to do: stop automatic restarts. `slackwater plan resume STREAM` writes the entries again from the ledger's
     copies. Without a ledger, restore them from a copy of the checkpoint.
-    Is the remedy safe: yes; Spark wrote these entries, and the commits stay. The popular remedies are unsafe: there is
-    no second job; after the newest commits are deleted, batches are planned with other ranges, which an at-least-once
-    sink doubles and a file sink skips; without the checkpoint everything is read again.
+    Is the remedy safe: yes; Spark wrote these entries. Do not delete the newest commits: batches then get other ranges,
+    which an at-least-once sink doubles and a file sink skips. Without the checkpoint everything is read again.
     References: SPARK-43542
     """
     batches, planned = unplanned_commits(facts.checkpoint), facts.checkpoint.planned
@@ -101,14 +100,14 @@ def _commits_entry_damaged_how(facts: Facts, batch: int) -> str:
 def commits_entry_damaged(facts: Facts) -> Iterator[Found]:
     """The newest entry of commits/ cannot be parsed.
 
-    What it finds: the newest entry of `commits/`, which a start reads, is empty, cut or malformed.
+    What it finds: the entry is empty, cut or malformed.
     Why it matters: Spark refuses to start. The entry has the next batch's watermark and, in checkpoint format 2, the
     state ids.
     How to confirm: `slackwater inspect STREAM` lists the damage; read the file.
     What to do: `slackwater plan resume STREAM` writes the entry again from the ledger's copy. Without a ledger, restore
     it from a copy of the checkpoint.
-    Is the remedy safe: yes; the copy is Spark's own entry. If the entry is deleted, its batch runs again with the
-    recorded range: safe only with a sink that skips written batches; other sinks get the rows twice.
+    Is the remedy safe: yes; the copy is Spark's own entry. Without the entry its batch runs again: safe only if the
+    sink skips written batches.
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
     checkpoint = facts.checkpoint
@@ -129,16 +128,14 @@ def commits_entry_damaged(facts: Facts) -> Iterator[Found]:
 def commits_missing(facts: Facts) -> Iterator[Found]:
     """More than one planned batch is not committed: a start runs only the newest of them.
 
-    What it finds: two or more of the newest entries of `offsets/` have no entry in `commits/`, and the output is not
-    known to have their rows.
-    Why it matters: Spark runs only the newest planned batch, with a warning in its log. Earlier batches that the sink
-    lacks are lost. `slackwater run FILE` refuses to start.
-    How to confirm: `slackwater inspect STREAM` lists the entries of both logs; compare the output with the ranges of
-    the batches.
+    What it finds: at least two of the newest entries of `offsets/` have no entry in `commits/`, and the output may lack
+    their rows.
+    Why it matters: earlier batches that the sink lacks are lost; Spark only logs a warning. `slackwater run FILE`
+    refuses to start.
+    How to confirm: `slackwater inspect STREAM` lists both logs; compare the output with the batches' ranges.
     What to do: `slackwater plan rebuild STREAM` continues after the output's newest batch. Without a ledger, name the
-    output with `slackwater doctor LOCATION --sink URI`; if the output has all batches but the newest, start the query.
-    Is the remedy safe: yes; the batches keep their ids and ranges. A restart instead loses every batch that the sink
-    lacks.
+    output with `slackwater doctor LOCATION --sink URI`; if it lacks only the newest batch, start the query.
+    Is the remedy safe: yes; the batches keep their ids and ranges.
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
     checkpoint, snapshot = facts.checkpoint, facts.snapshot
@@ -188,16 +185,14 @@ def _same_state(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, s
 def entry_copied(facts: Facts) -> Iterator[Found]:
     """An entry of a log is a copy of an older one.
 
-    What it finds: two batches of `offsets/` have the same planning time in milliseconds and the same settings, or two
-    entries of `commits/` name the same state. Both are unique to a batch, so one entry is a copy. Spark's offline
-    repartition, which keeps the time, changes a setting.
-    Why it matters: Spark trusts the entry. Rows between the two positions are read twice or never, and another batch's
-    state is loaded.
+    What it finds: two batches of `offsets/` have the same planning time and settings, or two entries of `commits/` the
+    same state, which are unique to a batch. Spark's offline repartition keeps the time, but changes a setting.
+    Why it matters: rows between the two positions are read twice or never, and wrong state is loaded.
     How to confirm: `slackwater inspect LOCATION` shows time, watermark and offsets of each batch; compare the two
     files.
-    What to do: restore the entry from a copy of the checkpoint. Without a copy, an entry below the newest two does not
-    affect a start; only a rollback to its batch is impossible.
-    Is the remedy safe: yes. If the entry is deleted instead, its batch is read again, or the log becomes unreadable.
+    What to do: restore the entry from a copy of the checkpoint. Without a copy, an entry below the newest two prevents
+    only a rollback to its batch.
+    Is the remedy safe: yes. Without the entry its batch is read again, or the log becomes unreadable.
     References: docs/format.md
     """
     # A plan of Slackwater's may copy entries: of a recorded stream the ledger has all.
@@ -233,14 +228,13 @@ def _offsets_entry_damaged_how(facts: Facts, batch: int) -> str:
 def offsets_entry_damaged(facts: Facts) -> Iterator[Found]:
     """One of the two newest entries of offsets/ cannot be parsed.
 
-    What it finds: one of the two `offsets/` entries that a start reads is empty, cut or malformed.
+    What it finds: the entry is empty, cut or malformed.
     Why it matters: Spark refuses to start. No other file has the range of the batch.
     How to confirm: `slackwater inspect STREAM` lists the damage; read the file.
     What to do: `slackwater plan resume STREAM` writes the entry again from the ledger's copy. Without a ledger, restore
     it from a copy of the checkpoint.
     Is the remedy safe: yes; the copy is Spark's own entry. Delete the entry only if its batch has neither a commit nor
-    rows in the output: deleting a committed batch leaves commits/ ahead (SW-LOG-007), and a newly planned range may
-    differ from rows already in the sink.
+    output rows: otherwise commits/ is ahead (SW-LOG-007), or a newly planned range may differ from written rows.
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
     checkpoint = facts.checkpoint
@@ -255,14 +249,12 @@ def offsets_entry_damaged(facts: Facts) -> Iterator[Found]:
 def offsets_entry_missing(facts: Facts) -> Iterator[Found]:
     """The entry before the newest one in ``offsets/`` is missing.
 
-    What it finds: the newest batch has an entry in `offsets/`, but its start, the end of the previous batch, is
-    missing.
+    What it finds: the newest batch starts at the end of this entry's batch.
     Why it matters: Spark refuses to start with "batch N doesn't exist".
     How to confirm: `slackwater inspect STREAM` lists the entries of both logs.
     What to do: `slackwater plan resume STREAM` writes the entry again from the ledger's copy.
-    Is the remedy safe: yes; the copy is Spark's own entry, and nothing else is changed. Spark's advice to delete the
-    newest entries goes back to an older batch: at-least-once sinks then get rows twice, and a file sink skips the new
-    rows.
+    Is the remedy safe: yes; the copy is Spark's own entry. Spark's advice to delete the newest entries goes back to an
+    older batch: at-least-once sinks get rows twice, a file sink skips new rows.
     References: SPARK-38033
     """
     ids = facts.checkpoint.offset_ids
@@ -300,14 +292,13 @@ def _is_unread(path: str, planned: int, committed: int) -> bool:
 def old_entries_missing(facts: Facts) -> Iterator[Found]:
     """Entries of older batches are missing in a log.
 
-    What it finds: a checkpoint that is not recorded lacks entries of `offsets/` below the newest two, or of `commits/`
-    below the newest, between other entries.
+    What it finds: in a checkpoint that is not recorded, `offsets/` below the newest two entries, or `commits/` below
+    the newest, has gaps.
     Why it matters: Spark starts, as it reads only the newest entries. A rollback, rebuild or state reader that needs
     these batches fails.
     How to confirm: `slackwater inspect LOCATION` lists the entries of both logs.
-    What to do: nothing for a start. Find the program that removes files from the checkpoint, before it removes a file
-    that a start reads.
-    Is the remedy safe: yes; nothing is changed. Deleting more entries to close the gap only loses more history.
+    What to do: nothing for a start. Find the program that removes files from the checkpoint.
+    Is the remedy safe: yes; nothing is changed. Deleting more entries only loses more history.
     References: SPARK-38033
     """
     # Of a recorded stream the number line reports them, and can restore them.

@@ -26,10 +26,10 @@ def metadata_malformed(facts: Facts) -> Iterator[Found]:
     What it finds: the file `metadata` is empty, is not JSON, or its id is not a UUID.
     Why it matters: Spark refuses to start the query.
     How to confirm: `slackwater inspect LOCATION` lists the damage; read the file.
-    What to do: write the file again with the query id, as the finding shows. The ledger has the id; otherwise look in
-    the driver's log and the query's progress events.
-    Is the remedy safe: yes, with the query's old id. Do not delete the file: Spark up to 4.1 then takes a new id, and a
-    sink accepts an interrupted batch twice.
+    What to do: write the file again with the query id, as the finding shows. Besides the ledger, the driver's log and
+    progress events have the id.
+    Is the remedy safe: yes, with the old id. Without the file Spark up to 4.1 takes a new id, and a sink accepts an
+    interrupted batch twice.
     References: SPARK-55058
     """
     checkpoint = facts.checkpoint
@@ -61,15 +61,14 @@ def metadata_malformed(facts: Facts) -> Iterator[Found]:
 def metadata_missing(facts: Facts) -> Iterator[Found]:
     """The file metadata is missing, and the logs have batches.
 
-    What it finds: the checkpoint has entries in `offsets/` or `commits/`, but no file `metadata` with the query id.
-    This is a checkpoint's oldest file, so store rules that remove old files remove it first.
-    Why it matters: Spark up to 4.1 silently gives the query a new id. A sink that recognises batches by it, such as
-    Delta's own, accepts an interrupted batch again. Spark 4.2 and later refuse to start.
+    What it finds: `offsets/` or `commits/` has entries. The missing file `metadata` has the query id; it is a
+    checkpoint's oldest file, so cleanup rules remove it first.
+    Why it matters: Spark up to 4.1 silently takes a new id, and a sink that recognises batches by it, such as Delta's
+    own, accepts an interrupted batch again. Spark 4.2 and later refuse to start.
     How to confirm: `slackwater inspect LOCATION` shows no query id.
-    What to do: write the file again with the query id, as the finding shows. The ledger has the id; otherwise look in
-    the driver's log and the query's progress events. Exclude the checkpoint and the output from lifecycle rules and
-    cleaners of temporary files.
-    Is the remedy safe: yes, with the query's old id. A new id or checkpoint is unsafe: the sink sees another query.
+    What to do: write the file again with the query id, as the finding shows. Besides the ledger, the driver's log and
+    progress events have the id. Exclude the checkpoint and the output from cleanup rules.
+    Is the remedy safe: yes, with the old id. With a new id or checkpoint, the sink sees another query.
     References: SPARK-55058
     """
     checkpoint = facts.checkpoint
@@ -112,17 +111,16 @@ def _difference(recorded: OffsetEntry, now: OffsetEntry) -> tuple[str, str, str]
 def offsets_entry_edited(facts: Facts) -> Iterator[Found]:
     """An entry of offsets/ differs from what Spark wrote there.
 
-    What it finds: one of the two newest entries of `offsets/`, of a committed batch, has the same planning time as the
-    ledger's copy, but other offsets, another watermark or other pinned settings.
-    Why it matters: Spark trusts the entry. With lower offsets rows are read twice under a new batch id, which no sink
-    drops; with higher offsets rows are skipped; kept state no longer fits. Spark does not report it; `slackwater run
-    FILE` refuses to start.
+    What it finds: one of the two newest entries of `offsets/`, of a committed batch, has the planning time of the
+    ledger's copy, but other offsets, pinned settings or another watermark.
+    Why it matters: lower offsets read rows twice under a new batch id, which no sink drops; higher offsets skip rows;
+    kept state no longer fits. Spark does not report it; `slackwater run FILE` refuses to start.
     How to confirm: `slackwater ledger STREAM --batches 0..` shows the recorded ranges; `slackwater inspect STREAM` the
     checkpoint's.
     What to do: `slackwater plan rebuild STREAM` builds a checkpoint from the recorded entries; or write the recorded
-    value into the file again. To read rows again on purpose, plan it: `slackwater plan replay STREAM --from batch:5`.
-    Is the remedy safe: yes; Spark wrote the recorded entry, and it fits output and state. The edit is right only if
-    output and state were cut back to the same batch.
+    value into the file. To read rows again on purpose, plan it: `slackwater plan replay STREAM --from batch:5`.
+    Is the remedy safe: yes; the recorded entry fits output and state. Keep the edit only if both were cut back to the
+    same batch.
     References: Structured Streaming Programming Guide, Recovery Semantics after Changes in a Streaming Query
     """
     checkpoint, history = facts.checkpoint, facts.history
@@ -164,14 +162,14 @@ def offsets_entry_edited(facts: Facts) -> Iterator[Found]:
 def only_metadata(facts: Facts) -> Iterator[Found]:
     """The checkpoint has only the file metadata, and the output has batches.
 
-    What it finds: the checkpoint, which is not recorded, has a query id and no batch, but the output shows batches.
-    Why it matters: The query starts with batch 0 under its old id. A sink that recognises batch numbers, such as
-    Delta's own and the file sink, silently skips new batches until they pass the old numbers.
+    What it finds: the checkpoint is not recorded and has a query id.
+    Why it matters: the query starts with batch 0. A sink with batch ids, such as Delta's own and the file sink,
+    silently skips new batches up to its newest.
     How to confirm: `slackwater inspect LOCATION` shows the id and no batch; list the output's log.
-    What to do: restore `offsets/`, `commits/`, `sources/` and `state/` from a copy of the checkpoint. To start from the
-    beginning, give the query a new checkpoint and a new output.
-    Is the remedy safe: yes; the output is not changed. A start with only the file `metadata` loses the rows of the
-    skipped batches; without it Delta's own sink writes all rows again.
+    What to do: restore `offsets/`, `commits/`, `sources/` and `state/` from a copy of the checkpoint; or give the query
+    a new checkpoint and a new output.
+    Is the remedy safe: yes; the output is not changed. Without the file `metadata` Delta's own sink writes all rows
+    again.
     References: Delta Lake documentation, Idempotent table writes in foreachBatch
     """
     # Of a recorded stream the number line says what is missing.
@@ -214,15 +212,14 @@ def _case(facts: Facts, query_id: str, other: str, by: str) -> Found:
 def query_id_changed(facts: Facts) -> Iterator[Found]:
     """The query id is not the one that wrote the output.
 
-    What it finds: the query id in the file `metadata` differs from the ledger's record; or the checkpoint has committed
-    batches, and the output's log has only transactions of another query id.
+    What it finds: the query id in the file `metadata` differs from the ledger's record; or batches are committed, and
+    the output's log has only transactions of another query id.
     Why it matters: Delta's and Iceberg's own sinks recognise a batch by query id and number. Under another id they
-    accept a repeated batch again. Spark starts, and reports nothing.
+    silently accept it again.
     How to confirm: `slackwater inspect LOCATION` shows the query id; look for `txn` in the newest entries of
     `_delta_log`, and for `spark.sql.streaming.queryId` in the snapshots of an Iceberg table.
     What to do: before the next start, write the recorded id into the file `metadata`, with the command of the finding.
-    Is the remedy safe: yes, if this checkpoint wrote the output. If the output belongs to another query, give this
-    query its own output.
+    Is the remedy safe: yes, if this checkpoint wrote the output. Otherwise give this query its own output.
     References: SPARK-55058; Delta Lake documentation, Idempotent table writes in foreachBatch
     """
     checkpoint = facts.checkpoint
@@ -249,16 +246,15 @@ def _changes(earlier: BatchLine, later: BatchLine) -> Iterator[str]:
 def setting_changed(facts: Facts) -> Iterator[Found]:
     """A pinned setting changes from one batch to the next.
 
-    What it finds: consecutive entries of `offsets/` have different values of a setting that Spark reads from the newest
-    entry and never changes. Exempt are Spark's offline repartition, whose batches have the same time, and settings that
-    an upgrade added.
-    Why it matters: the newest entry decides how state is read: the number of partitions, provider and format. With a
-    wrong value Spark fails, or looks for keys in the wrong partition.
+    What it finds: consecutive entries of `offsets/` differ in a setting that Spark never changes. Spark's offline
+    repartition (batches of the same time) and settings added by an upgrade are exempt.
+    Why it matters: the newest entry decides how state is read. With a wrong number of partitions, provider or format
+    Spark fails, or looks for keys in the wrong partition.
     How to confirm: compare the second lines of the two files.
-    What to do: if the entry was not edited on purpose, restore it from a copy of the checkpoint, or write the other
-    entries' value into it again, and delete the checksum next to it.
-    Is the remedy safe: yes, before the next batch is planned: state is then read as it was written. If a later batch
-    ran with the new value, keep it: that batch's state has the new form.
+    What to do: unless the edit was intended, restore the entry from a copy of the checkpoint, or write the other
+    entries' value into it, and delete the checksum next to it.
+    Is the remedy safe: yes, before the next batch is planned. If a later batch ran with the new value, keep it: its
+    state has the new form.
     References: Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes
     """
     # A plan of Slackwater's may change some: of a recorded stream it is known.

@@ -16,13 +16,13 @@ def asynchronous_gaps(facts: Facts) -> Iterator[Found]:
 
     What it finds: `offsets/` and `commits/` lack the same batches, including the batch before the newest, as after
     asynchronous progress tracking.
-    Why it matters: A start with asynchronous progress tracking continues. A start without it fails with "batch N
-    doesn't exist". After a crash all batches since the newest entry run again as a single batch.
+    Why it matters: a start without asynchronous progress tracking fails with "batch N doesn't exist". After a crash all
+    batches since the newest entry run again as a single batch.
     How to confirm: `slackwater inspect LOCATION` lists the entries of both logs.
-    What to do: start the query with asynchronous progress tracking. To switch it off, first run at least two batches
-    with the option asyncProgressTrackingCheckpointIntervalMs=0.
-    Is the remedy safe: yes; with the option Spark writes an entry for each batch. If entries are deleted or written by
-    hand, batches get other ranges.
+    What to do: start with asynchronous progress tracking. To switch it off, first run at least two batches with the
+    option asyncProgressTrackingCheckpointIntervalMs=0.
+    Is the remedy safe: yes; with the option Spark writes an entry for each batch. Deleting or adding entries by hand
+    changes ranges.
     References: Structured Streaming performance tips, Asynchronous progress tracking
     """
     ids = facts.checkpoint.offset_ids
@@ -44,15 +44,15 @@ def asynchronous_gaps(facts: Facts) -> Iterator[Found]:
 def continuous_entries(facts: Facts) -> Iterator[Found]:
     """The newest batch was written by the continuous trigger.
 
-    What it finds: the newest entry of `offsets/` has an empty metadata line, which only the continuous trigger writes.
-    Why it matters: A start with the continuous trigger continues. A start with micro-batches fails with a
-    NullPointerException (currentWatermark), although the documentation calls all triggers interchangeable.
+    What it finds: the newest entry of `offsets/` has an empty metadata line.
+    Why it matters: a start with micro-batches fails with a NullPointerException (currentWatermark), although the
+    documentation calls all triggers interchangeable.
     How to confirm: `slackwater inspect LOCATION` shows no time of planning; line 2 of the newest file in `offsets/` is
     empty.
     What to do: keep the continuous trigger. For micro-batches, give the query a new checkpoint that starts at the
-    newest entry's positions; first check how the output treats batch ids that start again at 0.
-    Is the remedy safe: the continuous trigger stays at-least-once. A metadata line inserted by hand removes the
-    exception, but some sources' offsets have another form in continuous mode.
+    newest entry's positions; first check how the output treats batch ids from 0.
+    Is the remedy safe: the continuous trigger stays at-least-once. A metadata line added by hand avoids the exception,
+    but some sources' offsets differ in continuous mode.
     References: Structured Streaming performance tips, Continuous Processing
     """
     newest = facts.checkpoint.newest_offset

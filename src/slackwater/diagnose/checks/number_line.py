@@ -38,7 +38,7 @@ def checkpoint_behind(snapshot: Snapshot) -> Iterator[Found]:
 
     What it finds: the ledger has commits that the checkpoint lacks, as after a restore from a backup, and the sink does
     not show what it holds.
-    Why it matters: the batches would run again; a sink that does not recognise batch ids gets their rows twice.
+    Why it matters: the batches would run again; a sink without batch ids gets their rows twice.
     How to confirm: compare `slackwater inspect STREAM` with `slackwater ledger STREAM --batches 0..`.
     What to do: `slackwater plan rebuild STREAM`.
     Is the remedy safe: yes; the new checkpoint continues after the newest committed batch, and the output is not
@@ -75,9 +75,8 @@ def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
     Why it matters: Spark would fail at the start, or a few batches later at the first read of the file.
     How to confirm: `slackwater inspect STREAM` lists all damage.
     What to do: `slackwater plan resume STREAM` if only logs are damaged: it restores them from the ledger and copies
-    the state. Otherwise `slackwater plan rebuild STREAM`, or restore the file from a backup of the same checkpoint.
-    Is the remedy safe: yes; the damaged checkpoint is kept as the previous generation, and the undo switches back to
-    it.
+    the state. Otherwise `slackwater plan rebuild STREAM`, or restore the file from a backup of this checkpoint.
+    Is the remedy safe: yes; the undo switches back to the damaged checkpoint.
     References: docs/decisions/0265-all-state-that-a-start-reads.md
     """
     found = damage(snapshot)
@@ -108,8 +107,8 @@ def checkpoint_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint holds no batch, but the stream has run.
 
     What it finds: the ledger has batches, and the checkpoint's offsets/ is empty or does not exist.
-    Why it matters: Spark would count from batch 0 again. A sink that recognises batch ids skips the new batches
-    silently; any other sink gets their rows twice.
+    Why it matters: Spark would count from batch 0 again. A sink with batch ids skips the new batches silently; any
+    other sink gets their rows twice.
     How to confirm: `slackwater inspect STREAM` and `slackwater ledger STREAM --batches 0..`.
     What to do: `slackwater plan rebuild STREAM`. It builds a checkpoint from the recorded ranges, under the original
     ids.
@@ -284,8 +283,8 @@ def state_lost(snapshot: Snapshot) -> Iterator[Found]:
 def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
     """A batch that the sink skips does not advance the watermark.
 
-    What it finds: a query that Slackwater does not run was killed after the sink wrote a batch and before Spark
-    committed it; its sink skips the batch without reading its rows.
+    What it finds: without Slackwater, a query was killed after the sink wrote a batch and before Spark committed it;
+    its sink skips the batch without reading its rows.
     Why it matters: rows that an uninterrupted run drops as late may be counted.
     How to confirm: compare committed and written in `slackwater status STREAM`.
     What to do: `slackwater plan resume STREAM` cuts the batch out of the sink and runs it again; if the sink cannot be
@@ -325,7 +324,7 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
 def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
     """The sink has batches that the checkpoint has not planned.
 
-    What it finds: the sink's newest batch is newer than the next batch, or equals a next batch that is not planned: the
+    What it finds: the sink's newest batch is newer than the next batch, or equals an unplanned next batch: the
     checkpoint was restored from an older copy, or cut back.
     Why it matters: Spark would give these ids to new rows, and the sink would skip them silently.
     How to confirm: compare planned and written in `slackwater status STREAM`.
@@ -357,8 +356,8 @@ def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
 def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
     """The sink lacks batches that the checkpoint has committed.
 
-    What it finds: the newest batch of the sink, or of one of several outputs, is older than the newest committed batch:
-    the output was emptied, restored from an older copy, or cut.
+    What it finds: the newest batch of an output is older than the newest committed batch: the output was emptied,
+    restored from an older copy, or cut.
     Why it matters: Spark would continue after the missing batches and lose their rows.
     How to confirm: compare committed and written in `slackwater status STREAM`.
     What to do: `slackwater plan rebuild STREAM`. It continues after the newest batch that all outputs have. If the sink

@@ -68,11 +68,11 @@ def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The sink's marker was lost or set back, and the output may have rows that it does not show.
 
     What it finds: the marker shows an older batch than the stream is known to have written, or none.
-    Why it matters: batches in the output would be written a second time. The other findings rely on this marker, so
-    nothing else is compared.
+    Why it matters: batches in the output would be written twice. Nothing else is compared, as the other findings rely
+    on this marker.
     How to confirm: compare the marker with the newest batches of `slackwater ledger STREAM --batches 0..`.
     What to do: `slackwater plan reset STREAM --from earliest --output swap` if the sink can swap; otherwise restore the
-    marker from a backup made together with the output's, or empty the output and plan as the finding says.
+    marker from the output's backup, or empty the output and plan as the finding says.
     Is the remedy safe: a swap keeps the old rows for the undo. Emptying the output by hand cannot be undone.
     References: docs/decisions/0246-a-marker-that-was-lost.md, docs/decisions/0275-a-reset-without-a-marker.md
     """
@@ -167,15 +167,13 @@ def _advice(snapshot: Snapshot, problem: Unreadable) -> str:
 def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     """The newest batch in the sink cannot be read.
 
-    What it finds: the manifest, log, marker or snapshot that shows the newest written batch cannot be parsed. The
-    finding has the sink's error code, such as `manifest-unreadable`.
+    What it finds: the manifest, log, marker or snapshot with the newest written batch cannot be parsed. The finding has
+    the sink's error code, such as `manifest-unreadable`.
     Why it matters: the batches in the output are unknown, so rows could be lost or doubled.
-    How to confirm: `slackwater status STREAM` names the file, what was expected and what was found.
+    How to confirm: `slackwater status STREAM` names the file, the expected and the found content.
     What to do: move a damaged manifest entry of a file sink away, and write its batch again: with `slackwater run FILE`
-    if the checkpoint has not committed the batch, otherwise with `slackwater plan rebuild STREAM`. Restore any other
-    file from a backup.
-    Is the remedy safe: yes; the damaged file is kept. The backup must be as new as the output: an older backup is
-    reported as another finding.
+    if it is not committed, otherwise with `slackwater plan rebuild STREAM`. Restore any other file from a backup.
+    Is the remedy safe: yes; the damaged file is kept. An older backup than the output is reported as another finding.
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
     problem = snapshot.output.unreadable
@@ -240,12 +238,11 @@ def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
 def orphan_files(snapshot: Snapshot) -> Iterator[Found]:
     """Files in the output belong to no batch.
 
-    What it finds: the manifest does not list some data files in the output's directory, such as files of interrupted
-    batches.
-    Why it matters: readers that use the manifest ignore them; a reader that lists the directory would count their rows.
+    What it finds: data files in the output's directory are not in its manifest, such as files of interrupted batches.
+    Why it matters: readers that list the directory, not the manifest, would count their rows.
     How to confirm: `slackwater status STREAM --verify` lists the first of them.
     What to do: nothing; they can be deleted while nothing runs.
-    Is the remedy safe: yes, for the files that the finding names while nothing runs; no batch refers to them.
+    Is the remedy safe: yes, for the files in the finding; no batch refers to them.
     References: docs/decisions/0063-outputs-cut-and-restore.md
     """
     orphans = snapshot.output.orphans

@@ -77,14 +77,14 @@ def ranges_go_back(facts: Facts) -> Iterator[Found]:
     """The range of a batch goes back: two queries may use the checkpoint.
 
     What it finds: a batch of `offsets/` ends before the previous batch, or a source changes its kind and changes back.
-    Why it matters: A single query only moves forward. Two queries on one checkpoint overwrite each other's progress:
-    each silently skips the rows that the other has read. Manual edits and recreated sources look alike.
-    How to confirm: `slackwater inspect LOCATION` shows the offsets of each batch; look for a second program with the
-    same checkpoint location.
-    What to do: stop all but one of the queries, and give each its own checkpoint. Then process the skipped ranges in a
+    Manual edits and recreated sources look alike.
+    Why it matters: two queries overwrite each other's progress, and each silently skips the rows that the other has
+    read.
+    How to confirm: `slackwater inspect LOCATION` shows the batches' offsets; look for a second program with this
+    checkpoint location.
+    What to do: keep one query running, and give the others their own checkpoints. Then process the skipped ranges in a
     batch job.
-    Is the remedy safe: yes, if the checkpoint stays with the query whose sources it has. If both keep running, both
-    lose rows.
+    Is the remedy safe: yes, if the checkpoint stays with the query whose sources it has. If both run, both lose rows.
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
     # The newest batch of each source.
@@ -123,12 +123,11 @@ def two_writers(facts: Facts) -> Iterator[Found]:
     """Two drivers may have written to the checkpoint.
 
     What it finds: a batch of `offsets/` was planned earlier than the batch before it; or two temporary files in
-    `offsets/` or `commits/` were to become the same entry.
-    Why it matters: Spark keeps no lock. The slower driver fails with "Multiple streaming jobs detected", perhaps after
-    writing its rows: a sink that does not recognise batches has them twice. Host clocks that differ, and two crashes in
-    the same batch, look alike.
-    How to confirm: ask the scheduler for the applications that ran at the batch's time, which `slackwater inspect
-    LOCATION` shows; look for an older driver that still runs.
+    `offsets/` or `commits/` are for the same entry. Different host clocks, and two crashes in a batch, look alike.
+    Why it matters: Spark keeps no lock: the slower driver fails with "Multiple streaming jobs detected", perhaps after
+    writing its rows, which a sink without batch ids then has twice.
+    How to confirm: `slackwater inspect LOCATION` shows the batch's time: ask the scheduler for drivers at that time,
+    and look for an older driver that still runs.
     What to do: stop all drivers but one. Compare the rows of the batch with the output; then start the query.
     Is the remedy safe: yes; nothing is changed. Deleting the checkpoint reads everything again.
     References: SPARK-43542; SPARK-26425

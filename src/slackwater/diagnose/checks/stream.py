@@ -170,8 +170,8 @@ def new(snapshot: Snapshot) -> Iterator[Found]:
 def start_refused(snapshot: Snapshot) -> Iterator[Found]:
     """The last start was refused.
 
-    What it finds: the current generation's last start failed before its query ran, and no run has started since. The
-    facts of the other findings are not repeated.
+    What it finds: the current generation's last start failed before its query ran. The facts of the other findings are
+    not repeated.
     Why it matters: the stream does not run; no row is lost or doubled.
     How to confirm: start it again: while the reason remains, the start is refused again and changes nothing.
     What to do: follow the error's advice, then `slackwater run FILE`.
@@ -208,8 +208,8 @@ def failed(snapshot: Snapshot) -> Iterator[Found]:
 def failed_permanently(snapshot: Snapshot) -> Iterator[Found]:
     """The last run failed, and the same run would fail again.
 
-    What it finds: the current generation's last run ended with an error that repeats until its cause is removed:
-    changed operators or sources, damaged state, a function that fails, a query that Spark does not accept.
+    What it finds: the current generation's last run failed for a permanent reason: changed operators or sources,
+    damaged state, a function that fails, a query that Spark does not accept.
     Why it matters: the stream does not run; no row is lost or doubled.
     How to confirm: `slackwater ledger STREAM` shows the run with the error.
     What to do: correct the pipeline, then `slackwater run FILE`; if the state does not fit, `slackwater plan rebuild
@@ -236,15 +236,16 @@ def global_watermark(snapshot: Snapshot) -> Iterator[Found]:
     """An operator of the query returns rows that the stateful operator behind it drops as late.
 
     What it finds: an aggregation in update or complete mode is followed by another stateful operator, for which Spark's
-    single global watermark is too far ahead.
-    Why it matters: results are silently too low, or rows are missing. Spark refuses such a query; with
-    `statefulOperator.checkCorrectness.enabled = false` it only logs a warning, and the stream runs with this finding.
-    How to confirm: remove the setting `spark.sql.streaming.statefulOperator.checkCorrectness.enabled`; the start is
+    global watermark is too far ahead.
+    Why it matters: results are silently too low, or rows are missing. Spark refuses such a query, unless
+    `statefulOperator.checkCorrectness.enabled = false`: then it only logs a warning, and the stream runs with this
+    finding.
+    How to confirm: without the setting `spark.sql.streaming.statefulOperator.checkCorrectness.enabled` the start is
     refused with this code. See the guide's section "Limitation of global watermark".
     What to do: use append mode with watermarks; or write the first result to an output that a second stream reads, with
     its own watermark.
-    Is the remedy safe: yes. Rows already missing are not added: process everything again with `slackwater plan reset
-    STREAM --from earliest`.
+    Is the remedy safe: yes. To add missing rows, process everything again with `slackwater plan reset STREAM --from
+    earliest`.
     References: docs/reference/conformance.md
     """
     if snapshot.profile is not None and snapshot.profile.late_in_chain:
@@ -258,14 +259,13 @@ def global_watermark(snapshot: Snapshot) -> Iterator[Found]:
 def several_watermarks(snapshot: Snapshot) -> Iterator[Found]:
     """The query has several watermarks, and those after its newest batch are not recorded.
 
-    What it finds: the plan has several watermarks that the ledger lacks for the newest committed batch: the Spark that
-    ran it does not show them, or Slackwater did not run it.
-    Why it matters: Spark keeps only the combined watermark over a restart: rows that an uninterrupted run drops as late
-    may be counted, and windows may be written later.
+    What it finds: the ledger lacks the watermarks after the newest committed batch: the Spark that ran it does not show
+    them, or Slackwater did not run it.
+    Why it matters: Spark keeps only the combined watermark over a restart: late rows may be counted, and windows may be
+    written later.
     How to confirm: `slackwater inspect STREAM --operators` shows the operators; look for several withWatermark in the
     pipeline.
-    What to do: nothing: Slackwater records them from its next batch on, and restores them at each start. Or give all
-    inputs one watermark.
+    What to do: nothing: Slackwater records them from its next batch on. Or give all inputs one watermark.
     Is the remedy safe: a changed watermark changes which rows are late; `slackwater check FILE` compares the code with
     the state.
     References: docs/decisions/0481-the-watermark-of-each-input.md

@@ -21,9 +21,8 @@ def commit_behind(facts: Facts) -> Iterator[Found]:
     """The newest commit has an older watermark than its batch.
 
     What it finds: the newest entry of `commits/` has a lower watermark than its batch was planned with. Spark never
-    writes that: the entry was edited, or written by hand.
-    Why it matters: the next batch has the previous batch's watermark, and counts rows that an uninterrupted run drops
-    as late.
+    writes that: the entry was edited.
+    Why it matters: the next batch counts rows that an uninterrupted run drops as late.
     How to confirm: `slackwater inspect STREAM` shows the watermark of each batch.
     What to do: `slackwater plan rebuild STREAM`. It uses the recorded watermarks.
     Is the remedy safe: yes; the output is not touched.
@@ -66,9 +65,9 @@ def commit_differs(facts: Facts) -> Iterator[Found]:
     """A batch was planned with another watermark than the commit before it has.
 
     What it finds: a batch in `offsets/` and the previous batch in `commits/` have different watermarks. Spark writes
-    the same number into both, also across restarts: one was edited or copied.
-    Why it matters: the recorded watermarks no longer show the late rows and written windows. If it is the newest batch,
-    the next batch may count late rows, or drop rows that are in time.
+    equal watermarks, so an entry was edited or copied.
+    Why it matters: late rows and written windows no longer follow from the recorded watermarks. If it is the newest
+    batch, the next batch may count late rows, or drop rows that are in time.
     How to confirm: `slackwater inspect LOCATION` shows the watermarks of each batch.
     What to do: watermarks only grow, so the neighbours show the wrong entry. Restore it from a copy of the checkpoint.
     Is the remedy safe: yes. Only a rollback reads older entries; for the newest batch, first compare its output.
@@ -99,14 +98,13 @@ def future(facts: Facts) -> Iterator[Found]:
     """The watermark is ahead of the clock.
 
     What it finds: a batch moved the watermark more than ten minutes past its planning time.
-    Why it matters: a single record with a future timestamp causes this. A watermark never goes back, even over a
-    restart: until the clock reaches it, all rows with correct times are silently dropped as late.
+    Why it matters: a single record with a future timestamp causes this. A watermark never goes back: until the clock
+    reaches it, rows with correct times are silently dropped as late.
     How to confirm: compare watermark and time of the batches in `slackwater inspect STREAM`.
     What to do: filter out rows with future times before `withWatermark`, then process the batches again from the batch
-    that the finding names: `slackwater plan replay STREAM --from batch:N`.
-    Is the remedy safe: the plan shows the rows that it cuts out of the output, and keeps them for the undo. Without the
-    filter the same record moves the watermark again. Editing the watermark in the logs does not bring back dropped
-    state.
+    in the finding: `slackwater plan replay STREAM --from batch:N`.
+    Is the remedy safe: the plan shows the rows that it cuts, and keeps them for the undo. Without the filter the
+    watermark moves again. Editing the watermark in the logs does not bring back dropped state.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"
     """
     ahead = None
@@ -205,17 +203,16 @@ def _delay_ms(facts: Facts, batch: int) -> int | None:
 def rows_late(facts: Facts) -> Iterator[Found]:
     """The watermark has dropped rows as late.
 
-    What it finds: a stateful operator dropped rows older than the watermark in recorded batches before the first
-    program with a longer delay.
+    What it finds: a stateful operator dropped rows older than the watermark in recorded batches, and the newest program
+    has no longer delay.
     Why it matters: these rows are in no result, and Spark reports no error.
     How to confirm: `slackwater ledger STREAM --batches 0..` shows each batch's dropped rows in the column `late`. Spark
     counts rows after partial aggregation as one.
-    What to do: if the rows matter, lengthen the watermark delay in the code, then `slackwater plan reset STREAM --from
-    earliest` processes everything again in order. If a slow or restarted producer sends them, first correct it. A
-    longer delay alone helps only future rows. If the rows do not matter, nothing: only the newest 200 batches are
-    checked.
-    Is the remedy safe: the plan shows the effect on the output, and the rows that the sources no longer have. A longer
-    delay alone restores no rows; windows closed by the old delay stay closed.
+    What to do: nothing if the rows do not matter: only the newest 200 batches are checked. Otherwise correct a slow or
+    restarted producer, lengthen the watermark delay in the code, then `slackwater plan reset STREAM --from earliest`
+    processes everything again in order.
+    Is the remedy safe: the plan shows the effect on the output, and rows that the sources no longer have. Without the
+    reset a longer delay helps only future rows.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"; `StateOperatorProgress`
     (`numRowsDroppedByWatermark`)
     """
@@ -244,15 +241,15 @@ _STATE_GROWS_BATCHES = 50
 def state_grows(facts: Facts) -> Iterator[Found]:
     """State is never removed: no watermark, or its column is not part of the key.
 
-    What it finds: over at least the newest 50 recorded batches with rows the number of state rows never fell, and it
-    grew within the last quarter.
-    Why it matters: every key is kept: batches become slower and need more memory, until one fails.
-    How to confirm: `slackwater ledger STREAM --batches 0..` shows the state rows after each batch in the column
-    `state`. In a young stream they also grow, until the watermark passes the first keys.
+    What it finds: over at least the newest 50 recorded batches with rows the state never shrank, and it grew within the
+    last quarter.
+    Why it matters: batches become slower and need more memory, until one fails.
+    How to confirm: `slackwater ledger STREAM --batches 0..` shows the state rows in the column `state`. A young
+    stream's state also grows, until the watermark passes the first keys.
     What to do: put `withWatermark` before the stateful operator, and its column or a window of it into the key; or use
-    `dropDuplicatesWithinWatermark`; for a stateful function set a timeout. Then `slackwater check FILE` shows the
-    effect on the kept state.
-    Is the remedy safe: `check` compares the changed code with the kept state before anything is started.
+    `dropDuplicatesWithinWatermark`; for a stateful function set a timeout. `slackwater check FILE` shows the effect on
+    the kept state.
+    Is the remedy safe: `check` compares the changed code with the kept state before a start.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"; `StateOperatorProgress`
     (`numRowsTotal`)
     """
