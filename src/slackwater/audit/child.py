@@ -1,6 +1,6 @@
 """The process that an audit starts and kills: ``python -m slackwater.audit.child``, its request on stdin.
 
-Results are JSON lines, written at the end of each step: a killed process has written them.
+Results are JSON lines, written at the end of each step.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Armed:
 
 @dataclass(frozen=True)
 class DrilledSink:
-    """The sink ``inner`` with the drill that is armed when its query starts."""
+    """The sink ``inner`` with a drill that is armed when its query starts."""
 
     inner: Sink
     armed: Armed
@@ -97,7 +97,7 @@ class DrilledSink:
 
 def check_drilled(sink: Sink, stream: str, drills: Sequence[Drill] = ()) -> None:
     """Raises PipelineError (``audit-sink``) unless Spark calls a function to write, UsageError (``audit-drill``) for a
-    drill that the function cannot have. Needs no Spark.
+    drill that the function cannot have.
     """
     writer: Any = _Asked()
     sink.attach(writer, WriteContext("", stream, 0, sink.output_modes[0]))

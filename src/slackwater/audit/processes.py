@@ -1,6 +1,6 @@
 """Processes of a command with their JVMs, for drills that kill them.
 
-A process is its id and start time, so that no signal reaches a stranger with a reused id.
+A process is its id and start time, so that no signal reaches a reused id.
 """
 
 from __future__ import annotations

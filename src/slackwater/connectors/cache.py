@@ -1,7 +1,6 @@
 """The cache of jars: only locked hashes are admitted, and checked again when a process uses a file.
 
-Size and modification time prove nothing: both can be set on another file. Files are moved in atomically, under a lock
-between processes.
+Size and modification time prove nothing. Files are moved in atomically, under a lock between processes.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def resolve(names: Iterable[str], spark_version: str, on_progress: Say | None = 
     """The jars of these connectors, fetched if not cached.
 
     Each cached jar is hashed once in a process. Raises UsageError for an unknown name, EnvironmentMissing if a jar
-    cannot be fetched or has another hash.
+    cannot be fetched.
     """
     wanted = {name: jars_of(name, spark_version) for name in names}
     cache = JarCache(default_folder(), say=on_progress)

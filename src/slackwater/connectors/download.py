@@ -52,10 +52,9 @@ def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
 
 
 def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
-    """Fetch all jars with a single JVM, by the user's ``~/.ivy2/ivysettings.xml``, such as for a mirror.
+    """Fetch all jars with a single JVM, by the user's ``~/.ivy2/ivysettings.xml``.
 
-    Ivy copies jars when it has all. Until then its cache stays next to ``folder``: the next try continues after a slow
-    link.
+    Ivy copies jars when it has all. Until then its cache stays next to ``folder``, so that the next try continues.
     """
     work = folder / ".ivy"
     work.mkdir(exist_ok=True)

@@ -23,8 +23,7 @@ FITTING = ("17", "21")
 def java_program(distribution: Path = DISTRIBUTION) -> Path:
     """The ``java`` of JAVA_HOME, else on PATH, as Spark's scripts choose it; else as ``scripts/setup`` does.
 
-    Spark's scripts look nowhere else: without a fitting Java there, JAVA_HOME is set for child processes. Raises
-    EnvironmentMissing.
+    Without a fitting Java on the former, JAVA_HOME is set for child processes. Raises EnvironmentMissing.
     """
     home = os.environ.get("JAVA_HOME")
     if home:
@@ -48,7 +47,7 @@ def java_program(distribution: Path = DISTRIBUTION) -> Path:
 
 
 def _java_of(home: str) -> Path:
-    """The Java runtime of JAVA_HOME; if it is set, Spark's scripts use no other."""
+    """Spark's scripts use no other Java if JAVA_HOME is set."""
     program = Path(home, "bin", "java")
     if program.is_file():
         return program

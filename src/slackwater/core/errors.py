@@ -130,7 +130,7 @@ class EnvironmentMissing(SlackwaterError):
 
 
 def unreachable(what: str, error: OSError, where: str | None = None) -> EnvironmentMissing:
-    """The error of a store that does not answer, or refuses; ``what`` begins the sentence."""
+    """The error of a store that does not answer, or refuses."""
     return EnvironmentMissing(
         "store-unreachable",
         f"{what} cannot be reached",

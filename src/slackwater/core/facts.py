@@ -96,8 +96,8 @@ class ChangedFile(NamedTuple):
 
 
 class Unserved(NamedTuple):
-    """``problem`` is the kind's own word, for checks. ``place`` is a part such as a partition, ``records`` a number of
-    records or versions, 0 if not counted.
+    """``problem`` is the kind's own word. ``place`` is a part such as a partition, ``records`` a number of records or
+    versions, 0 if not counted.
     """
 
     problem: str

@@ -25,9 +25,8 @@ _SENSITIVE_WORD = (
     r"|private[._-]?key|x-amz-signature)"
 )
 SENSITIVE_NAME = rf"(?=[\w.\-]*?{_SENSITIVE_WORD})[\w.\-]++"
-"""Matched only from its first character on: the work grows with the text.
-
-Names are Spark's ``spark.redaction.regex``, extended for object stores, Azure and Java keystores.
+"""Matched only from its first character on: the work grows with the text. Names are Spark's ``spark.redaction.regex``,
+extended.
 """
 
 _SHORTEST = 4
@@ -103,7 +102,7 @@ class KnownSecrets:
 
 
 def _without_surrogates(text: str) -> str:
-    """In Python, bytes of the environment that are no UTF-8 are surrogates; the length stays."""
+    """In Python, bytes of the environment that are no UTF-8 are surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -173,9 +172,8 @@ def _escaped(text: str) -> tuple[str, ...]:
 
 
 def _of_this_process() -> KnownSecrets:
-    """Secrets in the environment and in arguments: settings, addresses, or values.
-
-    A value follows its option, or, by mistake, its setting: ``--conf NAME VALUE``.
+    """Secrets in the environment and in arguments. A value follows its option, or, by mistake, its setting: ``--conf
+    NAME VALUE``.
     """
     known = KnownSecrets()
     known.remember_all(os.environ)
@@ -199,7 +197,7 @@ _LOGIN = r"""(?i)\b[a-z][a-z0-9+.\-]{0,30}://[^\s/:@"]*:"""
 
 
 def _without_password(word: re.Match[str]) -> str:
-    """``scheme://user:***@`` up to a word's last @: an unescaped password may contain / and @."""
+    """``scheme://user:***@``."""
     login = re.search(_LOGIN, word[0])
     return f"{word[0][: login.end()]}{MASK}@" if login else word[0]
 

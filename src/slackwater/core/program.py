@@ -32,10 +32,7 @@ PROCESS_VARIABLE = "environment."
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """An expression below its name in the query; ``reads`` are columns of sources.
-
-    ``type`` is Spark's name, empty if unknown.
-    """
+    """An expression below its name in the query; ``reads`` are columns of sources. ``type`` is Spark's name."""
 
     name: str
     text: str
@@ -81,10 +78,8 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class SourceShape:
-    """Sources are in the order of ``offsets/`` lines.
-
-    ``kind`` is Spark's format (``json``, ``kafka``), ``location`` a path, topics or a table, ``schema`` columns with
-    types. Other ``options`` have masked secrets.
+    """Sources are in the order of ``offsets/`` lines. ``kind`` is Spark's format (``json``, ``kafka``), ``location`` a
+    path, topics or a table. ``options`` have masked secrets.
     """
 
     kind: str
@@ -237,7 +232,6 @@ def digest_of(program: Mapping[str, object]) -> str:
 
 
 def program_of_batch(entries: Sequence[Entry] | None, batch: int) -> Mapping[str, object] | None:
-    """The program that made a committed batch and its state, if recorded."""
     made = entries_until(entries, batch)
     program = made[-1].get(PROGRAM) if made else None
     return program if isinstance(program, Mapping) else None

@@ -104,8 +104,6 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class BatchSource:
-    """A source's part in a batch's progress: offsets as Spark's JSON strings."""
-
     description: str
     start: str | None
     end: str | None
@@ -115,10 +113,7 @@ class BatchSource:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """A batch in a progress event. Times are epoch milliseconds.
-
-    ``state_bytes`` is the state stores' memory (``memoryUsedBytes`` of the operators).
-    """
+    """A batch in a progress event. ``state_bytes`` is the state stores' memory (``memoryUsedBytes``)."""
 
     stream: str
     generation: int
@@ -163,9 +158,8 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class SinkMark:
-    """A sink's newest batch, -1 for none.
-
-    ``committed`` was Spark's newest batch then. The sink skips a batch in between when it runs again.
+    """A sink's newest batch, -1 for none. ``committed`` was Spark's newest batch then. The sink skips a batch in
+    between when it runs again.
     """
 
     stream: str

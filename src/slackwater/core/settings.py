@@ -28,10 +28,7 @@ KNOWN_KEYS = {"home", "ledger", "master", "log_level", "log_format", "connectors
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``home`` is a local folder or a store's URI.
-
-    ``spark`` is for ``--conf``, ``storage`` by kind of store, ``restarts`` limits restarts after failures.
-    """
+    """``home`` is a local folder or a store's URI. ``spark`` is for ``--conf``, ``storage`` by kind of store."""
 
     home: Path | str
     ledger: str | None = None

@@ -41,7 +41,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class MemberSeen:
-    """An output of several; ``written`` is its newest batch, ``None`` if it shows none."""
+    """``written`` is the newest batch, ``None`` if the output shows none."""
 
     kind: str
     location: str | None

@@ -129,7 +129,7 @@ LIST_VARIABLE = "ListState"
 @dataclass(frozen=True, slots=True)
 class OperatorStore:
     """The families, ``default`` for a store without families. ``with_families``: keys start with the family's number.
-    ``value_schemas`` are all that were ever written, by schema id.
+    ``value_schemas`` are all ever written, by schema id.
     """
 
     name: str

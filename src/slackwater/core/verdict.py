@@ -94,9 +94,8 @@ Basis = Literal["recorded", "checkpoint", "nothing", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class OtherSetting:
-    """A setting with another value than when the state was made; ``None``: not set.
-
-    ``in_code``: the pipeline file sets it for this stream, so that no option can.
+    """A setting that differs from when the state was made; ``None``: not set. ``in_code``: the pipeline file sets it,
+    so that no option can.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """The catalogue of failures: codes, titles, and how they are met without a finding.
 
-``docs/reference/coverage.md`` is made of it. Codes are the checks' without prefix: ``SW-LOG-006`` finds ``LOG-06``.
+``docs/reference/coverage.md`` is made of it. ``SW-LOG-006`` finds ``LOG-06``.
 """
 
 from __future__ import annotations

@@ -17,10 +17,9 @@ _RANKS: Mapping[State, int] = {"confirmed": 0, "known": 1, "not-checked": 1, "no
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A failure that a text may mean.
-
-    ``confirmed``: the finding ``by`` shows it. ``excluded``: the check ``by`` found nothing. ``known``: a known defect,
-    which ``by`` names. ``not-checked``: ``by`` says which fact is missing. ``not-visible``: files do not show it.
+    """A failure that a text may mean. ``confirmed``: the finding ``by`` shows it. ``excluded``: the check ``by`` found
+    nothing. ``known``: the known defect ``by``. ``not-checked``: ``by`` says which fact is missing. ``not-visible``:
+    files do not show it.
     """
 
     code: str

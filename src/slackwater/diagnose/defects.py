@@ -1,7 +1,7 @@
 """Known defects of Spark: signs and releases.
 
-They are data (``defects.toml``), from the pull requests that corrected them. ``error_texts`` recognises messages;
-silent defects are found by a stream's releases (``checks/versions.py``).
+They are data (``defects.toml``), from the pull requests that corrected them. Silent defects are found by a stream's
+releases (``checks/versions.py``).
 """
 
 from __future__ import annotations

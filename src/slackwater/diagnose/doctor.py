@@ -1,7 +1,4 @@
-"""A stream's diagnosis: findings, unchecked and healthy.
-
-A symptom, the text of a failure, is joined with the findings: a message has several causes, and files decide.
-"""
+"""A stream's diagnosis: findings, unchecked and healthy."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """Recognises Spark's error texts in a trace, log or message.
 
-The texts are data (``error_texts.toml``, and ``defects.toml`` for Spark's known defects), only on this product's
-subject.
-
-A cause has texts of several Spark versions, and a text several causes: a symptom names codes of the catalogue, and the
-stream's files decide (``diagnose/causes``). Pure: equal texts give equal symptoms.
+The texts are data (``error_texts.toml``, and ``defects.toml`` for Spark's known defects). A cause has texts of several
+Spark versions, and a text several causes: a symptom names codes of the catalogue, and the stream's files decide
+(``diagnose/causes``). Pure: equal texts give equal symptoms.
 
 A template is a message with placeholders such as ``<batch>``. ``batch <batch> doesn't exist`` is found by its longest
 literal, ``doesn't exist``; only there the template is compared. A blank matches any white space; a line feed is a blank
@@ -107,9 +105,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class ErrorText:
-    """A symptom of the table.
-
-    ``texts`` are templates, the most informative first; ``codes`` their possible meanings, the most likely first. A
+    """``texts`` are templates, the most informative first; ``codes`` their possible meanings, the most likely first. A
     text counts only close to one of ``needs``, if any, and only if the first value of ``below`` is smaller than the
     second. ``says`` is beyond the first code's catalogue entry.
     """
@@ -127,9 +123,7 @@ class ErrorText:
 
 @dataclass(frozen=True, slots=True)
 class Symptom:
-    """A recognised symptom.
-
-    ``params`` are values such as ``batch`` or ``path``; ``line`` is the matched text up to the line's end; both are
+    """``params`` are values such as ``batch`` or ``path``; ``line`` is the matched text up to the line's end; both are
     masked. ``where`` is a line number from 1. ``says`` is beyond the first code's catalogue entry.
     """
 
@@ -158,10 +152,8 @@ class Template:
     pattern: re.Pattern[str]
 
     def places(self, text: str, joined: str, most: int) -> Iterator[TemplateMatch]:
-        """Matches, the last first; at most ``most`` places of the literal are compared.
-
-        ``joined`` has blanks for line ends: a page or terminal may have wrapped the text. The work for each place is
-        bounded to text around the literal.
+        """Matches, the last first; at most ``most`` places of the literal are compared. ``joined`` has blanks for line
+        ends: a page or terminal may have wrapped the text.
         """
         at = len(text)
         for _ in range(most):
@@ -203,10 +195,7 @@ class _Found:
 
 
 def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
-    """The symptoms, the best first.
-
-    A long log can be given in pieces, such as lines: memory does not grow with it.
-    """
+    """The symptoms, the best first. A long log can be given in pieces, such as lines."""
     best: dict[str, _Found] = {}
     for part in _parts((text,) if isinstance(text, str) else text):
         for found in _found_in(part):

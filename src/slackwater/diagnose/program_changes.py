@@ -1,7 +1,7 @@
 """Compares the program of kept state with its successor: sources, state, output.
 
 Sources: "Recovery Semantics after Changes in a Streaming Query" of Spark's guide, and docs/decisions/0230-verdict.md
-for points that the guide leaves open.
+for points that it leaves open.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def recorded_verdict(kept: Mapping[str, object] | None, now: Mapping[str, object
 def other_rows(kept: Mapping[str, object] | None, now: Mapping[str, object] | None) -> tuple[str, ...]:
     """Why two recorded programs make different rows of the same input.
 
-    Stricter than a verdict: written rows stay next to the other program's. Only values may differ, as in each process
-    with its own time or id.
+    Stricter than a verdict: written rows stay next to the other program's. Only values may differ, such as a time or
+    id.
     """
     if kept is None or now is None:
         return ()

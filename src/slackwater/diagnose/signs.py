@@ -1,7 +1,7 @@
 """Tells causes apart if neither message nor files decide.
 
-A message such as ``Race while writing batch`` has several causes. The deciding fact is outside: another process's log,
-a store's permissions, a cluster's jars. Each sign says which place to check, and for which fact.
+The deciding fact is outside: another process's log, a store's permissions, a cluster's jars. Each sign says which place
+to check, and for which fact.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The schema is ``SchemaConverters.toAvroTypeWithDefaults``: a record in column order. Each field is a union ``[null,
 type]``, nullable or not, except void, which has no bytes. In arrays and maps only structs, arrays and maps are unions.
-A key's prefix has no schema id. No Avro library is needed.
+A key's prefix has no schema id.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def parse_changelog_header(view: ByteView) -> tuple[int, tuple[tuple[int, str], 
 
 
 def _version(data: bytes) -> tuple[int, int]:
-    """A file of version 1 starts with a key length below 65,536, which reads as an empty string."""
+    """A file of version 1 starts with a key length, which reads as an empty string."""
     # `\xff\xff` begins the end mark -1 of a file of version 1 without records, and would be taken for the length of a
     # string.
     if len(data) < 2 or data[:2] in {b"\0\0", b"\xff\xff"}:  # noqa: PLR2004

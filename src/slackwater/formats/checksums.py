@@ -36,7 +36,7 @@ def parse_spark_checksum(data: bytes) -> SparkChecksum:
 
 
 def hadoop_mismatch(data: bytes, checksums: bytes) -> str | None:
-    """How a file differs from its ``.crc``, if it does (``ChecksumFileSystem``).
+    """The difference between a file and its ``.crc``, if any (``ChecksumFileSystem``).
 
     The side file has a CRC-32 for each piece, by default 512 bytes. Raises ``FormatError``.
     """

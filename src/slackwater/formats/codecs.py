@@ -1,7 +1,4 @@
-"""Decompresses state files with pyarrow; ``frames`` takes the framing of Java's libraries apart.
-
-No library we use reads LZF in the chunks of ning's compress-lzf.
-"""
+"""Decompresses state files with pyarrow, and LZF in the chunks of ning's compress-lzf by hand."""
 
 from __future__ import annotations
 
@@ -109,9 +106,8 @@ _PIECE = 4 << 20
 
 
 def decompress(data: bytes, *, check: bool = True, budget: Budget | None = None) -> ByteView:
-    """Raises ``FormatError``; ``too-large`` above the budget.
-
-    ``check`` verifies checksums in lz4 streams; leave it out only if the whole file was verified.
+    """Raises ``FormatError``; ``too-large`` above the budget. Leave ``check``, for checksums in lz4 streams, out only
+    if the whole file was verified.
     """
     budget = budget or Budget()
     match require_codec(data):

@@ -1,7 +1,7 @@
 """Compacted logs: file sources', and the file sink's manifest (``CompactibleFileStreamLog``).
 
 With interval k every k-th entry is ``N.compact`` *instead of* ``N`` ((N+1) divisible by k); it holds all so far. Spark
-derives the interval from names, and misreads a log if it derives it wrongly.
+derives the interval from names.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _interval_of_one(entries: int, default: int) -> int:
 def lay_out(entries: Mapping[int, Sequence[str]], last: int, interval: int) -> dict[str, str]:
     """Files (name -> text) of a log with exactly the entries 0 to ``last``, as Spark reads it.
 
-    ``entries`` are each entry's own lines. Two compactions stay two, so that Spark derives ``interval`` and not a
-    divisor near its setting. With a single compaction, Spark may derive a divisor, which reads the same entries.
+    ``entries`` are each entry's own lines. Two compactions stay two, so that Spark derives ``interval``. With a single
+    compaction, Spark may derive a divisor, which reads the same entries.
     """
     newest = (last + 1) // interval * interval - 1
     files: dict[str, str] = {}

@@ -1,9 +1,7 @@
 """CRC-32C (Castagnoli): of a large file by a library, of many short state rows by numpy.
 
-Spark 4.2 and later put a checksum before each value or deleted key (``stateStore.rowChecksum.enabled``).
-
-The standard library's CRC-32 has a different polynomial. A library call for each of a million rows would take as long
-as all the rest.
+Spark 4.2 and later put a checksum before each value or deleted key (``stateStore.rowChecksum.enabled``). The standard
+library's CRC-32 has a different polynomial.
 """
 
 from __future__ import annotations
@@ -36,7 +34,6 @@ _TABLE = _byte_table()
 
 
 def crc32c(data: bytes) -> int:
-    """The unsigned checksum."""
     checksum: int = google_crc32c.value(data)
     return checksum
 

@@ -1,6 +1,6 @@
 """Frames of compressed state files, by their first bytes (``CompressionCodec``); nothing is decompressed.
 
-lz4 and snappy are framed as in Java's libraries. The frames show a cut file and the size before compression.
+lz4 and snappy are framed as in Java's libraries.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def require_frames(data: bytes) -> None:
 class Surplus:
     """How much more than ``USUAL_RATIO`` times their size all files of a check may decompress to.
 
-    Spark's state rarely needs it. Without it a few MB that decompress to each file's limit take minutes and all memory.
+    Without it a few MB that decompress to each file's limit take minutes and all memory.
     """
 
     left: int = 256 * MIB

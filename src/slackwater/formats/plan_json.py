@@ -1,7 +1,7 @@
 """Parses Spark's JSON of a query plan (``TreeNode.toJSON``).
 
-A tree is a preorder list of nodes with their numbers of children; a field with an expression is such a list. A value
-that Spark cannot write, such as a function, is null.
+A tree is a preorder list of nodes with their numbers of children. A value that Spark cannot write, such as a function,
+is null.
 """
 
 from __future__ import annotations

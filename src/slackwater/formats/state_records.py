@@ -119,7 +119,7 @@ def _walk_bytes(view: ByteView, start: int) -> Records:
 class RecordPositions:
     """Positions as columns of numbers: Python tuples would take six times the memory.
 
-    Raises ``FormatError`` (``torn``) for many records smaller than Spark writes: a key is an UnsafeRow.
+    Raises ``FormatError`` (``torn``) for many records smaller than Spark writes.
     """
 
     def __init__(self) -> None:

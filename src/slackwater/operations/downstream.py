@@ -25,7 +25,7 @@ from slackwater.sinks.common.registry import open_output
 
 
 def derive_all(planning: Planning, facts: StreamFacts, request: Request) -> Plan:
-    """Raises as ``derive`` does, for any stage."""
+    """Raises as ``derive``, for any stage."""
     stream = facts.stream
     if request.ranges != "recorded":
         raise UsageError(

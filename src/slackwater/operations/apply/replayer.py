@@ -21,8 +21,6 @@ from slackwater.sources.common.contract import Position, Served, SourceEntries, 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Spark's report of a batch."""
-
     batch_id: int
     input_rows: int
 

@@ -170,7 +170,7 @@ class _Search:
         """A time before which no row of the batch is in a session.
 
         Spark reports a batch's oldest event time, and drops a row whose own session ends at the previous watermark.
-        With ``MERGE`` it joins rows before dropping any: the watermark then bounds nothing.
+        With ``MERGE`` it joins rows first, so that the watermark bounds nothing.
         """
         history = self.history.history
         known: list[int] = []

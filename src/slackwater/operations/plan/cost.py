@@ -1,7 +1,6 @@
 """The cost of a plan, as data and in sentences.
 
-Rows and durations are from progress events, file sizes as they were read, output sizes as listed. Unrecorded figures
-are ``None``.
+Rows and durations are from progress events, file sizes as they were read. Unrecorded figures are ``None``.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ Span = tuple[Source, SourceRange]
 
 
 def cost_of(basis: Basis, scope: Scope, actions: Collection[Action]) -> Cost:
-    """The cost of the actions, and of the run that follows."""
     history, reads = basis.history, {action.reads for action in actions}
     replayed = range(scope.first, scope.target + 1)
     apply = _work(basis, replayed, _spans(basis, replayed)) if replayed else NO_WORK

@@ -55,7 +55,7 @@ class RestartFacts:
 
 
 def effects_of(facts: RestartFacts) -> tuple[Effect, ...]:
-    """The losses, duplicates and skips of a manual restart, the most certain first."""
+    """The effects, the most certain first."""
     made = [_skipped(facts), _stuck(facts), _forgotten(facts), *_read_again(facts), _late_rows(facts)]
     effects = [effect for effect in made if effect is not None]
     if not any(effect.output in {"new", "any"} for effect in effects):

@@ -1,5 +1,3 @@
-"""Plans and runs the only batch of a backfill."""
-
 from __future__ import annotations
 
 from abc import abstractmethod

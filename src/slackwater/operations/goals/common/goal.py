@@ -1,4 +1,4 @@
-"""Plans depend on goals, so this module imports the modules that make plans only for their types."""
+"""Plans depend on goals, so this module imports the modules of plans only for their types."""
 
 from __future__ import annotations
 
