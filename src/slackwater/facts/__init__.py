@@ -1,4 +1,4 @@
-"""Gathers, once for all checks, what is known of a stream or of an unrecorded checkpoint.
+"""Gathers, once for all checks, the facts about a stream or an unrecorded checkpoint.
 
 Writes and judges nothing: unreadable data is a fact, too.
 """

@@ -1,4 +1,4 @@
-"""All facts about a stream or checkpoint, from one walk of the checkpoint and one look at the output."""
+"""All facts about a stream or checkpoint, from a single walk of the checkpoint and a single look at the output."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _UNRECORDED = "unrecorded"
 
 
 def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: bool = False) -> Facts:
-    """Raises OSError or SlackwaterError if the checkpoint cannot be read."""
+    """Facts about a recorded stream. Raises OSError or SlackwaterError if the checkpoint cannot be read."""
     context = SnapshotContext(workspace.ledger, workspace.home, thorough=thorough, starting=True)
     with collector_off():
         snapshot, opened = look_at_stream(context, stream)
@@ -96,7 +96,7 @@ def facts_of_start(
 ) -> Facts:
     """Facts for the checks that refuse a start.
 
-    Reads one file more than the snapshot; no report, no output. ``sources`` are from ``asked_sources``.
+    Reads only a single file in addition to the snapshot; no report, no output. ``sources`` are from ``asked_sources``.
     """
     logs, generation = opened.logs, snapshot.generation
     before = offset_before(opened)
@@ -225,7 +225,7 @@ def _listed(identity: Mapping[str, str]) -> tuple[Mapping[str, int], int]:
 def _recorded_offsets(
     ledger: Ledger, generation: GenerationRecord, batches: Sequence[int]
 ) -> Mapping[int, OffsetEntry]:
-    """Without inherited entries: they may have other settings."""
+    """The recorded offsets, without inherited entries: they may have other settings."""
     lines = ledger.own_lines(generation.stream, generation.number, OFFSETS, set(batches)) if batches else {}
     found = {}
     for batch, text in lines.items():
@@ -235,7 +235,7 @@ def _recorded_offsets(
 
 
 def _lines(named: Mapping[str, SourceLine], logs: Mapping[str, str]) -> list[SourceLine]:
-    """The sources, each with its own log: a DataFrame that is read twice has two source numbers and one log."""
+    """The sources, each with its own log: a DataFrame that is read twice has two source numbers and a single log."""
     found = ((line, named.get(logs.get(name, name))) for name, line in named.items())
     return [line if own is None or own is line else replace(line, log=own.log) for line, own in found]
 

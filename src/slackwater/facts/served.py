@@ -1,4 +1,4 @@
-"""What sources have of the next batch's position; asks without a JVM."""
+"""Compares the next batch's position with the sources' data; asks without a JVM."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def offset_before(opened: OpenedCheckpoint) -> OffsetEntry | None:
 def asked_sources(
     ledger: Ledger, snapshot: Snapshot, opened: OpenedCheckpoint, query: Sequence[SparkSource] = ()
 ) -> tuple[SourceFacts, ...]:
-    """The sources that can be asked before a start; of files, those that the newest entries of its log list.
+    """The sources that can be asked before a start; for files, only files in the newest entries of a log.
 
     ``query`` are the sources of the query that is about to start, by their places in it.
     """
@@ -106,7 +106,7 @@ def unserved(
 
 
 def planned_ms(snapshot: Snapshot, newest: OffsetEntry | None, before: OffsetEntry | None) -> int | None:
-    """When Spark planned the batch before the next; ``None`` if a Slackwater plan made or inherited it."""
+    """The time at which Spark planned the batch before the next; ``None`` if a Slackwater plan made or inherited it."""
     marks, generation = snapshot.marks, snapshot.generation
     entry = before if marks.next_is_planned else newest
     inherited = -1 if generation.based_at is None else generation.based_at

@@ -22,9 +22,9 @@ from slackwater.sources.common.read_files import replaced_file
 from slackwater.storage.open import local_file_of
 
 _MOST_FILES = 500
-"""How many files are looked up: milliseconds on a local disk, a request each on a remote store."""
+"""The most files that are looked up: milliseconds on a local disk, a request each on a remote store."""
 _MOST_ENTRIES = 10
-"""How many entries a start reads: Spark's compaction interval."""
+"""The most entries that a start reads: Spark's compaction interval."""
 _DAY_MS = 24 * 60 * 60 * 1000
 _MAX_AGE_MS = 7 * _DAY_MS
 _AGE_OPTIONS = frozenset({"maxfileage", "latestfirst"})
@@ -85,7 +85,7 @@ def _not_in_their_folder(paths: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _is_there(path: Path) -> bool:
-    """``Path.exists`` hides look-up errors since Python 3.14."""
+    """Return whether a path exists; ``Path.exists`` hides look-up errors since Python 3.14."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

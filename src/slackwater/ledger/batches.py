@@ -17,7 +17,7 @@ _ROWS_AT_ONCE = 10_000
 _OWN = "stream = :stream AND generation = :generation AND log = :log"
 _LINE = ("entry", "text")
 _CODEC = ("utf-8", "surrogateescape")
-"""Files are read so that bytes that are not UTF-8 survive the round trip."""
+"""The encoding of files: bytes that are not UTF-8 survive the round trip."""
 _FIELDS_OF_SOURCE = {field.name for field in fields(BatchSource)}
 
 
@@ -30,9 +30,9 @@ class BatchesPart(LedgerPart):
     def batches(
         self, stream: str, first: int | None = None, last: int | None = None, *, generation: int | None = None
     ) -> list[BatchRecord]:
-        """Both ends are included; each batch is from the youngest generation in which it counts.
+        """The batches, both ends included; each is from the youngest generation in which it counts.
 
-        ``generation``: its past, not the current one's.
+        ``generation``: its past, not the current generation's.
         """
         with self._database.read() as connection:
             lineage = self._lineage(connection, stream, generation)
@@ -66,7 +66,7 @@ class BatchesPart(LedgerPart):
         return next(iter(self.batches(stream, batch_id, batch_id)), None)
 
     def record_lines(self, lines: Iterable[LogLine], replaced: Iterable[LogLine] = ()) -> None:
-        """Atomic; existing entries are replaced.
+        """Record lines atomically; existing entries are replaced.
 
         ``replaced`` are the old lines, which are kept separately.
         """
@@ -79,7 +79,7 @@ class BatchesPart(LedgerPart):
             connection.upsert(replaced_lines, kept)
 
     def remove_lines(self, stream: str, generation: int, log: str, *, after: int) -> None:
-        """For entries that an operation has taken back."""
+        """Remove entries that an operation has undone."""
         with self._database.write() as connection:
             connection.delete(
                 log_lines, f"{_OWN} AND entry > :after", {**_own(stream, generation, log), "after": after}
@@ -109,7 +109,7 @@ class BatchesPart(LedgerPart):
             return set(connection.column(log_lines, "entry", condition, {"stream": stream, "log": log, **values}))
 
     def newest_entry(self, stream: str, log: str) -> int:
-        """-1 without any."""
+        """The newest entry, -1 without any."""
         with self._database.read() as connection:
             counting, values = inherited("entry", self._lineage(connection, stream, None), log)
             condition = f"WHERE stream = :stream AND log = :log AND {counting} ORDER BY entry DESC LIMIT 1"
@@ -133,10 +133,10 @@ class BatchesPart(LedgerPart):
         *,
         generation: int | None = None,
     ) -> dict[int, str]:
-        """Both ends are included.
+        """The lines, both ends included.
 
         A generation's own lines win. Older entries come from its ancestors, up to the batch (for ``sources/<source>``:
-        the entry) at which each younger generation was based. ``generation``: its past, not the current one's.
+        the entry) at which each younger generation was based. ``generation``: its past, not the current generation's.
         """
         with self._database.read() as connection:
             lineage = self._lineage(connection, stream, generation)
@@ -159,7 +159,7 @@ class BatchesPart(LedgerPart):
 
 
 class SinkMarksPart(LedgerPart):
-    """What each sink contained, at each change."""
+    """The batches in each sink, at each change."""
 
     def record_sink_mark(self, stream: str, written: int, committed: int | None = None) -> None:
         """Record a change.
@@ -203,7 +203,7 @@ def _batch(row: Row) -> BatchRecord:
 
 
 def _source(value: object) -> BatchSource:
-    """Raises ``DataError`` (``ledger-unreadable``)."""
+    """The source of a row. Raises ``DataError`` (``ledger-unreadable``)."""
     if isinstance(value, dict) and value.keys() == _FIELDS_OF_SOURCE and _has_its_types(source := BatchSource(**value)):
         return source
     raise unreadable("a source of a batch", value)

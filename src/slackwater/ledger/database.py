@@ -56,7 +56,7 @@ class Connection:
         return _TYPES[self._dialect]
 
     def other_than_tables(self) -> list[str]:
-        """Views and the like of a SQLite file: reading them can take forever."""
+        """Views and the like in a SQLite file: reading them can take forever."""
         others = "SELECT name FROM sqlite_master WHERE type NOT IN ('table', 'index') ORDER BY name"
         return [str(name) for (name,) in self._cursor(others, _NONE).fetchall()]
 
@@ -71,7 +71,7 @@ class Connection:
         return row[0] if row else None
 
     def rows(self, table: Table, tail: str, values: Values = _NONE, *, only: Sequence[str] = ()) -> list[Row]:
-        """``tail`` follows ``FROM``; ``only`` selects columns."""
+        """Read rows; ``tail`` follows ``FROM``; ``only`` selects columns."""
         names = tuple(only or table.columns)
         return [dict(zip(names, row, strict=True)) for row in self.tuples(table, names, tail, values)]
 
@@ -100,7 +100,7 @@ class Connection:
         return int(self.scalar(f"{_insert(table, tuple(row))} RETURNING id", _stored(table, row)))
 
     def insert_absent(self, table: Table, row: Values) -> bool:
-        """Whether the row was inserted: its primary key may exist."""
+        """Insert a row unless its primary key exists; returns whether it did."""
         return self.execute(f"{_insert(table, tuple(row))} ON CONFLICT DO NOTHING", _stored(table, row)) == 1
 
     def upsert(self, table: Table, rows: Sequence[Values]) -> None:
@@ -157,11 +157,11 @@ def _quoted(columns: Sequence[str]) -> str:
 
 
 LONGEST_PATH = 500
-"""SQLite allows 512 bytes, including suffixes such as ``-journal``."""
+"""The longest path: SQLite allows 512 bytes, including suffixes such as ``-journal``."""
 
 
 def parse_url(url_or_path: str) -> Path | str:
-    """A path for SQLite, or a PostgreSQL URI. Raises SettingsError (``ledger-url``)."""
+    """The path of a SQLite file, or a PostgreSQL URI. Raises SettingsError (``ledger-url``)."""
     scheme, separator, rest = url_or_path.partition("://")
     if not separator:
         return _sqlite_path(Path(url_or_path).expanduser().absolute())
@@ -198,7 +198,7 @@ def _sqlite_path(path: Path) -> Path:
 
 
 def unusable_address(scheme: str, detail: str | None = None, where: str | None = None) -> SettingsError:
-    """``detail`` must quote nothing of the address: it may be the password."""
+    """The error for an address; ``detail`` must not quote any of it: it may be the password."""
     return SettingsError(
         "ledger-url",
         "The ledger's address cannot be used",
@@ -210,7 +210,7 @@ def unusable_address(scheme: str, detail: str | None = None, where: str | None =
 
 
 class Database:
-    """Transactions on one database; usable from several threads and processes."""
+    """Transactions on a database; usable from several threads and processes."""
 
     def __init__(self, address: Path | str, say: Say = lambda _: None) -> None:
         self.file = SqliteFile(address, say) if isinstance(address, Path) else None
@@ -221,18 +221,18 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """SQLite has one writer at a time, on one host."""
+        """Return whether this is SQLite, which has a single writer at a time, on a single host."""
         return self.file is not None
 
     @functools.cached_property
     def read_only(self) -> bool:
-        """Whether this user may read but not write (file permissions or role privileges)."""
+        """Return whether this user may read but not write (file permissions or role privileges)."""
         with self._connection() as driver:
             return self._driver.is_read_only(driver)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Sees one snapshot (SQLite) or only committed writes (PostgreSQL)."""
+        """A transaction that sees a single snapshot (SQLite) or only committed writes (PostgreSQL)."""
         with self._transaction() as connection:
             yield connection
         if self.file:
@@ -280,7 +280,7 @@ class Database:
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
-        """A connection for one thread; after an error it is closed, and so rolled back."""
+        """A connection for a thread; after an error it is closed, and so rolled back."""
         with self._translated():
             driver = self._open()
             try:
@@ -385,12 +385,12 @@ def _server(url: str) -> PostgresqlServer:
 
 
 def _is_of_the_schema(error: Exception) -> bool:
-    """SQLite reports a missing table or column with its generic code; files, locks and disks have their own."""
+    """Return whether the error is about the schema: SQLite uses its generic code only for a missing table or column."""
     return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
 
 
 def cause_of(error: Exception) -> str:
-    """One line. SQLite's texts are not shown: they can quote file content."""
+    """The cause in a line. SQLite's texts are not shown: they can quote file content."""
     if not isinstance(error, sqlite3.Error):
         return " ".join(str(error).split())
     name = getattr(error, "sqlite_errorname", "") or "no error code"
@@ -409,4 +409,4 @@ _OF_SQLITE = {
     "SQLITE_READONLY": "a file that this user may not write",
     "SQLITE_BUSY": "a lock of another process",
 }
-"""By the first two words of SQLite's error codes."""
+"""Causes by the first two words of SQLite's error codes."""

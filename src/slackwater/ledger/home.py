@@ -72,7 +72,7 @@ class Home:
 
     @property
     def resolved(self) -> str:
-        """One spelling for each place, symlinks resolved."""
+        """The normalised home, with symlinks resolved."""
         return resolved(self.location)
 
     @property
@@ -131,7 +131,7 @@ class StreamFile:
 
 
 def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | None:
-    """``None`` without a file. Raises ``FormatError`` (``stream-file-damaged``)."""
+    """The content, ``None`` without a file. Raises ``FormatError`` (``stream-file-damaged``)."""
     folder = open_read_store(home.stream_folder(pipeline, stream))
     try:
         text = folder.read(STREAM_FILE)
@@ -158,7 +158,7 @@ def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | Non
 
 
 def write_stream_file(home: Home, pipeline: str, stream: str, content: StreamFile) -> None:
-    """Replaces the file atomically and durably."""
+    """Write the file, atomically and durably."""
     generations = [
         {key: value for key, value in asdict(record).items() if key != "stream"} for record in content.generations
     ]
@@ -209,7 +209,7 @@ LATEST_MS = 2**53
 
 
 def read_operation(stream: str, folder: AnyLocation) -> OperationRecord | None:
-    """``None`` if its plan is unreadable.
+    """The operation in a folder, ``None`` if its plan is unreadable.
 
     Without an end in its journal, its status is ``applying`` or ``undoing``.
     """
@@ -270,12 +270,15 @@ def _whole_lines(store: ReadStore) -> list[bytes]:
 
 HOME_FILE = "home.json"
 LINKED_FOLDERS = ("streams/*", "streams/*/*", "streams/*/*/*", "streams/*/*/checkpoints/*")
-"""Where a home may have a link in place of a folder, such as to another disk."""
+"""The folders of a home that may be links, such as to another disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class HomeIdentity:
-    """``id`` is permanent, except that a copy gets a new one; ``path`` is the folder or URI, symlinks resolved."""
+    """A home's identity. ``id`` is permanent, except that a copy gets a new id.
+
+    ``path`` is the folder or URI, symlinks resolved.
+    """
 
     id: str
     path: str
@@ -288,7 +291,7 @@ class Place:
 
 
 def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Place:
-    """Compares a home's place with where it was made.
+    """Compare a home's place with the place of its creation.
 
     Also uses the streams' recorded places, as ``home.json`` may be deleted, edited or not copied; a home without any
     record counts as original. Raises FormatError (``home-file-damaged``).

@@ -1,4 +1,4 @@
-"""Lease rows, replaced by compare-and-set: one of two concurrent requests succeeds."""
+"""Lease rows, replaced by compare-and-set: only one of two concurrent requests succeeds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MINE = "stream = :stream AND fence = :fence"
 
 
 class LeasesPart(LedgerPart):
-    """``lease.Lease`` decides who may take a lease."""
+    """Rows of leases; ``lease.Lease`` decides who may take a lease."""
 
     def lease(self, stream: str) -> LeaseRecord | None:
         with self._database.read() as connection:
@@ -32,7 +32,7 @@ class LeasesPart(LedgerPart):
             return connection.update(leases, _row(taken), unchanged, values) == 1
 
     def renew_lease(self, held: LeaseRecord) -> bool:
-        """``False``, with nothing written, if the fence has changed."""
+        """Renew a lease; ``False``, with nothing written, if the fence has changed."""
         mine = {"stream": held.stream, "fence": held.fence}
         with self._database.write() as connection:
             return connection.update(leases, _row(held), f"{_MINE} AND host IS NOT NULL", mine) == 1

@@ -19,8 +19,8 @@ from slackwater.ledger.streams import StreamsPart
 class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPart, LeasesPart):
     """A home's durable record; usable from several threads and processes.
 
-    Every method is one transaction, and may raise ``EnvironmentMissing`` (``ledger-unreachable``, ``ledger-locked``;
-    ``ledger-read-only`` for writes) or ``DataError`` (``ledger-unreadable``).
+    Every method is a single transaction, and may raise ``EnvironmentMissing`` (``ledger-unreachable``,
+    ``ledger-locked``; ``ledger-read-only`` for writes) or ``DataError`` (``ledger-unreadable``).
     """
 
     @classmethod
@@ -32,7 +32,7 @@ class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPa
         now_ms: Callable[[], int] | None = None,
         say: Say = lambda _: None,
     ) -> Self:
-        """A path is SQLite, ``postgresql://...`` a server.
+        """Open a ledger: a path is SQLite, ``postgresql://...`` a server.
 
         Read-only without write permission. ``now_ms`` replaces the database's clock (epoch milliseconds); ``say``
         reports a held lock. Raises ``NotFound`` (``ledger-missing``) without ``create``, ``DataError``

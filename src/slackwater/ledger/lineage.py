@@ -1,7 +1,7 @@
-"""Which lines and batches count: the generation in use, then its inheritance.
+"""Selects the lines and batches that count: the generation in use, then its inheritance.
 
-An operation that builds a generation at batch w discards later batches of the old one. Their lines never count again:
-Spark reuses their ids for other data.
+An operation that builds a generation at batch w discards later batches of the old generation. Their lines never count
+again: Spark reuses their ids for other data.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from slackwater.core.records import GenerationRecord
 
 SOURCES = "sources/"
 SIZES = "sizes/"
-"""In addition to the entries of a source's own log: the bytes of the files in them, which Spark does not record."""
+"""The sizes in bytes of files in the entries of a source's own log; Spark does not record them."""
 METADATA = "metadata"
 SINK = "sink"
 CAUGHT_UP = "caught-up"
-"""By batch, its ``offsets`` entry: when the query was stopped after it, its sources had nothing more."""
+"""By batch, its ``offsets`` entry: the query was stopped after the batch, and its sources had no more data."""
 INPUT_WATERMARKS = "input-watermarks"
-"""By batch, the newest watermark of each input of a query that has several, recorded just before the commit."""
+"""By batch, the newest watermark of each input of a query with several inputs, recorded just before the commit."""
 AVAILABLE_NOW = "available-now"
 """By run, the positions at which it would have ended by itself."""
 SOURCE_IDS = "source-ids"
-"""By the first batch that a run may plan, the ids of what each source reads (``LiveSource.ids``), by its place."""
+"""By the first batch that a run may plan, the ids of each source's data (``LiveSource.ids``), by its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """``last_batch`` ``None``: everything, as the generation is in use."""
+    """A generation's share. ``last_batch`` ``None``: everything, as the generation is in use."""
 
     generation: int
     last_batch: int | None = None
     source_cut: Mapping[str, int] = field(default_factory=dict)
 
     def last_entry(self, log: str) -> int | None:
-        """``None``: all count.
+        """The last entry of a log that counts; ``None``: all count.
 
-        ``sources/<source>`` is numbered by its own offsets, other logs by batch; ``metadata`` has one entry.
+        ``sources/<source>`` is numbered by its own offsets, other logs by batch; ``metadata`` has a single entry.
         """
         if log.startswith((SOURCES, SIZES)):
             return self.source_cut.get(log.partition("/")[2])
@@ -45,7 +45,7 @@ class Contribution:
 
 
 def contributions(generations: Iterable[GenerationRecord], newest: int) -> tuple[Contribution, ...]:
-    """Youngest first, each cut at the lowest base among the younger generations."""
+    """The contributions, youngest first, each cut at the lowest base among the younger generations."""
     known = {generation.number: generation for generation in generations}
     if newest not in known:
         return ()

@@ -31,7 +31,7 @@ class FiledStream:
 
 
 def find_stream(ledger: Ledger, name: str) -> StreamRecord:
-    """Raises NotFound (``stream-unknown``, ``location-unknown``), UsageError (``stream-ambiguous``)."""
+    """Find a stream. Raises NotFound (``stream-unknown``, ``location-unknown``), UsageError (``stream-ambiguous``)."""
     if name in ledger.stream_names():
         return ledger.stream(name)
     if not _is_location(name):
@@ -63,7 +63,7 @@ def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
 
 
 def stream_moved_to(ledger: Ledger, location: str) -> StreamRecord | None:
-    """Its query's id is here, and the recorded place is gone.
+    """The stream whose query id is at this place, and whose recorded place no longer exists.
 
     ``None`` for a copy, and while an operation moves checkpoints.
     """
@@ -110,7 +110,7 @@ def _query_id(store: ReadStore) -> str | None:
 
 
 def generation_in_use(settings: Settings, name: str) -> GenerationRecord | None:
-    """``None`` without such a stream.
+    """The generation in use, ``None`` without such a stream.
 
     Raises UsageError (``stream-ambiguous``), and for an unreadable ledger NotFound (``ledger-lost``), DataError or
     EnvironmentMissing.
@@ -145,7 +145,7 @@ def _filed(home: Home, full_name: str, pipeline: str, stream: str) -> FiledStrea
 
 
 def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None:
-    """The stream with this checkpoint, even moved, whatever ``name`` the user's program gives its query.
+    """The stream with this checkpoint, even moved; its query's ``name`` in the user's program does not matter.
 
     Raises Refused (``query-checkpoint``) if the checkpoint is a pipeline file's.
     """

@@ -40,7 +40,7 @@ def as_row(record: DataclassInstance) -> dict[str, Any]:
 
 
 def between(column: str, first: int | None, last: int | None) -> tuple[str, dict[str, int]]:
-    """Both ends are included; ``None``: open.
+    """The condition for a range, both ends included; ``None``: open.
 
     An open end is no condition: SQLite orders text, which a damaged row may have, after all integers.
     """
@@ -50,7 +50,7 @@ def between(column: str, first: int | None, last: int | None) -> tuple[str, dict
 
 
 def inherited(position: str, lineage: tuple[Contribution, ...], log: str) -> tuple[str, dict[str, int]]:
-    """``position`` is the column that numbers the log's entries."""
+    """The condition for inherited lines; ``position`` is the column that numbers the log's entries."""
     conditions: list[str] = []
     values: dict[str, int] = {}
     for index, share in enumerate(lineage):

@@ -19,7 +19,7 @@ _NO_PRIVILEGE = ("42501", "25006")
 
 
 class PostgresqlServer:
-    """``url`` is a libpq connection URI."""
+    """A PostgreSQL server; ``url`` is a libpq connection URI."""
 
     dialect = "postgresql"
     errors = psycopg
@@ -44,7 +44,7 @@ class PostgresqlServer:
         return driver
 
     def is_alive(self, driver: PsycopgConnection) -> bool:
-        """The server may have been restarted since the last use."""
+        """Return whether a connection works: the server may have been restarted since the last use."""
         try:
             driver.execute("")
         except psycopg.OperationalError:
@@ -52,7 +52,7 @@ class PostgresqlServer:
         return True
 
     def begin(self, driver: PsycopgConnection, *, writes: bool = False, unflushed: bool = False) -> None:
-        """Sees committed writes. ``unflushed``: does not wait for the disk."""
+        """Begin a transaction that sees committed writes. ``unflushed``: does not wait for the disk."""
         driver.execute("BEGIN")
         if writes and unflushed:
             driver.execute("SET LOCAL synchronous_commit = off")

@@ -1,4 +1,4 @@
-"""Runs and operations: what was executed, how it ended, and requested stops."""
+"""Runs and operations: their starts, ends, and requested stops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.ledger.part import LedgerPart, as_row
 from slackwater.ledger.tables import leases, operation_files, operations, runs
 
 KILLED = "killed"
-"""The end of a run that could not record its own: its driver was killed, or the ledger was unreachable."""
+"""The end of a run that could not record its own end: its driver was killed, or the ledger was unreachable."""
 
 REFUSED = "refused"
 """The end of a start that was refused: no query has run."""
@@ -34,9 +34,10 @@ class RunsPart(LedgerPart):
         end: str | None = None,
         trigger_ms: int | None = None,
     ) -> RunRecord:
-        """The caller holds the lease, so an earlier run without an end is ended as ``killed``. A run without a lease
-        gets its ``end`` at once, as nothing else shows whether it runs. A run never starts before its lease was taken,
-        even if the clock was set back: ``is_running`` relies on it.
+        """Begin a run; the caller holds the lease, so an earlier run without an end is ended as ``killed``.
+
+        A run without a lease gets its ``end`` at once, as nothing else shows whether it runs. A run never starts before
+        its lease was taken, even if the clock was set back: ``is_running`` relies on it.
         """
         now = self._now_ms()
         started = {
@@ -66,7 +67,7 @@ class RunsPart(LedgerPart):
         failure: str | None = None,
         failure_code: str | None = None,
     ) -> RunRecord:
-        """Raises ``NotFound`` (``run-unknown``).
+        """End a run. Raises ``NotFound`` (``run-unknown``).
 
         ``failure`` is ``transient`` or ``permanent``; ``failure_code`` is from ``runtime.failures``. Secrets in the
         reason are masked.
@@ -83,7 +84,7 @@ class RunsPart(LedgerPart):
             return _run(connection, run_id)
 
     def run(self, run_id: int) -> RunRecord:
-        """Raises ``NotFound`` (``run-unknown``)."""
+        """A run by id. Raises ``NotFound`` (``run-unknown``)."""
         with self._database.read() as connection:
             return _run(connection, run_id)
 
@@ -94,7 +95,7 @@ class RunsPart(LedgerPart):
         program: str | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """Known after the start.
+        """Record the digest, which is known after the start.
 
         Also ``program`` and ``settings``, if unknown before.
         """
@@ -104,7 +105,7 @@ class RunsPart(LedgerPart):
             connection.update(runs, known, "id = :id", {"id": run_id})
 
     def record_refusal(self, stream: str, generation: int, code: str, reason: str) -> None:
-        """Secrets in the reason are masked."""
+        """Record a refused start; secrets in the reason are masked."""
         now = self._now_ms()
         refused = {
             "stream": stream,
@@ -158,7 +159,7 @@ class RunsPart(LedgerPart):
             connection.upsert(operations, [as_row(record)])
 
     def end_operation(self, operation_id: str, status: str, summary: str) -> None:
-        """``status``: applied, refused or unknown. Raises ``NotFound`` (``operation-unknown``)."""
+        """End an operation. ``status``: applied, refused or unknown. Raises ``NotFound`` (``operation-unknown``)."""
         values = {"status": status, "summary": mask(summary), "ended_ms": self._now_ms()}
         with self._database.write() as connection:
             changed = connection.update(operations, values, "id = :id", {"id": operation_id})

@@ -21,14 +21,14 @@ from slackwater.core.owners import other_owner, safe_with
 from slackwater.storage.private import create_private_file
 
 BUSY_TIMEOUT_S = 30
-"""How long a transaction waits for a lock; the longest write is one reconcile of a whole checkpoint."""
+"""The longest wait of a transaction for a lock; the longest write is the reconcile of a whole checkpoint."""
 
 SAY_AFTER_S = 1.0
 SAY_EVERY_S = 5.0
 
 _ATTEMPT_MS = 500
 _LEAST_SPACE = 64 * 1024
-"""Of the files that SQLite creates next to a ledger the largest is half of this."""
+"""The space needed next to a ledger: twice the largest file that SQLite creates there."""
 _PAUSE_S = 0.02
 _TAKE_SNAPSHOT = "SELECT 1 FROM sqlite_master LIMIT 1"
 
@@ -53,7 +53,7 @@ class SqliteFile:
         self._unlocked_as: tuple[int, ...] | None = None
 
     def create(self) -> None:
-        """Create an empty private file; an existing one is left unchanged.
+        """Create an empty private file; an existing file is left unchanged.
 
         Raises FileNotFoundError for a link to nothing: SQLite would create its target.
         """
@@ -88,7 +88,7 @@ class SqliteFile:
             )
 
     def is_disk_full(self) -> bool:
-        """SQLite reports a full disk in many ways."""
+        """Return whether the disk is full, which SQLite reports in many ways."""
         try:
             disk = os.statvfs(next(folder for folder in self.path.parents if folder.exists()))
         except (OSError, StopIteration):
@@ -135,7 +135,7 @@ class SqliteFile:
         )
 
     def begin(self, driver: sqlite3.Connection, *, writes: bool = False, unflushed: bool = False) -> None:
-        """Waits for a lock. ``unflushed``: does not wait for the disk.
+        """Begin a transaction; waits for a lock. ``unflushed``: does not wait for the disk.
 
         Raises EnvironmentMissing (``ledger-locked``, ``ledger-read-only``).
         """
@@ -201,7 +201,7 @@ class SqliteFile:
         return sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
 
     def _signature(self) -> tuple[int, ...]:
-        """Changes when other processes write: the file, or a non-empty write-ahead log."""
+        """A value that changes when other processes write: the file, or a non-empty write-ahead log."""
         status, wal = self.path.stat(), Path(f"{self.path}-wal")
         logged = wal.stat().st_size if wal.exists() else 0
         return status.st_ino, status.st_size, status.st_mtime_ns, logged
@@ -214,7 +214,7 @@ def is_busy(error: Exception) -> bool:
 
 
 def _is_writable(path: Path) -> bool:
-    """SQLite also creates ``-wal`` and ``-shm`` next to the file."""
+    """Return whether the file and its folder are writable: SQLite also creates ``-wal`` and ``-shm`` there."""
     beside = [Path(f"{path}-wal"), Path(f"{path}-shm")]
     if not all(_may_write(file) for file in [path, *beside] if file.exists()):
         return False

@@ -31,7 +31,7 @@ OPERATORS, STATE_STORES = "operators", "state_stores"
 _LISTS = {OPERATORS: str, "watermark_delays_ms": int, "windows_ms": int, "sources": str}
 """Fields of a recorded ``QueryProfile`` and the types of their elements."""
 WINDOW_STARTS = 2
-"""The numbers of its ``window_starts_ms``."""
+"""The number of values in ``window_starts_ms``."""
 
 _THIS = "full_name = :stream"
 # Whether a stream has its generation in use; a registration or restoration that was killed leaves it without.
@@ -81,12 +81,12 @@ class StreamsPart(LedgerPart):
         return [_stream(row) for row in rows]
 
     def stream_names(self) -> list[str]:
-        """Includes streams with unreadable columns."""
+        """The names, including streams with unreadable columns."""
         with self._database.read() as connection:
             return connection.column(streams, "full_name", f"WHERE {_IS_WHOLE} ORDER BY full_name")
 
     def stream(self, full_name: str) -> StreamRecord:
-        """Does not read other streams' rows."""
+        """A stream by name; does not read other streams' rows."""
         with self._database.read() as connection:
             row = connection.first(streams, _THIS_WHOLE, {"stream": full_name})
         if row is None:
@@ -124,7 +124,7 @@ class StreamsPart(LedgerPart):
             connection.upsert(generations, [_generation_row(record)])
 
     def switch_generations(self, stream: str, current: int, records: Sequence[GenerationRecord]) -> None:
-        """Replace generations and set ``current`` in one transaction."""
+        """Replace generations and set ``current`` in a single transaction."""
         with self._database.write() as connection:
             connection.upsert(generations, [_generation_row(one) for one in records])
             connection.update(streams, {"current_generation": current}, _THIS, {"stream": stream})
@@ -139,9 +139,9 @@ class StreamsPart(LedgerPart):
         programs: Sequence[Mapping[str, object]] | None = None,
         location: str | None = None,
     ) -> None:
-        """``None`` keeps a value.
+        """Update a generation; ``None`` keeps a value.
 
-        ``location``: where the checkpoint was moved.
+        ``location``: the new place of a moved checkpoint.
         """
         known = {"query_id": query_id, "location": location}
         values: dict[str, Any] = {**known, "layout": _plain(layout), "programs": _plain_list(programs)}
@@ -153,7 +153,7 @@ class StreamsPart(LedgerPart):
                 connection.update(generations, changed, this_one, {"stream": stream, "number": number})
 
     def remove_generation(self, stream: str, number: int) -> None:
-        """Also removes its runs and batches.
+        """Remove a generation with its runs and batches.
 
         The caller holds the lease and has taken it out of use.
         """
@@ -198,7 +198,7 @@ class StreamsPart(LedgerPart):
         return [_generation(row) for row in rows]
 
     def generation(self, stream: str, number: int) -> GenerationRecord:
-        """Raises ``NotFound`` (``generation-unknown``)."""
+        """A generation by number. Raises ``NotFound`` (``generation-unknown``)."""
         known = self.generations(stream)
         for record in known:
             if record.number == number:

@@ -17,7 +17,7 @@ from slackwater.formats.text_log import json_value
 
 
 def unreadable(expected: str, found: object) -> DataError:
-    """Whoever opened the ledger adds the place."""
+    """The error for an unreadable value; the function that opened the ledger adds the place."""
     return DataError(
         "ledger-unreadable",
         "The ledger is not as Slackwater wrote it",
@@ -68,7 +68,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Primary key, and columns in order."""
+    """A table: its primary key, and columns in order."""
 
     name: str
     key: tuple[str, ...]
@@ -76,7 +76,7 @@ class Table:
 
 
 versions = Table("slackwater_version", ("version_num",), {"version_num": Kind.STRING})
-"""The version of the schema, in one row. On PostgreSQL the database may be shared with a program that has its own."""
+"""The schema's version, in a single row. On PostgreSQL other programs may have their own such row in the database."""
 
 streams = Table(
     "streams",

@@ -1,4 +1,4 @@
-"""A home with its ledger, opened for one command."""
+"""A home with its ledger, opened for a single command."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ _NAMES_MORE = (
     f"streams/*/*/operations/*/{PLAN_FILE}",
     f"streams/*/*/operations/*/{JOURNAL}",
 )
-"""What names code or a place, in a home."""
+"""Files in a home that name code or a place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """``in_home`` are pipeline and name of streams with a ``stream.json`` at opening: on a remote store each look-up is
-    a request.
+    """An opened home. ``in_home`` are pipeline and name of streams with a ``stream.json`` at opening.
+
+    On a remote store each look-up is a request.
     """
 
     settings: Settings
@@ -60,7 +61,7 @@ class Workspace:
 def open_workspace(
     settings: Settings, *, create: bool = False, restore: bool = False, say: Callable[[str], None] | None = None
 ) -> Iterator[Workspace]:
-    """Raises NotFound without a ledger unless ``create`` is given.
+    """Open a home. Raises NotFound without a ledger unless ``create`` is given.
 
     ``create`` and ``restore`` change the home or run its code: raises SettingsError (``home-owner``) for a different
     owner. ``restore`` creates a lost ledger; ``check_home`` fills it. The default ``say`` writes to stderr.

@@ -1,7 +1,7 @@
-"""Kinds of sources behind one contract: which offsets belong to a kind, and what a range between two offsets means.
+"""Kinds of sources behind a common contract: the kind of an offset, and the data between two offsets.
 
-Forbidden here: IO, except through arguments and in ``live`` modules, which are imported when a broker or store is
-asked; guessing the meaning of an offset that belongs to no kind.
+Forbidden here: IO, except through arguments and in ``live`` modules, which are imported to ask a broker or store;
+guessing the meaning of an offset that belongs to no kind.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from slackwater.sources.common.source import Source
 
 
 class Unknown(Source):
-    """The last kind to be tried."""
+    """The kind that is tried last."""
 
     kind = "unknown"
 
@@ -32,18 +32,18 @@ def kinds() -> tuple[Source, ...]:
 
 
 def kind_of(offset: str | None, log: SourceEntries) -> Source:
-    """Never raises: an offset without a kind is of the unknown kind."""
+    """The kind of an offset, otherwise the unknown kind; never raises."""
     value = decoded(offset)
     return next(kind for kind in kinds() if kind.owns(value, log))
 
 
 def kind_named(name: str) -> Source:
-    """Raises KeyError."""
+    """The kind with a name. Raises KeyError."""
     return {kind.kind: kind for kind in kinds()}[name]
 
 
 def kind_described(description: str) -> Source:
-    """The kind for Spark's description in a plan or progress event; else the unknown kind."""
+    """The kind for Spark's description in a plan or progress event; otherwise the unknown kind."""
     return next((kind for kind in kinds() if kind.is_named(description)), UNKNOWN)
 
 

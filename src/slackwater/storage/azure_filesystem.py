@@ -12,19 +12,19 @@ _ASKED_AGAIN_S = 0.2
 
 
 class AzureFileSystem(AzureBlobFileSystem):
-    """Has its own protocol, so that other code of the process keeps its class for ``abfs:``."""
+    """adlfs's class with its own protocol: other code of the process keeps its class for ``abfs:``."""
 
     protocol = "slackwater-abfs"
 
     @classmethod
     def _strip_protocol(cls, path: object) -> object:
-        """adlfs takes a ``?`` in a name for the start of a query; only a URI can have one."""
+        """Keep a ``?`` in a name, which adlfs takes for the start of a query; only a URI can have a query."""
         if isinstance(path, str) and not path.startswith(f"{cls.protocol}://"):
             return path.lstrip("/")
         return super()._strip_protocol(path)
 
     async def _cp_file(self, path1: str, path2: str, **kwargs: object) -> None:
-        """The service may accept a copy and finish it later, but a rename deletes the source next."""
+        """Copy and wait: the service may finish a copy later, but a rename deletes the source next."""
         await super()._cp_file(path1, path2, **kwargs)
         container, blob, _ = self.split_path(path2)
         async with self.service_client.get_blob_client(container, blob) as client:

@@ -9,7 +9,7 @@ from slackwater.storage.protocols import READ_LIMIT, Entry, Folder, ReadStore, S
 
 
 class StoreOver:
-    """The calls that a ``ReadStore`` passes on, with other paths if needed."""
+    """Base of stores that pass calls on to another store, with different paths if needed."""
 
     __slots__ = ()
     store: ReadStore

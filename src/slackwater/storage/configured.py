@@ -20,7 +20,9 @@ def given(kind: StoreKind) -> Collection[str]:
 
 
 def configure(tables: Mapping[str, Mapping[str, str]]) -> None:
-    """Raises SettingsError (``storage-settings``) for an unknown key or a secret that is not a reference, and
+    """Set the environment variables.
+
+    Raises SettingsError (``storage-settings``) for an unknown key or a secret that is not a reference, and
     EnvironmentMissing (``storage-secret-missing``) for a reference to nothing.
     """
     known = {kind.schemes[0]: kind for kind in STORES.all() if kind.settings}

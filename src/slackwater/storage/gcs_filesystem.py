@@ -13,7 +13,7 @@ _WAITS_S = (0.5, 1.5)
 
 
 class GcsFileSystem(GCSFileSystem):
-    """Has its own protocol, so that other code of the process keeps its class for ``gs:``.
+    """A ``GCSFileSystem`` with its own protocol, so that other code of the process keeps its class for ``gs:``.
 
     That class first asks for the layout of each bucket over gRPC, which takes a minute if only HTTP passes (measured
     with gcsfs 2026.10), and uses calls that only hierarchical buckets have.
@@ -23,8 +23,9 @@ class GcsFileSystem(GCSFileSystem):
 
     @property
     def on_google(self) -> bool:
-        """False while credentials are looked up: else gcsfs asks the metadata server again for 15 s after Google's own
-        search failed.
+        """Return False while credentials are looked up.
+
+        Otherwise gcsfs asks the metadata server again for 15 s after Google's own search failed.
         """
         return hasattr(self, "credentials") and bool(super().on_google)
 

@@ -13,11 +13,11 @@ from slackwater.core.errors import UsageError
 _FILES = ("core-site.xml", "hdfs-site.xml")
 _VARIABLE = re.compile(r"\$\{([^}$\s]+)\}")
 _NESTED_MAX = 20
-"""As Hadoop's ``Configuration``, which stops to substitute there."""
+"""The most nested substitutions, as in Hadoop's ``Configuration``."""
 
 
 def hadoop_settings(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Empty without files. Raises UsageError (``hadoop-configuration``)."""
+    """Hadoop's settings, empty without files. Raises UsageError (``hadoop-configuration``)."""
     folder = environment.get("HADOOP_CONF_DIR") or _default_folder(environment)
     found: dict[str, str] = {}
     # As in Hadoop, what hdfs-site.xml sets overrides core-site.xml.

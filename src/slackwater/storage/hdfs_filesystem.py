@@ -24,11 +24,11 @@ from slackwater.storage.replacement import temporary_path
 
 CONNECTION_S = 10.0
 READ_S = 30.0
-"""For each part of an answer to a request that only reads. One that was not answered in time is not sent again."""
+"""The timeout for each part of a read request's answer. An unanswered request is not sent again."""
 CHANGE_S = 60.0
 """As ``READ_S``, for a request that changes something: a NameNode deletes a large folder before it answers."""
 _NOT_DONE = frozenset({"SafeModeException", "RetriableException", "StandbyException"})
-"""What a NameNode answers that has not done what it was asked: sending it again is safe, whatever it was."""
+"""Errors of a NameNode that has not executed the request: it is always safe to send it again."""
 PAUSES_S = (0.5, 1.0, 2.0)
 _LISTED_AT_ONCE = 8
 _ERRORS: Mapping[str, type[OSError]] = {
@@ -47,7 +47,7 @@ _NUMBERS: Mapping[type[OSError], int] = {
 
 
 class HdfsFileSystem(WebHDFS):
-    """``addresses``: host and port of each NameNode; the active one answers.
+    """A file system on HDFS. ``addresses``: host and port of each NameNode; the active NameNode answers.
 
     ``umask``: a NameNode knows only its own machine's.
     """
@@ -123,7 +123,7 @@ class HdfsFileSystem(WebHDFS):
         self._urls = [*(one for one in self._urls if one != url), url]
 
     def _sent(self, method: str, url: str, **options: Any) -> requests.Response:
-        """Errors of requests contain the URL, which may contain a token."""
+        """Send a request. Errors of requests contain the URL, which may contain a token."""
         try:
             answer: requests.Response = self.session.request(method.upper(), url, **options)
         except requests.RequestException as error:
@@ -154,7 +154,7 @@ class HdfsFileSystem(WebHDFS):
         return True
 
     def find(self, path: str, detail: bool = False, **_: Any) -> Any:
-        """A folder that vanishes meanwhile is empty; any other error is raised."""
+        """The files below a folder. A folder that vanishes meanwhile is empty; any other error is raised."""
         found = {one["name"]: one for one in self._files_below(path)}
         return found if detail else list(found)
 
@@ -202,11 +202,11 @@ class HdfsFileSystem(WebHDFS):
         _checked(self._sent("put", self._apply_proxy(place), data=value, headers=headers), path)
 
     def mv(self, path1: str, path2: str, **_: Any) -> None:
-        """Raises FileExistsError if the target exists, atomically on the NameNode."""
+        """Move a file. Raises FileExistsError if the target exists, atomically on the NameNode."""
         self._rename(path1, path2, "NONE")
 
     def replace(self, path1: str, path2: str) -> None:
-        """Rename; atomically replaces a file at the target."""
+        """Rename a file; atomically replaces a file at the target."""
         self._rename(path1, path2, "OVERWRITE")
 
     def _rename(self, path1: str, path2: str, options: str) -> None:
@@ -237,7 +237,7 @@ class HdfsFile(WebHDFile):
 
 
 class _NoAnswerError(ConnectionError):
-    """A request was sent, maybe executed, but not answered."""
+    """A request was sent, and may have been executed, but was not answered."""
 
 
 class _Adapter(HTTPAdapter):

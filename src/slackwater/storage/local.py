@@ -22,7 +22,7 @@ LOCAL = StoreTraits(
     exclusive_create=True,
     moves_directories=True,
 )
-"""What directories of this machine can do."""
+"""The guarantees of directories on this machine."""
 _PIECE = 1 << 14
 _LARGE_PIECE = 1 << 20
 # Hard links are not possible everywhere: FAT has none, Linux refuses them for files of other users
@@ -76,7 +76,7 @@ class LocalStore:
             )
 
     def _may_follow(self, path: str, followed: set[str]) -> bool:
-        """Follows links to directories, each target once and never upwards: that would not end."""
+        """Return whether to follow a link to a directory: each target once and never upwards, as that would not end."""
         target = os.path.realpath(self._full(path))
         here = os.path.realpath(self._full(path.rpartition("/")[0]))
         if target in followed or f"{here}/".startswith(f"{target.rstrip('/')}/"):
@@ -237,7 +237,7 @@ class LocalStore:
         sync_directory(target)
 
     def _make_directories(self, path: Path) -> None:
-        """Each is made durable in its parent: a lost directory loses its files."""
+        """Create directories, each durably in its parent: a lost directory loses its files."""
         for folder in missing_folders(path):
             folder.mkdir(mode=FOLDER_MODE if self._private else 0o777, exist_ok=True)
             sync_directory(folder.parent)
@@ -250,12 +250,12 @@ class LocalStore:
 
 
 def read_file(path: Path) -> bytes:
-    """Raises ``OSError``, also for a pipe or device, which would never end."""
+    """The content of a file. Raises ``OSError``, also for a pipe or device, which would never end."""
     return LocalStore(path.parent).read(path.name)
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
-    """A name that is too long is not an error."""
+    """Return whether a file exists; a name that is too long does not."""
     try:
         Path(path).stat()
     except (OSError, ValueError):
@@ -268,7 +268,7 @@ def is_file(path: str | os.PathLike[str]) -> bool:
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Follows links; a link in a cycle is a file."""
+    """Return whether this is a folder. Follows links; a link in a cycle is a file."""
     try:
         return entry.is_dir()
     except OSError:
@@ -276,7 +276,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _read_all(descriptor: int, size: int, path: str, limit: int) -> bytes:
-    """The file may be growing. Raises ``FileTooLarge``."""
+    """Read a file to its end, although it may be growing. Raises ``FileTooLarge``."""
     if size > limit:
         raise FileTooLarge(path, limit, size)
     # A file that did not grow is read by one call, which comes back short.
@@ -330,7 +330,7 @@ def _write_through(path: Path, pieces: Iterable[bytes], *, like: Path, private: 
 
 
 def _move_without_replacing(source: Path, target: Path) -> None:
-    """``rename`` would silently replace the target; a hard link refuses atomically."""
+    """Move a file by a hard link, which refuses an existing target atomically; ``rename`` would replace it."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:

@@ -22,12 +22,15 @@ _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
 
 
 def open_read_store(location: str | PathLike[str]) -> ReadStore:
-    """Raises ``UsageError`` for an unknown scheme and ``EnvironmentMissing`` for a missing package."""
+    """The store at a location.
+
+    Raises ``UsageError`` for an unknown scheme and ``EnvironmentMissing`` for a missing package.
+    """
     return open_write_store(location)
 
 
 def open_write_store(location: str | PathLike[str], *, private: bool = False) -> WriteStore:
-    """As ``open_read_store``.
+    """Like ``open_read_store``, for a store that may be changed.
 
     ``private``: new files are for their owner only, if the store has modes.
     """
@@ -61,7 +64,7 @@ def session_settings_of(connector: str) -> Mapping[str, str]:
 
 
 def resolved(location: str) -> str:
-    """One spelling for each place: local paths without symlinks and ``..``, else the URI."""
+    """The normalised location: local paths without symlinks and ``..``, otherwise the URI."""
     local = local_path_of(location)
     if local is not None:
         return os.path.realpath(local)
@@ -82,12 +85,12 @@ def _authority(location: str) -> str | None:
 
 @cache
 def _compared(scheme: str) -> str:
-    """``s3a`` is ``s3``. Cached: a log can name a million paths."""
+    """The main scheme of a kind, such as ``s3`` for ``s3a``. Cached: a log can name a million paths."""
     return next((kind.schemes[0] for kind in STORES.all() if scheme in kind.schemes), scheme)
 
 
 def is_uri(location: str) -> bool:
-    """A single letter is no scheme but a drive."""
+    """Return whether the text is a URI; a single letter is a drive, not a scheme."""
     return _SCHEME.match(location) is not None
 
 
@@ -105,7 +108,7 @@ def check_no_secret(location: str) -> None:
 
 
 def local_path_of(location: str) -> str | None:
-    """The local path that ``location`` names; ``None`` for a different kind of store.
+    """The local path of ``location``; ``None`` for a different kind of store.
 
     Hadoop writes ``file:/a``, ``file:///a`` and ``file://host/a``; URI paths are percent-encoded.
     """
@@ -116,7 +119,7 @@ def local_path_of(location: str) -> str | None:
 
 
 def local_file_of(uri: str) -> str | None:
-    """``local_path_of`` a file in a log of Spark; the name is not validated, as nobody typed it."""
+    """The local path of a file in a Spark log; the name is not validated, as no user typed it."""
     if not is_uri(uri):
         return uri
     folder, _, name = uri.rpartition("/")

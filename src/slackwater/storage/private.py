@@ -13,7 +13,7 @@ FOLDER_MODE = 0o700
 
 
 def create_private_file(path: Path) -> None:
-    """Mode 0600; an existing file is left unchanged."""
+    """Create a file with mode 0600; an existing file is left unchanged."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, FILE_MODE))
     except FileExistsError:
@@ -27,7 +27,7 @@ def make_private_folders(path: Path) -> None:
 
 
 def missing_folders(path: Path) -> list[Path]:
-    """From the outermost inwards; not recursive."""
+    """The missing folders, from the outermost inwards; not recursive."""
     missing: list[Path] = []
     while not path.is_dir() and path != path.parent:
         missing.append(path)

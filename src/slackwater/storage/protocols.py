@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 READ_LIMIT = 1 << 30
-"""Bytes that a read returns at most unless the caller sets a limit: logs of checkpoints and sinks are far smaller."""
+"""The most bytes that a read returns unless the caller sets a limit: logs of checkpoints and sinks are far smaller."""
 
 
 class FileTooLarge(OSError):
-    """``size`` is ``None`` if only "too large" is known."""
+    """The file is larger than a read may return. ``size`` is ``None`` if only "too large" is known."""
 
     def __init__(self, path: str, limit: int, size: int | None) -> None:
         super().__init__(errno.EFBIG, f"more than {limit} bytes", path)
@@ -20,11 +20,11 @@ class FileTooLarge(OSError):
 
 
 LEFTOVER = ".slackwater.tmp"
-"""How the hidden name of a write ends that a store has not finished; Spark ignores it, and no other program uses it."""
+"""The suffix of hidden names of unfinished writes; Spark ignores it, and no other program uses it."""
 
 
 def hadoop_checksum_path(path: str) -> str:
-    """``.N.crc`` next to ``N``: written and, on reading, checked by Hadoop's local file system."""
+    """The path ``.N.crc`` next to ``N``: written and, on reading, checked by Hadoop's local file system."""
     folder, slash, name = path.rpartition("/")
     return f"{folder}{slash}.{name}.crc"
 
@@ -56,7 +56,7 @@ HADOOP = StoreTraits(remote=True, atomic_rename=True, atomic_replace=False)
 
 
 class Entry(NamedTuple):
-    """``size`` is ``None`` if the listing does not include it."""
+    """An entry of a listing. ``size`` is ``None`` if the listing does not include it."""
 
     name: str
     is_dir: bool
@@ -64,7 +64,7 @@ class Entry(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """One directory of a walk: plain names, because a checkpoint can have 60,000 of them.
+    """A directory of a walk: plain names, because a checkpoint can have 60,000 of them.
 
     ``path`` is relative to the store's root. ``sizes`` goes with ``files``; ``None`` on local disks: a ``stat`` per
     file would cost five times the walk.
@@ -77,7 +77,7 @@ class Folder(NamedTuple):
 
 
 class ReadStore(Protocol):
-    """Bytes below one root. Paths are relative, with ``/``; ``""`` is the root."""
+    """Files below a root. Paths are relative, with ``/``; ``""`` is the root."""
 
     @property
     def location(self) -> str:
@@ -87,28 +87,28 @@ class ReadStore(Protocol):
     def traits(self) -> StoreTraits: ...
 
     def list(self, path: str = "") -> tuple[Entry, ...]:
-        """Unordered; empty if there is no such directory."""
+        """The entries of a directory, unordered; empty if it does not exist."""
 
     def folders(self, path: str = "") -> Iterator[Folder]:
         """Every directory below ``path``, ``path`` first; none if absent."""
 
     def size(self, path: str) -> int:
-        """Bytes. Raises ``FileNotFoundError``."""
+        """The size in bytes. Raises ``FileNotFoundError``."""
 
     def modified_ms(self, path: str) -> int | None:
-        """Epoch milliseconds; ``None`` if the store does not show it.
+        """The write time in epoch milliseconds; ``None`` if the store does not show it.
 
         Raises ``FileNotFoundError``.
         """
 
     def local_path(self, path: str) -> str | None:
-        """For libraries that need a local path; ``None`` on a remote store."""
+        """The path for libraries that need a local path; ``None`` on a remote store."""
 
     def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
-        """Raises ``FileNotFoundError``, and ``FileTooLarge`` above ``limit`` bytes."""
+        """The content. Raises ``FileNotFoundError``, and ``FileTooLarge`` above ``limit`` bytes."""
 
     def read_pieces(self, path: str) -> Iterator[bytes]:
-        """In pieces of bounded size. Raises ``FileNotFoundError`` at the first piece."""
+        """The content in pieces of bounded size. Raises ``FileNotFoundError`` at the first piece."""
 
     def exists(self, path: str) -> bool: ...
 
@@ -117,7 +117,7 @@ class ReadStore(Protocol):
 
 
 class WriteStore(ReadStore, Protocol):
-    """A store that may be changed. A reader of a file sees all of its old content or all of the new."""
+    """A store that may be changed. A reader of a file sees either all of its old content or all of the new content."""
 
     def write(self, path: str, data: bytes) -> None:
         """Write or replace a whole file, creating directories as needed."""
@@ -129,10 +129,10 @@ class WriteStore(ReadStore, Protocol):
         """Move one file; the target must not exist."""
 
     def delete(self, path: str) -> None:
-        """An absent file is no error."""
+        """Delete a file; no error if it is absent."""
 
     def create(self, path: str, data: bytes) -> None:
-        """Raises ``FileExistsError``; see ``exclusive_create`` of the traits."""
+        """Create a file. Raises ``FileExistsError``; see ``exclusive_create`` of the traits."""
 
     def append(self, path: str, data: bytes, at: int) -> None:
         """Write ``data`` after the first ``at`` bytes and drop the rest.
@@ -150,4 +150,4 @@ class WriteStore(ReadStore, Protocol):
         """Rename a directory atomically. Only with the trait ``moves_directories``."""
 
     def delete_tree(self, path: str = "") -> None:
-        """An absent directory is no error. Of a link only the link is removed."""
+        """Delete a directory and its content; no error if absent. A link is removed, not its target."""

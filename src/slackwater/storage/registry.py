@@ -16,9 +16,9 @@ from slackwater.storage.protocols import OBJECT_STORE, StoreTraits, WriteStore
 
 
 class StoreKind(ABC):
-    """One kind of store.
+    """A kind of store.
 
-    ``schemes`` are for its URIs; the first one is used to compare places.
+    ``schemes`` are for its URIs; the first scheme is used to compare places.
     """
 
     def __init__(self, schemes: tuple[str, ...], traits: StoreTraits) -> None:
@@ -27,18 +27,18 @@ class StoreKind(ABC):
 
     @abstractmethod
     def open(self, location: str, *, private: bool = False) -> WriteStore:
-        """``private``: new files are for their owner only, if the store has modes.
+        """Open a store. ``private``: new files are for their owner only, if the store has modes.
 
         Raises EnvironmentMissing if a package is missing or the store is unreachable.
         """
 
     settings: Mapping[str, str] = {}
-    """The keys of ``[storage.KIND]``, each with the environment variable by which clients of these stores know it."""
+    """The keys of ``[storage.KIND]``, each with the environment variable that clients of these stores read."""
     secrets: frozenset[str] = frozenset()
-    """The keys whose values are secrets: a file of settings has a reference to them only."""
+    """The keys whose values are secrets: a settings file contains only references to them."""
 
     connector: str | None = None
-    """The connector group that Spark needs to read and write these stores, if it is not a part of Spark."""
+    """The connector group that Spark needs to read and write these stores, if it is not part of Spark."""
 
     def session_settings(self) -> Mapping[str, str]:
         return {}
@@ -76,7 +76,7 @@ class FsspecKind(StoreKind):
         return open_remote_store(location, self)
 
     def connection(self, location: str) -> tuple[str, dict[str, object]]:
-        """URL and options for fsspec. Raises UsageError for an incomplete location."""
+        """The URL and options for fsspec. Raises UsageError for an incomplete location."""
         return f"{self.protocol}:{location.partition(':')[2]}", self.options
 
 
@@ -84,7 +84,7 @@ STORES: Registry[StoreKind] = Registry("slackwater.storage.kinds", "STORE", "sla
 
 
 def kind_of(location: str) -> StoreKind:
-    """Raises UsageError (``unknown-scheme``)."""
+    """The kind of a location's store. Raises UsageError (``unknown-scheme``)."""
     scheme = location.partition(":")[0].lower()
     found = STORES.get(scheme) or next((one for one in STORES.all() if scheme in one.schemes), None)
     return found or _other_of_fsspec(scheme, location)

@@ -27,7 +27,7 @@ from slackwater.storage.replacement import (
 from slackwater.storage.waits import WAITS
 
 _WRITTEN = ("LastModified", "last_modified", "mtime", "modified", "created")
-"""Where listings of S3, Azure, SFTP and memory have the time; of any other store it is a request for each file."""
+"""The fields with the time in listings of S3, Azure, SFTP and memory; any other store needs a request per file."""
 _PIECE = 1 << 20
 _INVALID_RANGE = 416
 _NO_ANSWER = (ConnectionError, TimeoutError)
@@ -35,7 +35,7 @@ _ABSENT_OR_THERE = (FileNotFoundError, FileExistsError, NotADirectoryError, IsAD
 _SHOWN = 200
 _LISTED_AT_ONCE = 16
 _LEVELS_BEFORE_FLAT = 2
-"""Two levels are listed by name, what is below each flat: ``state/<operator>`` is then one paged request each."""
+"""Two levels are listed by name, everything below them flat: ``state/<operator>`` is then a single paged request."""
 
 
 class Opens(Protocol):
@@ -48,7 +48,7 @@ class Opens(Protocol):
 
 
 def open_remote_store(location: str, kind: Opens) -> RemoteStore:
-    """Credentials and endpoint come from fsspec's own configuration and environment."""
+    """Open a store with credentials and endpoint from fsspec's own configuration and environment."""
     scheme = location.partition(":")[0]
     url, options = kind.connection(location)
     if kind.implementation is not None:
@@ -80,7 +80,7 @@ def open_remote_store(location: str, kind: Opens) -> RemoteStore:
 
 
 def _silence(filesystem: Any) -> None:
-    """Libraries also log what they raise; without a handler Python prints it."""
+    """Silence the libraries' logs of errors that they also raise; without a handler Python prints them."""
     for library in {one.__module__.partition(".")[0] for one in type(filesystem).__mro__} - {"builtins"}:
         logger = logging.getLogger(library)
         if not logger.handlers:
@@ -88,7 +88,7 @@ def _silence(filesystem: Any) -> None:
 
 
 def _unopened(scheme: str, location: str, error: OSError) -> EnvironmentMissing:
-    """pyarrow's error lists every path where it looked for a library."""
+    """The error with a single line: pyarrow lists every path that it searched for a library."""
     reason = str(error).strip().partition("\n")[0][:_SHOWN] or type(error).__name__
     return EnvironmentMissing(
         "store-unreachable",
@@ -371,7 +371,7 @@ class RemoteStore:
             self._filesystem.rm(target, recursive=True)
 
     def _delete_by_names(self, path: str) -> None:
-        """For a path that fsspec would take for a pattern, which may match other files."""
+        """Delete a path that fsspec would take for a pattern, which may match other files."""
         folders = tuple(self.folders(path))
         for folder in folders:
             for name in folder.files:
@@ -407,7 +407,7 @@ class RemoteStore:
         return full
 
     def _place_of(self, path: str) -> str:
-        """The content is next to the file's name while the file is being replaced."""
+        """The path of the content, which is next to the file's name while the file is being replaced."""
         full = self._full(path)
         if self._traits.atomic_replace or self._filesystem.exists(full):
             return full

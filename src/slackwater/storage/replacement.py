@@ -1,4 +1,4 @@
-"""Replaces a file where a rename refuses an existing target, as on HDFS.
+"""Replaces a file if a rename refuses an existing target, as on HDFS.
 
 Renames the old file to a derived name, renames the new file into place, and removes the old file. If the writer is
 killed in between, readers use the derived name, and the next write, rename or delete settles it first. At every point
@@ -59,7 +59,7 @@ def settle(filesystem: Any, path: str) -> None:
 
 
 def move(filesystem: Any, source: str, target: str) -> None:
-    """WebHDFS answers a failed rename like a successful one, so the result is checked."""
+    """Rename and check the result: WebHDFS answers a failed rename like a successful rename."""
     filesystem.mv(source, target)
     if filesystem.exists(source):
         raise OSError(f"{source} was not renamed to {target}")

@@ -20,11 +20,11 @@ call 25 times.
 """
 _ATTEMPTS_MIN = 2
 _started_s: ContextVar[float] = ContextVar("started_s", default=float("inf"))
-"""When the call that is running was sent first."""
+"""The time at which the running call was first sent."""
 
 
 class S3FileSystem(Base):
-    """Has its own protocol too, so that other code of the process keeps its class for ``s3:``.
+    """The file system of s3fs with its own protocol, so that other code of the process keeps its class for ``s3:``.
 
     fsspec finds a user's options under the other protocols. Answers of the server, such as throttling, are treated as
     in s3fs.
@@ -53,7 +53,10 @@ class S3FileSystem(Base):
     call_s3 = sync_wrapper(_call_s3)
 
     async def _exists(self, path: str) -> bool:
-        """s3fs takes every error for the absence of a bucket. Raises OSError if unknown."""
+        """Return whether a path exists; s3fs takes every error for the absence of a bucket.
+
+        Raises OSError if unknown.
+        """
         bucket, key, _ = self.split_path(self._strip_protocol(path))
         if key or not bucket:
             return bool(await super()._exists(path))

@@ -26,7 +26,7 @@ NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def read_text(path: AnyLocation) -> str:
-    """Raises ``OSError``, also for a pipe or device, and ``UnicodeDecodeError``."""
+    """The text of a file. Raises ``OSError``, also for a pipe or device, and ``UnicodeDecodeError``."""
     # A path can have a colon in its name, as the one of a batch has; only a string can be a URI.
     file = Location(path.absolute() if isinstance(path, Path) else path)
     return open_read_store(file.parent).read(file.name).decode()
@@ -34,14 +34,14 @@ def read_text(path: AnyLocation) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """``force`` replaces an existing file; ``mode`` is subject to the umask."""
+    """A file to write. ``force`` replaces an existing file; ``mode`` is subject to the umask."""
 
     path: Path
     force: bool = False
     mode: int = 0o666
 
     def check(self) -> None:
-        """Raises UsageError (``out-exists``, ``out-unwritable``).
+        """Raises UsageError (``out-exists``, ``out-unwritable``) if the file cannot be written.
 
         Call it before work whose result would be lost; ``open`` checks again.
         """
@@ -50,7 +50,7 @@ class NewFile:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """The file is in place and on disk when the block ends without an error.
+        """Open the file; it is in place and on disk when the block ends without an error.
 
         Raises UsageError as ``check`` does, and EnvironmentMissing (``disk-full``).
         """

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 Report = Callable[[str, int], None]
-"""Shows a location and for how many seconds it has been waited for."""
+"""Shows a location and the seconds waited for it."""
 SHOWN_AFTER_S = 4.0
 SHOWN_AGAIN_S = 10.0
 _LOOKED_AT_EACH_S = 0.5
@@ -27,7 +27,7 @@ class Waits:
         self._is_watched = False
 
     def report_to(self, report: Report | None) -> None:
-        """``None``: stop reporting."""
+        """Set the function for reports; ``None``: stop reporting."""
         self._report = report
 
     @contextmanager

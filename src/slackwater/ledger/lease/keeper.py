@@ -87,7 +87,7 @@ class LeaseKeeper:
         _release(leaving)
 
     def add_jvm(self, pid: int) -> None:
-        """The JVM writes, so it must exit before the next holder may write."""
+        """Add a JVM, which writes and so must exit before the next holder may write."""
         for lease in self._leases:
             lease.add_jvm(pid)
 

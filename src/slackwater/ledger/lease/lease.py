@@ -45,9 +45,9 @@ UNKNOWN_START = 0
 
 _PROC = Path("/proc")
 _GONE_STATES = frozenset("ZX")
-"""Zombie and dead: such a process runs no code any more, but keeps its id until its parent has asked for its end."""
+"""Zombie and dead: such a process runs no code, but keeps its id until its parent has asked for its end."""
 _STATE, _START_TIME = 0, 19
-"""Fields 3 and 22 of ``/proc/<pid>/stat``, counted from the first after the command's name (proc(5))."""
+"""Fields 3 and 22 of ``/proc/<pid>/stat``, counted from the field after the command's name (proc(5))."""
 
 
 def this_process() -> Holder:
@@ -58,7 +58,7 @@ def this_process() -> Holder:
 
 @cache
 def pid_space() -> str:
-    """This boot of the kernel and this container's pid namespace.
+    """The boot of the kernel and this container's pid namespace.
 
     Containers may share host name and kernel without seeing each other's processes.
     """
@@ -71,12 +71,12 @@ def pid_space() -> str:
 
 
 def can_look_up(holder: Holder) -> bool:
-    """Whether the holder's pids are of this host, boot and container."""
+    """Return whether the holder's pids are of this host, boot and container."""
     return (holder.host, holder.pid_space) == (socket.gethostname(), pid_space())
 
 
 def start_time(pid: int) -> int | None:
-    """Clock ticks since boot; ``None`` if the process has exited."""
+    """The start time in clock ticks since boot; ``None`` if the process has exited."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -104,11 +104,11 @@ def _answers(pid: int) -> bool:
 
 LEASE_FILE = "lease.json"
 INTEGER_LIMIT = 2**62
-"""Numbers go to a database, whose integers have 64 bits; the next fence number is larger than the last."""
+"""Numbers go to a database, whose integers have 64 bits; each next fence number is larger than the last."""
 
 
 def read_lease_file(stream_folder: AnyLocation) -> LeaseRecord | None:
-    """``None`` if the file is absent or unreadable.
+    """The lease file's content; ``None`` if it is absent or unreadable.
 
     The ledger decides, so a damaged file must not block the stream.
     """
@@ -122,13 +122,13 @@ def read_lease_file(stream_folder: AnyLocation) -> LeaseRecord | None:
 
 
 def write_lease_file(stream_folder: AnyLocation, lease: LeaseRecord) -> None:
-    """Replaces the file atomically."""
+    """Write the lease file atomically."""
     document = json.dumps(asdict(lease), indent=2, sort_keys=True) + "\n"
     open_write_store(stream_folder, private=True).write(LEASE_FILE, document.encode())
 
 
 def delete_lease_file(stream_folder: AnyLocation) -> None:
-    """A copied home has the original's files: they are deleted."""
+    """Delete the lease file: a copied home has the original's."""
     open_write_store(stream_folder, private=True).delete(LEASE_FILE)
 
 
@@ -155,7 +155,7 @@ JVM_WAIT_S = 60.0
 """How long a command waits for the JVM of a killed driver to exit."""
 
 EXPIRES_S = 30
-"""How old the heartbeat of a holder on another host may be before the holder counts as dead."""
+"""The age of a heartbeat on another host after which the holder counts as dead."""
 
 _LOOK_AGAIN_S = 0.1
 
@@ -179,9 +179,9 @@ class Lease:
     def acquire(
         cls, ledger: Ledger, stream: str, stream_folder: AnyLocation, purpose: str, *, expires_s: float = EXPIRES_S
     ) -> Self:
-        """Raises ``LeaseHeld`` (``lease-held``). Never waits.
+        """Acquire the lease. Raises ``LeaseHeld`` (``lease-held``). Never waits.
 
-        ``purpose`` is one or two words for messages. ``expires_s`` applies to holders on other hosts only.
+        ``purpose`` is a word or two for messages. ``expires_s`` applies to holders on other hosts only.
         """
         while True:
             row, now = ledger.lease(stream), ledger.now_ms()
@@ -198,7 +198,7 @@ class Lease:
 
     @property
     def fence(self) -> int:
-        """Increases with each holder, so that stores can reject late writers."""
+        """The fence number; increases with each holder, so that stores can reject late writers."""
         return self._record.fence
 
     @property
@@ -206,7 +206,7 @@ class Lease:
         return self._record
 
     def add_jvm(self, pid: int) -> None:
-        """The JVM writes, so it must exit before the next holder may write."""
+        """Add a JVM, which writes and so must exit before the next holder may write."""
         with self._one_at_a_time:
             holder = self._record.holder or this_process()
             holder = replace(holder, jvm_pid=pid, jvm_started=start_time(pid) or UNKNOWN_START)
@@ -218,7 +218,7 @@ class Lease:
             self._renew(self._record)
 
     def release(self) -> None:
-        """A lost lease is not an error here."""
+        """Release the lease; no error if it is lost."""
         with self._one_at_a_time:
             released = replace(self._record, holder=None)
             if self._ledger.release_lease(self._record):
@@ -246,7 +246,7 @@ class Lease:
 
 
 Seen = tuple[LeaseRecord | None, float]
-"""A lease, and when it was read by the clock of this process (``time.monotonic``)."""
+"""A lease, and the time of its reading by the clock of this process (``time.monotonic``)."""
 
 
 def seen(ledger: Ledger, stream: str) -> Seen:
@@ -264,10 +264,10 @@ def wait_until_free(
     expires_s: float = EXPIRES_S,
     before: Seen = (None, 0.0),
 ) -> None:
-    """Wait, with one message, until a killed driver's JVM on this host exits.
+    """Wait, with a single message, until a killed driver's JVM on this host exits.
 
     Raises ``LeaseHeld`` at once if the holder is alive, and after ``wait_s`` if the JVM survives. A heartbeat by a
-    different clock is watched for ``expires_s`` from when it was seen ``before``.
+    different clock is watched for ``expires_s`` from the time at which it was seen ``before``.
     """
     deadline = time.monotonic() + wait_s
     announced = False
@@ -297,7 +297,7 @@ def wait_until_free(
 
 
 def _is_of_other_clock(ledger: Ledger, lease: LeaseRecord, expires_s: float) -> bool:
-    """Whether the heartbeat's clock may differ from the clock here: its age is then meaningless."""
+    """Return whether the heartbeat's clock may differ from the clock here: its age is then meaningless."""
     if lease.holder is None or can_look_up(lease.holder):
         return False
     age_ms, longest_ms = ledger.now_ms() - lease.heartbeat_ms, expires_s * 1000
@@ -379,7 +379,7 @@ def _held_hint(lease: LeaseRecord, signs: Signs, expires_s: float) -> str:
 
 
 def lost(stream: str, fence: int, now: LeaseRecord | None) -> LeaseHeld:
-    """``now`` is the lease that replaced the holder's."""
+    """The error for a lost lease; ``now`` is the lease that replaced it."""
     taker = f"{_who(now.holder, Signs.ALIVE)} for {now.purpose}" if now and now.holder else "no process"
     return LeaseHeld(
         "lease-lost",
@@ -406,13 +406,13 @@ _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def now_s() -> float:
-    """Includes suspended time, unlike ``time.monotonic`` on Linux."""
+    """Seconds of a clock that includes suspended time, unlike ``time.monotonic`` on Linux."""
     return time.clock_gettime(_CLOCK)
 
 
 @dataclass(slots=True)
 class LeaseCheck:
-    """Calling it raises ``LeaseHeld`` (``lease-lost``) if the fence number has changed.
+    """A call raises ``LeaseHeld`` (``lease-lost``) if the fence number has changed.
 
     An unreadable ledger is tolerated while the last answer is younger than the expiry: nobody can have taken the lease.
     """

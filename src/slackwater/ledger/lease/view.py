@@ -1,4 +1,4 @@
-"""Who holds a stream, and whether a run without a recorded end is running."""
+"""Finds the holder of a stream, and whether a run without a recorded end is running."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ LeaseState = Literal["free", "held", "only-jvm", "abandoned", "expired"]
 
 @dataclass(frozen=True, slots=True)
 class LeaseView:
-    """``held``: the holder is alive. ``only-jvm``: the driver was killed, its JVM may still write. ``abandoned``: both
-    have exited. ``expired``: the same for a different host, by heartbeat.
+    """The state of a lease. ``held``: the holder is alive.
+
+    ``only-jvm``: the driver was killed, its JVM may still write. ``abandoned``: both have exited. ``expired``: the same
+    for a different host, by heartbeat.
     """
 
     state: LeaseState
@@ -41,7 +43,7 @@ def is_running(run: RunRecord | None, lease: LeaseView) -> bool:
 
 
 def end_of(run: RunRecord, lease: LeaseView) -> str:
-    """``running``, ``stopping``, or how the run ended.
+    """The word ``running`` or ``stopping``, or the end of the run.
 
     A run without an end whose holder has exited counts as killed.
     """
@@ -53,5 +55,5 @@ def end_of(run: RunRecord, lease: LeaseView) -> str:
 
 
 def expires_ms(lease: LeaseRecord) -> int:
-    """When a holder on a different host counts as dead without another heartbeat."""
+    """The time at which a holder on a different host counts as dead without another heartbeat."""
     return lease.heartbeat_ms + int(EXPIRES_S * 1000)

@@ -24,7 +24,7 @@ class BatchHistory:
         return sorted(self.history.offsets)
 
     def offset(self, batch: int) -> OffsetEntry:
-        """Raises KeyError if not recorded, FormatError if malformed."""
+        """The ``offsets`` entry of a batch. Raises KeyError if not recorded, FormatError if malformed."""
         known = self._offsets.get(batch)
         if known is None:
             known = self._offsets[batch] = parse_offset_entry(self.history.offsets[batch].encode())
@@ -44,7 +44,7 @@ class BatchHistory:
         return 0 if text is None else next_watermark_ms(text)
 
     def commit_text(self, batch: int) -> str | None:
-        """``commits/N`` as recorded, else rebuilt from the next batch, which starts with the watermark after N.
+        """The recorded ``commits/N``, otherwise rebuilt from the next batch, which starts with the watermark after N.
 
         ``None`` without either. Later log versions also name state files, which nothing else shows.
         """
@@ -59,7 +59,7 @@ class BatchHistory:
         return kind_of(offset, self.history.sources.get(source, {}))
 
     def log_of(self, source: str) -> str:
-        """The folder in ``sources/`` with a source's log; a source that is read twice has the first's."""
+        """The folder in ``sources/`` with a source's log; a source that is read twice has a single log."""
         return self.history.source_logs.get(source, source)
 
     def spans(self, first: int, last: int) -> list[tuple[Source, SourceRange]]:
@@ -91,7 +91,7 @@ class BatchHistory:
         return next((batch for batch in reversed(self.batches) if batch <= last and self.is_whole(batch)), None)
 
     def missing(self, first: int, last: int, reach: Reach, *, files: bool = True) -> list[str]:
-        """What the sources lost of the batches, a line for people each.
+        """The batches' data that the sources have lost, a line for people each.
 
         ``files=False`` omits file sources.
         """
@@ -126,7 +126,7 @@ class BatchHistory:
         return sum(known) if counted and len(known) == len(counted) else None
 
     def is_intact(self, batch: int, reach: Reach) -> bool:
-        """Whether a batch read only files, and all exist unchanged by time and size."""
+        """Return whether a batch read only files, and all exist unchanged by time and size."""
         return all(
             kind.reads_files
             and not kind.unrecorded(span)
@@ -145,7 +145,7 @@ class BatchHistory:
         return run.settings if run is not None else None
 
     def pinned(self, batch: int) -> Mapping[str, str]:
-        """Spark applies them in any session."""
+        """The pinned settings, which Spark applies in any session."""
         metadata = self.offset(batch).metadata
         return metadata.conf if metadata is not None else {}
 

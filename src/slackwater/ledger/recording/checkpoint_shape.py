@@ -1,4 +1,4 @@
-"""Reads from a checkpoint what it shows of its query."""
+"""Reads the shape of a query from its checkpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slackwater.storage.protocols import ReadStore
 
 
 def shape_of(store: ReadStore, generation: GenerationRecord) -> CheckpointShape:
-    """Damaged and absent files are left out; raises OSError."""
+    """The shape without damaged and absent files. Raises OSError."""
     store = limited(store)
     listing = read_listing(store)
     entry = logs_of_listing(store, listing).newest_offset

@@ -86,7 +86,7 @@ def _sizes(ledger: Ledger, name: str, recorded_logs: Sequence[str]) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """``entries``: the first naming entry of each source's log.
+    """The past of an output. ``entries``: the first naming entry of each source's log.
 
     ``by_version``: the source reads table versions and has no log of files.
     """
@@ -101,7 +101,7 @@ def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
 
 
 def output_of(ledger: Ledger, stream: StreamRecord) -> Output:
-    """If Spark's own writer marks the output, it is identified by the query."""
+    """The output, identified by the query if Spark's own writer marks it."""
     return of_query(open_output(stream.sink), ledger.generation(stream.full_name, stream.current_generation).query_id)
 
 
@@ -175,7 +175,7 @@ def _empty(ledger: Ledger, name: str, batches: Collection[int]) -> set[int]:
 def _runs(
     runs: Sequence[RunRecord], batches: Sequence[BatchSummary], offsets: Mapping[int, str]
 ) -> dict[int, RunRecord]:
-    """The run of each batch: from its progress, else the newest started before it was planned."""
+    """The run of each batch: from its progress, otherwise the newest run started before it was planned."""
     by_id = {run.id: run for run in runs}
     found = {batch.batch_id: by_id[batch.run] for batch in batches if batch.run in by_id}
     for batch in offsets.keys() - found.keys():
@@ -216,7 +216,7 @@ class Share:
 
 
 def shares(ledger: Ledger, stream: StreamRecord) -> Iterator[Share]:
-    """The generation in use, then its past."""
+    """The shares of the generation in use, then of its past."""
     known = {generation.number: generation for generation in ledger.generations(stream.full_name)}
     for one in contributions(known.values(), stream.current_generation):
         based_at = known[one.generation].based_at

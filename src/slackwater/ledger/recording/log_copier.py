@@ -34,10 +34,12 @@ from slackwater.storage.open import local_file_of
 from slackwater.storage.protocols import FileTooLarge, ReadStore
 
 _REREAD_LOCAL = 100
-"""How many of a log's newest entries a first pass compares with the ledger. After a trim Spark plans batches again,
-perhaps unobserved; as many as Spark keeps of offsets/ by default."""
+"""How many of a log's newest entries a first pass compares with the ledger: Spark keeps as many of offsets/ by default.
+
+After a trim Spark plans batches again, perhaps unobserved.
+"""
 _REREAD_AT_LEAST = 2
-"""On a remote store, where each read takes a round trip: the batch that was in flight, and the one before it."""
+"""On a remote store each read takes a round trip, so only the batch in flight and its predecessor are compared."""
 _ENTRY_NAME = re.compile(r"([0-9]{1,18})(\.compact)?")
 _LISTED_EVERY_S = 1.0
 _RECORD = "{"
@@ -56,7 +58,7 @@ def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore
 
 @dataclass(slots=True)
 class _Progress:
-    """The ledger's entries of a log; the content of ``doubtful`` ones must be compared."""
+    """The ledger's entries of a log; the content of ``doubtful`` entries must be compared."""
 
     known: set[int]
     doubtful: set[int]
@@ -134,7 +136,7 @@ class LogCopier:
         return len(changed)
 
     def _sizes(self, lines: Sequence[LogLine]) -> list[LogLine]:
-        """Bytes of unchanged files in new entries of file sources.
+        """The sizes in bytes of unchanged files in new entries of file sources.
 
         A remote store is asked per file, so only while the query is watched.
         """
@@ -198,7 +200,7 @@ class LogCopier:
         return newest_first[:_REREAD_AT_LEAST] + [entry for entry in further if not _is_compact(names[entry])]
 
     def _expand(self, log: str, entry: int, text: str, this_pass: Mapping[int, str]) -> dict[int, str]:
-        """The entries merged in a compacted one (of a sink: its own); none if malformed."""
+        """The entries merged in a compacted entry (for a sink: its own); none if malformed."""
         if log != SINK:
             return split_source_compact(text, entry) if _parses(log, text, None) else {}
         recorded = self._ledger.lines(self._stream, log, last=entry - 1, generation=self._generation)
@@ -311,7 +313,7 @@ class LogFolders:
 
 
 def _parses(log: str, text: str, sink: SinkLog | None) -> bool:
-    """Any string is accepted for an unknown source's log."""
+    """Return whether a string parses; any string is accepted for an unknown source's log."""
     data = text.encode("utf-8", "surrogateescape")
     parser = _PARSERS.get(log)
     if log == SINK and sink is not None:
@@ -328,7 +330,7 @@ def _parses(log: str, text: str, sink: SinkLog | None) -> bool:
 
 
 def _may_replace(log: str, recorded: str, found: str, *, shown: bool) -> bool:
-    """Whether ``found`` may replace ``recorded``; both parse, and they differ.
+    """Return whether ``found`` may replace ``recorded``; both parse, and they differ.
 
     ``shown``: the sink shows the recorded batch.
     """
@@ -344,19 +346,19 @@ def _planned_ms(text: str) -> int:
 
 
 def decode(data: bytes) -> str:
-    """Bytes that are not UTF-8 survive the round trip."""
+    """Decode bytes so that those that are not UTF-8 survive the round trip."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def _is_whole(log: str, text: str) -> bool:
-    """Whether a string can be an entry; else the file is read again later."""
+    """Return whether a string can be an entry; otherwise the file is read again later."""
     if log == "metadata":
         return text.startswith("{") and text.endswith("}")
     return _VERSION_LINE.match(text.removeprefix(LEADING)) is not None
 
 
 def split_source_compact(text: str, entry: int) -> dict[int, str]:
-    """Each line of a compacted source entry names its entry."""
+    """The entries of a compacted source entry: each line names its entry."""
     version, *lines = text.split("\n")
     texts = {entry: [version]}
     for line in lines:
@@ -373,7 +375,7 @@ def _log_offset(line: str, entry: int) -> int:
 
 
 def _offset(value: object, entry: int) -> int:
-    """A valid log offset, at most ``entry``; else ``entry``."""
+    """A valid log offset, at most ``entry``; otherwise ``entry``."""
     return value if isinstance(value, int) and 0 <= value <= entry else entry
 
 

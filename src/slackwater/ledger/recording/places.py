@@ -38,7 +38,7 @@ def home_place(home: Home) -> Taken:
 
 
 def generation_location(home: Home, ledger: Ledger, stream: StreamRecord, number: int) -> Location:
-    """A checkpoint that the pipeline put on a different store than the home stays on that store."""
+    """The location of a generation: on the checkpoint's store, which may differ from the home's."""
     first = next((Location(one.location) for one in ledger.generations(stream.full_name)), None)
     if first is None or is_same_store(first, home.location):
         return home.checkpoint(stream.pipeline, stream.name, number)
@@ -74,7 +74,7 @@ def overlap(place: str, other: str) -> bool:
 
 
 def reads_within(path: str, output: str) -> bool:
-    """Also true if the source would only list the output.
+    """Return whether a source reads within an output, even if it would only list it.
 
     A pattern counts if it matches the output, a parent folder, or only files in it.
     """

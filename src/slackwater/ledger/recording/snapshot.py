@@ -1,4 +1,4 @@
-"""Makes a stream's snapshot in one read-only pass over ledger, checkpoint and output."""
+"""Makes a stream's snapshot in a single read-only pass over ledger, checkpoint and output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from slackwater.storage.open import open_read_store
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Outputs should show batch ``finished`` (-1: none) or a later one.
+    """Outputs should show batch ``finished`` (-1: none) or a later batch.
 
     ``unsure``: a later batch was planned and may be written.
     """
@@ -63,7 +63,7 @@ def look_at_output(
 ) -> tuple[int | None, OutputSeen]:
     """The stream's ``written`` mark, and the state of its outputs.
 
-    With ``query_id`` an output shows what Spark's own writer wrote. A thorough look compares with ``recorded`` log
+    With ``query_id`` an output shows the rows of Spark's own writer. A thorough look compares with ``recorded`` log
     entries.
     """
     each = open_each(sink)
@@ -198,7 +198,7 @@ class SnapshotContext:
 
 
 def read_snapshot(context: SnapshotContext, stream: StreamRecord) -> Snapshot:
-    """Raises OSError if a store is unreachable."""
+    """The snapshot. Raises OSError if a store is unreachable."""
     snapshot, _ = look_at_stream(context, stream)
     return snapshot
 
@@ -255,7 +255,7 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
 
 
 def _code_of_operations(ledger: Ledger, stream: str) -> str:
-    """The pipeline file of a watched query's newest plan that had one."""
+    """The pipeline file of a watched query's newest plan with such a file."""
     for operation in reversed(ledger.operations(stream)):
         files = ledger.operation_files(operation.id)
         try:
@@ -270,7 +270,7 @@ def _code_of_operations(ledger: Ledger, stream: str) -> str:
 def _damage(
     opened: OpenedCheckpoint, marks: Marks, source_logs: Mapping[str, str], *, thorough: bool, all_state: bool
 ) -> FoundDamage:
-    """For checkpoints with a batch; others are lost or new."""
+    """The damage of a checkpoint with a batch; other checkpoints are lost or new."""
     if marks.planned < 0:
         return FoundDamage()
     if thorough:
@@ -314,7 +314,7 @@ def _recorded(ledger: Ledger, stream: StreamRecord, marks: Marks) -> Recorded:
 
 
 def _expected(marks: Marks, recorded: Recorded, generation: GenerationRecord) -> Expected:
-    """Ignores batches before a reset or backfill."""
+    """The expected state; ignores batches before a reset or backfill."""
     if marks.planned < 0:
         finished, planned = recorded.committed, recorded.planned
     else:

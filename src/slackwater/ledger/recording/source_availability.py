@@ -1,4 +1,4 @@
-"""What a stream's sources can still serve."""
+"""Finds the data that a stream's sources can still serve."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class StoreAvailability:
-    """Checks files on their store; ``positions`` are those served by source, as far as known."""
+    """Checks files on their store; ``positions`` are the served positions by source, as far as known."""
 
     positions: Mapping[str, Served] = field(default_factory=dict)
 
@@ -35,7 +35,7 @@ class StoreAvailability:
             return None
 
     def all_modified_ms(self, paths: Iterable[str]) -> Mapping[str, int]:
-        """Remote stores are listed by folder, not asked per file."""
+        """The write times of files; remote stores are listed by folder, not asked per file."""
         by_folder: dict[str, set[str]] = {}
         for path in paths:
             by_folder.setdefault(path.rpartition("/")[0], set()).add(path)

@@ -1,7 +1,7 @@
 """A driver thread that copies each log entry into the ledger as soon as Spark writes it.
 
-The query's listener lags behind, so after a kill it misses batches; the watcher only misses what was planned since its
-last turn, every tenth of a second. Errors of ledger or store must not reach the query.
+The query's listener lags behind, so after a kill it misses batches; the watcher only misses entries since its last
+turn, every tenth of a second. Errors of ledger or store must not reach the query.
 """
 
 from __future__ import annotations

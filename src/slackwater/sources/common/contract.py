@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 SourceEntries: TypeAlias = Mapping[int, str]
-"""The entries of ``sources/<source>/`` by number, as strings; compacted ones are split."""
+"""The entries of ``sources/<source>/`` by number, as strings; compacted entries are split."""
 NO_LIMIT = str(2**31 - 1)
 """The default of options that limit a batch."""
 
@@ -44,8 +44,8 @@ class EmptyBase:
 class Asked(NamedTuple):
     """The next batch, which reads from ``start``.
 
-    ``end`` is its planned end, ``start_ms`` is when Spark planned the batch before. ``ids`` are from ``LiveSource.ids``
-    at the start of that run; empty: not recorded.
+    ``end`` is its planned end, ``start_ms`` is the time at which Spark planned the batch before. ``ids`` are from
+    ``LiveSource.ids`` at the start of that run; empty: not recorded.
     """
 
     start: str | None
@@ -62,20 +62,20 @@ class Served(NamedTuple):
 
 
 class Reach(Protocol):
-    """What sources can still serve. Callers that may do IO pass one in."""
+    """The positions and files that sources can still serve. Callers that may do IO pass an implementation."""
 
     def exists(self, path: str) -> bool: ...
 
     def modified_ms(self, path: str) -> int | None:
-        """``None`` if unknown."""
+        """The write time of a file; ``None`` if unknown."""
         ...
 
     def all_modified_ms(self, paths: Iterable[str]) -> Mapping[str, int]:
-        """Omits files with an unknown time."""
+        """The write times of files; omits files with an unknown time."""
         ...
 
     def size(self, path: str) -> int | None:
-        """``None`` if the file does not exist."""
+        """The size in bytes; ``None`` if the file does not exist."""
         ...
 
     def earliest(self, source: str) -> str | None:
@@ -114,9 +114,9 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SparkSource:
-    """A source in the plan of a query. ``description`` is Spark's; ``jvm`` and ``relation`` are handles of py4j.
+    """A source in a query's plan. ``description`` is Spark's; ``jvm`` and ``relation`` are handles of py4j.
 
-    ``errors`` are what calls of these raise.
+    ``errors`` are the exceptions of calls on these.
     """
 
     name: str
@@ -158,7 +158,7 @@ class SourceSeen:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """``before``: its current offset, if any.
+    """A position for a new checkpoint. ``before``: its current offset, if any.
 
     ``base`` is an empty batch at the target. ``summary`` is for people: source, before -> after, and the data between.
     """
@@ -170,7 +170,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """One batch of a source, as Spark writes it.
+    """A batch of a source, as Spark writes it.
 
     ``log`` is all of ``sources/<source>/``, including the empty batch at ``start``. ``summary`` is for people.
     """
@@ -195,12 +195,12 @@ class Claims:
 
 Reached = Literal["end", "before", "unknown"]
 End: TypeAlias = Mapping[str, Any]
-"""Where a run that ends by itself ends in one source, as JSON; what is in it is known to the kind."""
+"""The end of a self-ending run in a source, as JSON; only the kind knows its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestartEffect:
-    """What a manual restart meets, given how the kind's start position is set."""
+    """The effect of a manual restart, given how the kind's start position is set."""
 
     risk: Literal["duplicate", "stuck"]
     text: str
@@ -208,7 +208,7 @@ class RestartEffect:
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """Connectors before ``fixed_in`` end an available-now run after one batch of limited size.
+    """Connectors before ``fixed_in`` end an available-now run after a single batch of limited size.
 
     ``version_class`` has the static method ``version()``; ``limits`` are numeric options in lower case.
     """

@@ -22,7 +22,7 @@ def sizes_as_read(files: Iterable[SourceFile], reach: Reach) -> dict[str, int]:
 
 
 def replaced_file(file: SourceFile, read_bytes: int | None, reach: Reach) -> Replaced | None:
-    """Owners, modes and links do not matter.
+    """The file if it was changed; owners, modes and links do not matter.
 
     A different time may mean different content of equal size. A name with a UUID, as Spark writes it, identifies the
     content: restoring a backup does not change it.
@@ -39,6 +39,6 @@ def replaced_file(file: SourceFile, read_bytes: int | None, reach: Reach) -> Rep
 
 
 def _same_time(one_ms: int, other_ms: int) -> bool:
-    """Equal, or in the same second on a store without milliseconds."""
+    """Return whether times are equal, or in the same second on a store without milliseconds."""
     whole_seconds = one_ms % MS_IN_S == 0 or other_ms % MS_IN_S == 0
     return one_ms == other_ms or (whole_seconds and one_ms // MS_IN_S == other_ms // MS_IN_S)

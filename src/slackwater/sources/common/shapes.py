@@ -28,17 +28,17 @@ def decoded(offset: str | None) -> object:
 
 
 def is_long(value: object) -> TypeGuard[int]:
-    """Whether a value is an integer that fits a Java long."""
+    """Return whether a value is an integer that fits a Java long."""
     return isinstance(value, int) and not isinstance(value, bool) and value in _LONG
 
 
 def is_index(value: str) -> bool:
-    """A non-negative integer as Spark writes it: a partition or a time."""
+    """Return whether this is a non-negative integer as Spark writes it: a partition or a time."""
     return _INDEX.fullmatch(value) is not None
 
 
 def may_be_initial_offsets(entry: str) -> bool:
-    """Whether an entry may be Kafka's, even damaged: other connectors write different JSON."""
+    """Return whether an entry may be Kafka's, even damaged: other connectors write different JSON."""
     version, _, body = entry.partition("\n")
     if not version.startswith(LEADING):
         return False

@@ -50,30 +50,32 @@ NO_OFFSET = "no offset yet"
 
 
 class Source:
-    """One kind of source; kinds override these defaults.
+    """A kind of source; kinds override these defaults.
 
     The default copies the source's own log and treats offsets as opaque strings.
     """
 
     kind: str
-    """The stable name of the kind: that of its module."""
+    """The stable name of the kind: its module's name."""
     formats: frozenset[str] = frozenset()
     """Spark's names of the formats whose checkpoints may show this kind, in lower case."""
     connectors: frozenset[str] = frozenset()
     """The formats that need a connector of the same name: ``.format("kafka")`` in a pipeline file shows it."""
     harmless_options: frozenset[str] = frozenset()
-    """Options in lower case that change no rows: rate limits, how the source is read."""
+    """Options in lower case that change no rows: rate limits, and the way in which the source is read."""
     identity_options: frozenset[str] = frozenset()
-    """Options in lower case that decide what counts as read already, and so change rows of every query."""
+    """Options in lower case that decide which data counts as already read, and so change rows of every query."""
     start_options: frozenset[str] = frozenset()
     """Options in lower case that only a new query uses: the position from which it reads."""
     strict_options: Mapping[str, str] = MappingProxyType({})
-    """Options in lower case with the values, which are Spark's defaults, with which the source fails where rows that it
-    should read no longer exist. With other values it leaves them out."""
+    """Options in lower case, with Spark's default values, that make the source fail if rows to be read no longer exist.
+
+    With other values the source omits these rows.
+    """
     reads_files = False
-    """Whether entries of the source's own log list files, in one way for all formats of the kind."""
+    """Whether entries of the source's own log list files, in the same way for all formats of the kind."""
     nothing_read: str | None = None
-    """The offset of a source that has read nothing, where that is the same for all sources of the kind."""
+    """The offset of a source that has read nothing, if it is the same for all sources of the kind."""
     may_be_asked = True
     """Whether a second instance can be created to ask for its newest offset: it takes no rows from the query's."""
     serves_again = True
@@ -81,25 +83,25 @@ class Source:
     has_empty_base = False
     """Whether ``empty_base`` knows an empty range, so that a rebuild can start at a later batch than 0."""
     shows_what_is_served = False
-    """Whether ``LiveSource.unserved`` compares a position with what the source has now."""
+    """Whether ``LiveSource.unserved`` compares a position with the source's present data."""
     shows_what_is_free = False
-    """Whether ``claimed`` and ``free`` know what batches have read, so that the rest can be backfilled."""
+    """Whether ``claimed`` and ``free`` know the ranges read by batches, so that the rest can be backfilled."""
     end_field: str | None = None
-    """The field in which the source keeps where a run ends that was started with the trigger available-now."""
+    """The field in which the source keeps the end of a run with the trigger available-now."""
     package = "org.apache.spark.sql."
-    """How the names of the classes that have this field start."""
+    """The prefix of the names of classes with this field."""
     early_end: EarlyEnd | None = None
     """The versions of the connector with which a run may end before it has read everything."""
     restart_effect = RestartEffect(
         "stuck", "how a start position is set depends on the kind of source: the offset is shown as Spark wrote it"
     )
-    """What a manual restart meets because of this kind."""
+    """The effect of a manual restart on this kind."""
     transient_errors: re.Pattern[str] | None = None
-    """What the source's client reports where a restart of the unchanged query may succeed."""
+    """Errors of the source's client after which a restart of the unchanged query may succeed."""
     failures: tuple[tuple[str, re.Pattern[str]], ...] = ()
-    """Codes of failures (``data-loss``, ``source-changed``), each with what a source of the kind reports then."""
+    """Codes of failures (``data-loss``, ``source-changed``), each with its errors in this kind."""
     example = "an offset as Spark writes it"
-    """An offset of the kind, and what it means, for people."""
+    """An offset of the kind, and its meaning, for people."""
 
     @property
     def label(self) -> str:
@@ -110,7 +112,7 @@ class Source:
         return self.label
 
     def owns(self, offset: object, log: SourceEntries) -> bool:
-        """At most one kind owns a pair; never raises.
+        """Return whether the kind owns a pair; at most one kind does. Never raises.
 
         ``offset`` is decoded JSON, ``None`` if there is none yet, the string if it is not JSON. ``log`` may be lazy.
         """
@@ -133,7 +135,7 @@ class Source:
         )
 
     def is_named(self, description: str) -> bool:
-        """Whether Spark's description in a plan or progress event is of this kind."""
+        """Return whether Spark's description in a plan or progress event is of this kind."""
         return False
 
     def live(self) -> LiveSource:
@@ -151,7 +153,7 @@ class Source:
         return None
 
     def log_until(self, end: str | None, log: SourceEntries, interval: int) -> Mapping[str, bytes]:
-        """For a checkpoint whose newest offset is ``end`` (``None``: no offset yet).
+        """The log for a checkpoint whose newest offset is ``end`` (``None``: no offset yet).
 
         ``interval`` is the compaction interval. ``log`` must have every entry up to ``end``: check ``unrecorded``
         first, with a range from the beginning.
@@ -235,8 +237,9 @@ class Source:
         return 0
 
     def range_between(self, start: EmptyBase, end: EmptyBase, claims: Claims, *, to_next: bool) -> Range:
-        """``to_next``: the end was not requested, so the range may stop before it. Raises Refused
-        (``target-out-of-range``) for a requested end before the start.
+        """The range between two positions. ``to_next``: the range may stop before the end, which was not requested.
+
+        Raises Refused (``target-out-of-range``) for a requested end before the start.
         """
         return Range(start.end, end.end, start.log)
 
@@ -245,11 +248,11 @@ class Source:
         return {}
 
     def reached(self, end: End, span: SourceRange) -> Reached:
-        """Whether a range from the beginning reaches this end; ``before``: data was left."""
+        """Return whether a range from the beginning reaches this end; ``before``: data was left."""
         return "unknown"
 
     def location(self, offset: str | None) -> str:
-        """The source's ``SourceShape.location`` if offsets show it; else empty."""
+        """The source's ``SourceShape.location`` if offsets show it; otherwise empty."""
         return ""
 
     def continues(self, was: str, now: str) -> bool:
@@ -274,7 +277,7 @@ class LiveSource:
         self.kind = kind
 
     def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
-        """``given`` is the offset of a ``FromFile``. Raises Refused or UsageError."""
+        """The position of a target; ``given`` is the offset of a ``FromFile``. Raises Refused or UsageError."""
         kind = self.kind
         initial = kind.initial(source.log) if isinstance(target, Earliest) else None
         if initial is None:
@@ -302,15 +305,15 @@ class LiveSource:
         )
 
     def unserved(self, shape: SourceShape, asked: Asked, source: SparkSource | None = None) -> Sequence[Unserved]:
-        """What the source does not have of the next batch. ``shape`` is the source in the recorded query.
+        """The data of the next batch that the source lacks. ``shape`` is the source in the recorded query.
 
-        ``source`` is that of a query about to start, which has what is not recorded: credentials. Without it nothing
-        runs in a JVM. Raises EnvironmentMissing or OSError.
+        ``source`` is from a query about to start, which has unrecorded data: credentials. Without it nothing runs in a
+        JVM. Raises EnvironmentMissing or OSError.
         """
         return ()
 
     def ids(self, shape: SourceShape, offset: str | None, source: SparkSource | None = None) -> Mapping[str, str]:
-        """Ids that distinguish what is read from a new topic of the same name. Raises as ``unserved``.
+        """Ids that distinguish the read topics from new topics of the same name. Raises as ``unserved``.
 
         ``offset`` is the newest, if any. Empty if offsets contain the id or the kind has none.
         """
@@ -324,7 +327,7 @@ class LiveSource:
         return ()
 
     def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
-        """``read`` are all files in the source's own log.
+        """The data beyond a position. ``read`` are all files in the source's own log.
 
         ``address`` is needed if the checkpoint lacks it. Runs without a JVM. Raises Uncounted, EnvironmentMissing,
         OSError and FormatError.
@@ -333,5 +336,5 @@ class LiveSource:
 
 
 def encoded(entry: str) -> bytes:
-    """For a log entry that was decoded with surrogate escapes."""
+    """Encode a log entry that was decoded with surrogate escapes."""
     return entry.encode("utf-8", "surrogateescape")

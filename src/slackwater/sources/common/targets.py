@@ -15,7 +15,7 @@ SHOWN = 3
 def unsupported(
     where: str, what: str, *, expected: str | None = None, found: str | None = None, hint: str = BY_BATCH
 ) -> Refused:
-    """The position of the target is unknown; the hint says what is possible."""
+    """The error for a target of unknown position; the hint describes the possible targets."""
     return Refused(
         "target-unsupported",
         f"The position at the target is unknown: {what}",

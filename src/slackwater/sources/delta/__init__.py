@@ -34,7 +34,7 @@ class Delta(Source):
     example = "the offset of a table, as the command offsets shows it"
 
     def is_named(self, description: str) -> bool:
-        """Spark uses the format before a run, the path in progress events."""
+        """Return whether a description is of this kind: the format before a run, the path in progress events."""
         return description == "delta" or description.startswith("DeltaSource[")
 
     def owns(self, offset: object, log: SourceEntries) -> bool:

@@ -1,4 +1,4 @@
-"""Asks a Delta table where it begins and ends, whether it is the table that was read, and what its log still has.
+"""Finds a Delta table's positions and the rest of its log, and checks that it is the table that was read.
 
 A query's positions are asked through its session. The next version is looked up without a library, which would load the
 list of all files.

@@ -203,7 +203,7 @@ class Files(Source):
         return "before" if read < end["files"] else "unknown"
 
     def continues(self, was: str, now: str) -> bool:
-        """A pattern can match files of the other location that were read."""
+        """Return whether a location continues an earlier location: a pattern can match files that were read there."""
         return any(set("*?[{") & set(location) for location in (was, now))
 
     def restart_fields(

@@ -99,14 +99,14 @@ class FilesLive(LiveSource):
         return LeftOut(next(iter(old)), len(old), _AGE, duration_text(age_ms), duration_text(oldest_ms), wanted)
 
     def unread(self, description: str, span: SourceRange, files_max: int) -> Sequence[int]:
-        """Lists local directories only."""
+        """The sizes of unread files; lists local directories only."""
         store = _directory(description)
         if FILES.unrecorded(span):
             raise Uncounted("has read files that the ledger does not list")
         return _unread(store, FILES.files(span), files_max)
 
     def ahead(self, end: str | None, read: Sequence[SourceFile], address: str | None, files_max: int) -> Ahead:
-        """Searches the folders of read files, or ``address``. Lists local directories only."""
+        """The unread files next to read files, or below ``address``. Lists local directories only."""
         folders = {address} if address is not None else {_without_partitions(file.path) for file in read}
         if not folders:
             raise Uncounted("has read no file yet, so that its folder is unknown")
@@ -170,7 +170,7 @@ def _base(source: SourceSeen, read: Iterable[SourceFile]) -> EmptyBase:
 
 
 def _recorded(source: SourceSeen) -> tuple[SourceFile, ...] | None:
-    """Oldest first; ``None`` if not all are recorded."""
+    """The recorded files, oldest first; ``None`` if not all are recorded."""
     return None if FILES.unrecorded(source.read) else FILES.files(source.read)
 
 
@@ -276,7 +276,7 @@ def _of_manifest(store: LocalStore, files_max: int) -> dict[str | None, int] | N
 
 
 def _names(store: LocalStore, files_max: int) -> list[str]:
-    """As Spark lists them: with partitions (``key=value``), without hidden files."""
+    """The files as Spark lists them: with partitions (``key=value``), without hidden files."""
     names: list[str] = []
     for folder in store.folders():
         if all("=" in part for part in folder.path.split("/") if part):

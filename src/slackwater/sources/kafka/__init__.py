@@ -38,7 +38,7 @@ _LEADING = LEADING.encode()
 
 
 def parse_initial_offsets(data: bytes) -> str:
-    """Returns ``{topic: {partition: offset}}`` as Spark writes it. Raises ``FormatError``."""
+    """The offsets as ``{topic: {partition: offset}}``, as Spark writes them. Raises ``FormatError``."""
     _, lines = split_log(data.removeprefix(_LEADING), newest=NEWEST_VERSION)
     text = "\n".join(lines).strip()
     record = parse_object(text, "the initial offsets")
@@ -128,14 +128,14 @@ class Kafka(Source):
         return {str(_INITIAL): render_initial_offsets(base.end)}
 
     def rows(self, span: SourceRange) -> int | None:
-        """Transactional or compacted topics have fewer: markers and gaps have offsets, too."""
+        """The most rows; transactional or compacted topics have fewer, as markers and gaps have offsets, too."""
         ranges = self._ranges(span)
         return None if ranges is None else sum(max(end - start, 0) for start, end in ranges.values())
 
     def batch_read(
         self, span: SourceRange, options: Mapping[str, str], was: Mapping[str, str]
     ) -> Mapping[str, str] | None:
-        """Spark pushes nothing into Kafka: a query reads every record that its consumer gets."""
+        """The options of a batch read; Spark pushes nothing into Kafka: a query reads every record."""
         ranges = {one: (start, end) for one, (start, end) in (self._ranges(span) or {}).items() if start < end}
         if not ranges:
             return None
@@ -259,7 +259,7 @@ class Kafka(Source):
         return f"topics {','.join(topics)}" if topics else ""
 
     def continues(self, was: str, now: str) -> bool:
-        """True if topics were added."""
+        """Return whether a location continues an earlier location: true if topics were added."""
         topics = [set(location.removeprefix("topics ").split(",")) for location in (was, now)]
         return was.startswith("topics ") and topics[0] < topics[1]
 
@@ -316,7 +316,7 @@ def as_json(offsets: Mapping[Partition, int]) -> str:
 
 
 def _loss(partition: Partition, start: int, end: int, served: tuple[int | None, int | None]) -> str | None:
-    """What a partition that serves these offsets (oldest, end) lost of a range."""
+    """The lost part of a range in a partition that serves these offsets (oldest, end)."""
     (earliest, latest), name = served, partition_name(partition)
     if earliest is None:
         return f"{name}: offsets {start} to {end - 1}; the partition no longer exists"
@@ -329,7 +329,7 @@ def _loss(partition: Partition, start: int, end: int, served: tuple[int | None, 
 
 
 def _positions(offset: object) -> dict[Partition, int]:
-    """The next offsets; empty if the value is no Kafka offset."""
+    """The next offsets; empty if the value is not a Kafka offset."""
     if not isinstance(offset, dict):
         return {}
     found: dict[Partition, int] = {}

@@ -15,9 +15,9 @@ from slackwater.sources.kafka import Partition
 from slackwater.sources.kafka.live import Topics, known_ids
 
 ANSWER_S_MAX = 1.8
-"""For all questions about one source together: less than a start waits, so that the brokers' own reason is shown."""
+"""The time for all questions about a source: shorter than a start waits, so that the brokers' own reason is shown."""
 SILENT_S = 5.0
-"""For so long brokers that did not answer are not asked again: other sources would wait for them, too."""
+"""Silent brokers are not asked again for this long: other sources would wait for them, too."""
 _SPECS: tuple[Any, ...] = (OffsetSpec.earliest, OffsetSpec.latest)
 _silent_until: dict[str, float] = {}
 
@@ -77,7 +77,7 @@ def _ids(described: Mapping[str, Any]) -> Mapping[str, str]:
 
 @contextmanager
 def asked(servers: str) -> Iterator[Brokers]:
-    """Raises EnvironmentMissing (``kafka-unreachable``) if they do not answer in time."""
+    """Raises EnvironmentMissing (``kafka-unreachable``) if the brokers do not answer in time."""
     if time.monotonic() < _silent_until.get(servers, 0.0):
         raise _unreachable(servers, "they did not answer a moment ago")
     try:

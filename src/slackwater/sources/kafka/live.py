@@ -34,28 +34,28 @@ CLIENT_PREFIX = "kafka."
 TIMEOUTS = ("default.api.timeout.ms", "request.timeout.ms")
 ANSWER_MS = 20_000
 SHORT_ANSWER_MS = 1_800
-"""Less than a start waits, so that the brokers' own reason is shown."""
+"""Shorter than a start waits, so that the brokers' own reason is shown."""
 CLOCKS_DIFFER_MS = 60_000
-"""How much later than the clock of the driver the time of a record that it has read may be."""
+"""The most by which a read record's time may exceed the driver's clock."""
 SERVERS = "kafka.bootstrap.servers"
 SECURITY = ("kafka.security.", "kafka.sasl.", "kafka.ssl.")
 TOPICS = "topics "
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-"""What brokers before 2.8 answer."""
+"""The id in answers of brokers before 2.8."""
 BROKERS = "slackwater.sources.kafka.brokers"
 
 
 class Topics(NamedTuple):
-    """Of topics that exist: the oldest offset and the end of each partition, and the ids, as far as there are any."""
+    """The oldest offset and end of each partition of existing topics, and the ids, if there are any."""
 
     held: Mapping[Partition, tuple[int, int]]
     ids: Mapping[str, str]
 
 
 def known_ids(ids: Mapping[str, str]) -> Mapping[str, str]:
-    """The ids of topics as Kafka's tools print them, without those of brokers before 2.8.
+    """The ids of topics as Kafka's tools print them, without the placeholder of brokers before 2.8.
 
-    librdkafka prints the standard alphabet of base64, Kafka's own client the one for URLs.
+    librdkafka prints the standard base64 alphabet, Kafka's own client the URL-safe alphabet.
     """
     return {name: one.replace("+", "-").replace("/", "_") for name, one in ids.items() if one != _NO_ID}
 
@@ -136,7 +136,7 @@ def _partitions(jvm: Any, admin: Any, options: Mapping[str, str]) -> Iterator[Pa
 
 
 def _isolation(jvm: Any, options: Mapping[str, str]) -> Any:
-    """With ``read_committed`` the end is before the first open transaction, as for Spark."""
+    """The isolation level; with ``read_committed`` the end is before the first open transaction, as for Spark."""
     level = jvm.org.apache.kafka.common.IsolationLevel
     committed = options.get("kafka.isolation.level", "").lower() == "read_committed"
     return jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(
@@ -239,7 +239,7 @@ class KafkaLive(LiveSource):
 def _brokers(shape: SourceShape, source: SparkSource | None = None) -> AbstractContextManager[Brokers | SessionBrokers]:
     """The brokers of a source, for as long as they may take to answer. Raises EnvironmentMissing.
 
-    Those that need credentials are asked through the session of a query about to start: no ledger has them.
+    Brokers that need credentials are asked through the session of a query about to start: no ledger has them.
     """
     servers = shape.options.get(SERVERS)
     protected = sorted(key for key in shape.options if key.startswith(SECURITY))
@@ -275,7 +275,7 @@ def _session_brokers(source: SparkSource) -> Iterator[SessionBrokers]:
 
 
 class SessionBrokers:
-    """As ``Brokers``, by the client of the session's JVM with the options of the source."""
+    """Like ``Brokers``, by the client of the session's JVM with the options of the source."""
 
     def __init__(self, jvm: Any, admin: Any) -> None:
         self._jvm, self._admin = jvm, admin
@@ -309,7 +309,7 @@ class SessionBrokers:
 def _since(seen: _Seen, brokers: Brokers | SessionBrokers, start_ms: int | None) -> Offsets:
     """For partitions without a recorded id: the first record that is newer than the batch, or -1.
 
-    The batch up to the position cannot have read it.
+    The batch up to the position cannot have read this record.
     """
     wanted = [one for one in seen.before if seen.has_passed(one) and not seen.is_known(one)]
     return brokers.first_since(wanted, start_ms + CLOCKS_DIFFER_MS) if wanted and start_ms is not None else {}
@@ -338,7 +338,7 @@ class _Seen(NamedTuple):
         return partition[0] in self.ids_then and partition[0] in self.ids_now
 
     def has_passed(self, partition: Partition) -> bool:
-        """Whether records before its position exist, which a batch must have read."""
+        """Return whether records before its position exist, which a batch must have read."""
         oldest, newest = self.held.get(partition, (0, 0))
         return oldest < min(newest, self.before[partition])
 
@@ -355,7 +355,7 @@ class _Seen(NamedTuple):
         return self._recreated(partition, start_ms, since) or self._outside(partition, since)
 
     def _recreated(self, partition: Partition, start_ms: int | None, since: int | None) -> Unserved | None:
-        """Compares ids; without them, whether all records before the position are too new."""
+        """The recreated topic, if any: known by its id, otherwise if all records before the position are too new."""
         (oldest, newest), at, topic = self.held[partition], self.before[partition], partition[0]
         unread = max(min(at, newest) - oldest, 0)
         name = partition_name(partition)
@@ -384,7 +384,7 @@ class _Seen(NamedTuple):
 
 
 def _shifted(source: SourceSeen, earliest: Offsets, latest: Offsets, current: Offsets, count: int) -> Offsets:
-    """If a partition's end was cut, the lost records were read: counts from the remaining end."""
+    """The shifted position; records lost from a partition's end were read, so the remaining end counts."""
     if not current:
         raise unsupported(
             source.where,

@@ -1,1 +1,1 @@
-"""The kinds of stores, one per module, found by ``storage/registry``."""
+"""The kinds of stores, a module each, found by ``storage/registry``."""

@@ -1,6 +1,6 @@
 """HDFS over HTTP (WebHDFS): without Java or Hadoop's native libraries.
 
-The NameNode's HTTP address is from Hadoop's configuration, else port 9870 of the URI's host.
+The NameNode's HTTP address is from Hadoop's configuration, otherwise port 9870 of the URI's host.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from slackwater.storage.registry import FsspecKind
 _UMASK = "fs.permissions.umask-mode"
 _RIGHTS = {"r": 4, "w": 2, "x": 1}
 _PORTS = {"http": 9870, "https": 9871}
-"""The defaults of Hadoop 3 (hdfs-default.xml)."""
+"""The default ports of Hadoop 3 (hdfs-default.xml)."""
 
 
 class HdfsKind(FsspecKind):
@@ -51,7 +51,7 @@ class HdfsKind(FsspecKind):
 
 
 def umask(settings: Mapping[str, str]) -> int:
-    """``fs.permissions.umask-mode``, octal or as ``u=rwx,g=rwx,o=rx``.
+    """The value of ``fs.permissions.umask-mode``, octal or as ``u=rwx,g=rwx,o=rx``.
 
     Raises UsageError (``hadoop-configuration``).
     """

@@ -1,7 +1,7 @@
 """Amazon S3 and compatible stores. ``s3a`` is Hadoop's name for it; ``s3n`` was.
 
 All clients take endpoint, region and credentials from the environment, but Spark's S3A from the settings here.
-Credentials become session settings only if ``[storage.s3]`` names them; else Spark's driver reads its environment.
+Credentials become session settings only if ``[storage.s3]`` names them; otherwise Spark's driver reads its environment.
 """
 
 from __future__ import annotations
