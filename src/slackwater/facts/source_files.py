@@ -85,7 +85,6 @@ def _not_in_their_folder(paths: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _is_there(path: Path) -> bool:
-    """Return whether a path exists; ``Path.exists`` hides look-up errors since Python 3.14."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -159,8 +159,6 @@ class BatchesPart(LedgerPart):
 
 
 class SinkMarksPart(LedgerPart):
-    """The batches in each sink, at each change."""
-
     def record_sink_mark(self, stream: str, written: int, committed: int | None = None) -> None:
         """Record a change.
 
@@ -203,7 +201,6 @@ def _batch(row: Row) -> BatchRecord:
 
 
 def _source(value: object) -> BatchSource:
-    """The source of a row. Raises ``DataError`` (``ledger-unreadable``)."""
     if isinstance(value, dict) and value.keys() == _FIELDS_OF_SOURCE and _has_its_types(source := BatchSource(**value)):
         return source
     raise unreadable("a source of a batch", value)

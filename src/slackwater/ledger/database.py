@@ -52,7 +52,6 @@ class Connection:
 
     @property
     def types(self) -> Mapping[str, str]:
-        """Type names that differ between the databases."""
         return _TYPES[self._dialect]
 
     def other_than_tables(self) -> list[str]:
@@ -104,7 +103,6 @@ class Connection:
         return self.execute(f"{_insert(table, tuple(row))} ON CONFLICT DO NOTHING", _stored(table, row)) == 1
 
     def upsert(self, table: Table, rows: Sequence[Values]) -> None:
-        """Insert rows with equal columns, or update them by primary key."""
         if rows:
             statement = self._in_dialect(_upsert(table, tuple(rows[0])))
             self._driver.cursor().executemany(statement, [_stored(table, row) for row in rows])

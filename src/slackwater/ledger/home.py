@@ -72,7 +72,6 @@ class Home:
 
     @property
     def resolved(self) -> str:
-        """The normalised home, with symlinks resolved."""
         return resolved(self.location)
 
     @property
@@ -158,7 +157,6 @@ def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | Non
 
 
 def write_stream_file(home: Home, pipeline: str, stream: str, content: StreamFile) -> None:
-    """Write the file, atomically and durably."""
     generations = [
         {key: value for key, value in asdict(record).items() if key != "stream"} for record in content.generations
     ]

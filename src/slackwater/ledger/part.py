@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class LedgerPart:
-    """A group of the ledger's tables."""
-
     def __init__(self, database: Database, now_ms: Callable[[], int]) -> None:
         self._database = database
         self._now_ms = now_ms

@@ -84,7 +84,6 @@ class RunsPart(LedgerPart):
             return _run(connection, run_id)
 
     def run(self, run_id: int) -> RunRecord:
-        """A run by id. Raises ``NotFound`` (``run-unknown``)."""
         with self._database.read() as connection:
             return _run(connection, run_id)
 

@@ -198,7 +198,6 @@ class StreamsPart(LedgerPart):
         return [_generation(row) for row in rows]
 
     def generation(self, stream: str, number: int) -> GenerationRecord:
-        """A generation by number. Raises ``NotFound`` (``generation-unknown``)."""
         known = self.generations(stream)
         for record in known:
             if record.number == number:

@@ -68,8 +68,6 @@ class Kind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table: its primary key, and columns in order."""
-
     name: str
     key: tuple[str, ...]
     columns: Mapping[str, Kind]

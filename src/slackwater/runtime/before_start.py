@@ -201,7 +201,6 @@ def warnings_about(stream: StreamRecord, built: BuiltStream, committed: int) -> 
 
 
 def claim_output(home: Home, stream: StreamRecord) -> None:
-    """Claim the output. Raises Refused (``sink-owned``) if it belongs to a different stream."""
     open_output(stream.sink).claim(Owner(stream.id or "", stream.full_name, str(home.location)))
 
 

@@ -52,7 +52,6 @@ def has_place(value: object, tokens: Sequence[Token], scope: Scope) -> bool:
 
 
 def differs(scope: Scope, name: str, names: frozenset[str]) -> bool:
-    """Return whether a variable's value depends on any of these names, also through variables and parameters."""
     return _differs(scope, name, names, set())
 
 

@@ -22,8 +22,6 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A name with all statements that bind or change it."""
-
     scope: Scope
     name: str
 
@@ -49,8 +47,6 @@ Cells = dict[str, CellType]
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """An object outside the project, by dotted path."""
-
     path: str
 
 

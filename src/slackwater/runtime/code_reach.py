@@ -30,8 +30,6 @@ from slackwater.runtime.variables_read import variables_read
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """A function's environment variables and libraries."""
-
     variables: frozenset[str] = frozenset()
     libraries: frozenset[str] = frozenset()
 
@@ -178,7 +176,6 @@ class _Graph:
             yield from ((name, scope) for scope in scopes)
 
     def _libraries(self) -> Iterator[str]:
-        """Used library functions, except ``partial``, which shows only its own name."""
         tokens = {token for piece in self._reached for token in self._text(piece) if isinstance(token, str)}
         paths = sorted(token.removeprefix("library ") for token in tokens if token.startswith("library "))
         yield from (path for path in paths if path != "functools.partial")

@@ -93,8 +93,6 @@ class Module:
 
 
 class Modules:
-    """The project's modules, each parsed once."""
-
     def __init__(self, home: Path) -> None:
         self._parsed: dict[Path, Module | None] = {}
         self._libraries = _libraries(home)
@@ -107,7 +105,6 @@ class Modules:
         }
 
     def parsed(self, file: Path, namespace: Mapping[str, Any] | None = None) -> Module | None:
-        """The parsed module, or None for a library or a file without Python source."""
         if file not in self._parsed:
             known = self._loaded.get(str(file), {}) if namespace is None else namespace
             self._parsed[file] = self._parse(file, known)
@@ -178,7 +175,6 @@ def imported_files(file: Path) -> tuple[Path, ...]:
 
 
 def vars_of(module: object) -> Mapping[str, Any]:
-    """The module's variables; empty for non-modules. Does not call a module's ``__getattr__``."""
     return getattr(module, "__dict__", {})
 
 

@@ -425,7 +425,6 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 
 
 def _is_pure(node: ast.AST) -> bool:
-    """Return whether an expression calls nothing that may change a value."""
     for part in ast.walk(node):
         if isinstance(part, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
             return False

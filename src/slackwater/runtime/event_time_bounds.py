@@ -176,7 +176,6 @@ def _constant_gap_ms(child: Any, session: Any) -> int | None:
 
 
 def _is_event_time(node: Any, column: Any) -> bool:
-    """Return whether an output column is a watermark's column in each branch below."""
     name = class_name(node)
     if name == WATERMARK:
         return _same(node.eventTime(), column)

@@ -125,7 +125,6 @@ def _unescaped(text: str) -> str:
 
 
 def _users_arguments() -> list[str]:
-    """The user's arguments for ``spark-submit``. Raises UsageError if no shell could split them."""
     arguments = os.environ.get(_ARGUMENTS, "pyspark-shell")
     try:
         return shlex.split(arguments)

@@ -28,8 +28,6 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A query's stream, generation and, if Slackwater runs it, run id."""
-
     stream: str
     generation: int
     run: int | None = None

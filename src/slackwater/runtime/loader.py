@@ -52,7 +52,6 @@ class LoadedPipeline:
     runs_itself: bool = False
 
     def selected(self, names: Sequence[str]) -> list[StreamDefinition]:
-        """The named streams; all without names. Raises NotFound (``stream-unknown``)."""
         streams = self.pipeline.streams
         unknown = [name for name in names if name not in streams]
         if unknown:
@@ -86,7 +85,6 @@ _WRITES, _PIPELINE = "writeStream", "Pipeline"
 
 
 def _names(tree: ast.Module) -> set[str]:
-    """The used attributes, and imports of Slackwater; PySpark also has a ``Pipeline``."""
     nodes = list(ast.walk(tree))
     imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "slackwater"]
     known = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
@@ -256,7 +254,6 @@ def _read(file: Path) -> bytes:
 
 
 def _in_words(error: BaseException) -> str:
-    """Format an exception in a line; getting a user exception's message may fail."""
     try:
         words = " ".join(str(error).split())
     except Exception:  # noqa: BLE001 - __str__ of an exception can be the user's own code
@@ -308,7 +305,6 @@ def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
 
 
 def _parsed(file: Path) -> ast.Module:
-    """The parsed source; empty for a compiled module, which has no source."""
     return ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
 
 

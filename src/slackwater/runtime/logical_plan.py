@@ -45,7 +45,6 @@ def class_name(node: Any) -> str:
 
 
 def is_streaming_source(node: Any) -> bool:
-    """Return whether a node is ``StreamingRelation`` (V1) or ``StreamingRelationV2``."""
     return class_name(node).startswith("StreamingRelation")
 
 

@@ -29,8 +29,6 @@ StreamFunction = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class StreamDefinition:
-    """A stream as described by its decorator."""
-
     pipeline: str
     name: str
     function: StreamFunction

@@ -103,7 +103,6 @@ ARGUMENT = re.compile(r"argument \d+")
 
 
 def canonical(expression: TreeNode, columns: Columns) -> Value:
-    """Write the expression's canonical form. ``columns`` are by id."""
     expression, columns = _replaced(expression, columns)
     written = WRITERS.get(expression.name)
     if written is not None:

@@ -76,8 +76,6 @@ class Operator:
 
 
 class Reading:
-    """Stateful operators reached so far, and the parts of their output that are read."""
-
     def __init__(self, *, limits: bool) -> None:
         self.limits = limits
         """Whether a limit keeps state: in append mode."""

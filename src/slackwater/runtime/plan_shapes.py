@@ -230,7 +230,6 @@ class Shapes:
         )
 
     def operator_input(self, operator: Operator, side: Side, branch: Branch) -> InputShape:
-        """The operator's input; for a join with the columns of its kept rows."""
         columns: Iterable[Value] = operator.given
         if side:
             columns = [

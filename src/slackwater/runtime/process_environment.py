@@ -152,8 +152,6 @@ def of_workers(spark: SparkSession, settings: Mapping[str, str]) -> dict[str, st
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Variables of this process and its executors."""
-
     process: Mapping[str, str] = field(repr=False)
     given: Mapping[str, str] = field(repr=False)
 

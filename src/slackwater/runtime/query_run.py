@@ -56,8 +56,6 @@ class RunServices:
 
 
 class QueryRun:
-    """A started query with its recorded run and its checkpoint's watcher."""
-
     def __init__(
         self,
         services: RunServices,

@@ -92,8 +92,6 @@ class WatchedByRun:
 
 @dataclass(slots=True)
 class Followed:
-    """A started query with its watcher and run."""
-
     watcher: Watcher
     run: int
 

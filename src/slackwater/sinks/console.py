@@ -24,8 +24,6 @@ CONSOLE_TRAITS = opaque_traits(
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSink(PlacelessSink):
-    """Prints each batch on the driver's stdout."""
-
     options: Mapping[str, str] = field(default_factory=dict)
 
     kind = "console"

@@ -33,8 +33,6 @@ class RowWriter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ForeachSink(PlacelessSink):
-    """Rows go to a user's function with unknown effects."""
-
     function: Callable[[Row], Any] | RowWriter
 
     kind = "foreach"

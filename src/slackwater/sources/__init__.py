@@ -38,7 +38,6 @@ def kind_of(offset: str | None, log: SourceEntries) -> Source:
 
 
 def kind_named(name: str) -> Source:
-    """The kind with a name. Raises KeyError."""
     return {kind.kind: kind for kind in kinds()}[name]
 
 

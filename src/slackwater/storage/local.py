@@ -255,7 +255,6 @@ def read_file(path: Path) -> bytes:
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file exists; a name that is too long does not."""
     try:
         Path(path).stat()
     except (OSError, ValueError):

@@ -90,7 +90,6 @@ def _compared(scheme: str) -> str:
 
 
 def is_uri(location: str) -> bool:
-    """Return whether the text is a URI; a single letter is a drive, not a scheme."""
     return _SCHEME.match(location) is not None
 
 

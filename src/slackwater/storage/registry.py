@@ -76,7 +76,6 @@ class FsspecKind(StoreKind):
         return open_remote_store(location, self)
 
     def connection(self, location: str) -> tuple[str, dict[str, object]]:
-        """The URL and options for fsspec. Raises UsageError for an incomplete location."""
         return f"{self.protocol}:{location.partition(':')[2]}", self.options
 
 
@@ -84,7 +83,6 @@ STORES: Registry[StoreKind] = Registry("slackwater.storage.kinds", "STORE", "sla
 
 
 def kind_of(location: str) -> StoreKind:
-    """The kind of a location's store. Raises UsageError (``unknown-scheme``)."""
     scheme = location.partition(":")[0].lower()
     found = STORES.get(scheme) or next((one for one in STORES.all() if scheme in one.schemes), None)
     return found or _other_of_fsspec(scheme, location)

@@ -71,7 +71,6 @@ def pid_space() -> str:
 
 
 def can_look_up(holder: Holder) -> bool:
-    """Return whether the holder's pids are of this host, boot and container."""
     return (holder.host, holder.pid_space) == (socket.gethostname(), pid_space())
 
 
@@ -122,7 +121,6 @@ def read_lease_file(stream_folder: AnyLocation) -> LeaseRecord | None:
 
 
 def write_lease_file(stream_folder: AnyLocation, lease: LeaseRecord) -> None:
-    """Write the lease file atomically."""
     document = json.dumps(asdict(lease), indent=2, sort_keys=True) + "\n"
     open_write_store(stream_folder, private=True).write(LEASE_FILE, document.encode())
 

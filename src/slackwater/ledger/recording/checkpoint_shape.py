@@ -18,7 +18,6 @@ from slackwater.storage.protocols import ReadStore
 
 
 def shape_of(store: ReadStore, generation: GenerationRecord) -> CheckpointShape:
-    """The shape without damaged and absent files. Raises OSError."""
     store = limited(store)
     listing = read_listing(store)
     entry = logs_of_listing(store, listing).newest_offset

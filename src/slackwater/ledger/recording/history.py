@@ -101,7 +101,6 @@ def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
 
 
 def output_of(ledger: Ledger, stream: StreamRecord) -> Output:
-    """The output, identified by the query if Spark's own writer marks it."""
     return of_query(open_output(stream.sink), ledger.generation(stream.full_name, stream.current_generation).query_id)
 
 

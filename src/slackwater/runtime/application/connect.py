@@ -36,7 +36,6 @@ def is_client(session: object) -> bool:
 
 
 def chooses_client(options: Mapping[str, object], environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether PySpark's builder makes a Spark Connect session (``SparkSession.Builder.getOrCreate``)."""
     mode = str(options.get("spark.api.mode", environment.get("SPARK_API_MODE", ""))).lower()
     named = "spark.remote" in options or "SPARK_REMOTE" in environment or "SPARK_CONNECT_MODE_ENABLED" in environment
     return named or mode == "connect"

@@ -101,7 +101,6 @@ def _run(file: Path, module: str | None) -> None:
 
 
 def _settings_of(given: GivenSession, conf: Any) -> dict[str, str]:
-    """The settings with the connectors' jars; the application's own ``conf`` wins."""
     own = dict(conf.getAll()) if conf is not None else {}
     jars = jars_with({**given.settings, **own}, given.connectors, to_stderr)
     if jars is None:

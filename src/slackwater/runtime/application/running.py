@@ -64,8 +64,6 @@ class ApplicationRun:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationEnd:
-    """Each query's outcome (the last for each name) and the exit code."""
-
     outcomes: tuple[StreamOutcome, ...]
     code: int
 
@@ -105,8 +103,6 @@ def _code_of(run: ApplicationRun, threads: OwnThreads) -> int:
 
 @dataclass(slots=True)
 class Active:
-    """A running query with the resources that are closed at its end."""
-
     run: StreamRun
     query: Any
     closing: ExitStack
@@ -239,7 +235,6 @@ class RunningQueries:
         return query
 
     def _locate(self, record: StreamRecord, start: Start) -> None:
-        """Record the catalog's location of a ``toTable`` table, which the start may have created."""
         identity = recognised(start.calls) if start.table is not None else record.sink
         if identity != record.sink:
             record_start(self._home, self._ledger, replace(record, sink=identity))

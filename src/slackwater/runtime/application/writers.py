@@ -128,7 +128,6 @@ class CatalogTable:
 
 
 def in_catalog(spark: SparkSession, table: str) -> CatalogTable | None:
-    """The catalog's table, or ``None`` if it is absent or shows no provider (``DESCRIBE EXTENDED``)."""
     try:
         # Spark logs the stack trace of a statement about a table that it does not have.
         if not spark.catalog.tableExists(table):

@@ -63,8 +63,6 @@ def open_all_of_output(identity: Mapping[str, str]) -> AllOfOutput:
 
 
 class AllOfOutput:
-    """A stream's outputs, in writing order."""
-
     def __init__(self, members: Sequence[Output]) -> None:
         self._members = tuple(members)
         self.traits = combined_traits([member.traits for member in self._members])

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AllOfSink:
-    """Several sinks, in writing order."""
-
     members: tuple[WritesBatches, ...]
 
     kind = KIND
@@ -57,7 +55,6 @@ class AllOfSink:
         return AllOfSink(members)
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
-        """Create outputs that must exist before queries that read them are built."""
         for member in self.members:
             if isinstance(member, Creates):
                 member.create_output(frame, partition_by)

@@ -25,7 +25,6 @@ def option_strings(options: Mapping[str, object], reserved: Iterable[str]) -> di
 
 
 def refuse_with_keys(keys: tuple[str, ...], options: Mapping[str, str], library: str) -> None:
-    """Raises PipelineError for writer options given with keys."""
     if keys and options:
         raise PipelineError(
             "sink-option",
@@ -36,7 +35,6 @@ def refuse_with_keys(keys: tuple[str, ...], options: Mapping[str, str], library:
 
 
 def key_columns(keys: object) -> tuple[str, ...]:
-    """The key columns, a single name or several. Raises PipelineError."""
     names = (keys,) if isinstance(keys, str) else tuple(keys) if isinstance(keys, Iterable) else (None,)
     if not all(isinstance(name, str) and name.strip() for name in names) or len(set(names)) != len(names):
         raise PipelineError(

@@ -15,7 +15,6 @@ MARK = "_slackwater.json"
 
 
 def read_owner(store: WriteStore) -> Owner | None:
-    """The recorded owner, ``None`` without a file. Raises SinkUnreadable."""
     try:
         data = store.read(MARK)
     except FileNotFoundError:
@@ -39,7 +38,6 @@ def parse_owner(data: bytes | str, where: str, name: str) -> Owner:
 
 
 def claim(store: WriteStore, owner: Owner) -> None:
-    """Record the owner once. Raises Refused (``sink-owned``)."""
     known = read_owner(store)
     if known is None:
         known = _create(store, owner)
@@ -50,7 +48,6 @@ def claim(store: WriteStore, owner: Owner) -> None:
 
 
 def release(store: WriteStore, stream_id: str) -> None:
-    """Remove only this owner's record."""
     known = read_owner(store)
     if known is not None and known.stream_id == stream_id:
         store.delete(MARK)

@@ -24,7 +24,6 @@ def secret_of(key: str, value: str) -> str:
 
 
 def password_reference(password: object, hint: str) -> str | None:
-    """The reference with an absolute path. Raises PipelineError (``sink-password``)."""
     if password is None:
         return None
     if isinstance(password, str) and is_reference(password):

@@ -51,7 +51,6 @@ def table_unchecked(table: str, path: str, found: str) -> SinkUnchecked:
 
 
 def not_readable_yet(library: str, location: str) -> PipelineError:
-    """The error of a stream that reads a table before it is created."""
     return PipelineError(
         "output-absent",
         f"A stream cannot read this {library} table: it does not exist yet, so that its schema is unknown",

@@ -89,7 +89,6 @@ def open_each(identity: Identity) -> tuple[Output, ...]:
 
 
 def member_identities(identity: Identity) -> tuple[Identity, ...]:
-    """The identities of the members. Raises SinkUnreadable if they are not recorded."""
     return _kind_of(identity).members(identity)
 
 

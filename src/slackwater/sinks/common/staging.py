@@ -125,7 +125,6 @@ class StagingDirectory:
         sync_directory(self.real.parent)
 
     def move(self, source: Path, target: Path) -> None:
-        """Move a folder to a target that must not exist."""
         source.rename(target)
         sync_directory(self.real.parent)
 
@@ -143,7 +142,6 @@ class StagingDirectory:
 
     @property
     def exchange_path(self) -> Path:
-        """The path of the former output during an exchange by renames."""
         return self.real.with_name(exchange_path(self.real.name, self.operation))
 
     def discard(self, *states: State) -> None:

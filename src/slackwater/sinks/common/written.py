@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 
 class Written(Protocol):
-    """An application's calls of its writer."""
-
     @property
     def function(self) -> object | None: ...
 
@@ -62,7 +60,6 @@ class RecognisedSink:
         return self.writer.onto(writer, self.into)
 
     def staged(self, operation: str, /) -> RecognisedSink:
-        """The same writer into a staged output. Raises Refused without staging."""
         output = of_any_query(open_output(self.recognised))
         if not isinstance(output, StagedByPath):
             raise unsupported(

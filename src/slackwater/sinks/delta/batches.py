@@ -27,8 +27,6 @@ _REFUSED = re.compile(r"AnalysisException: (?P<message>.+)")
 
 @dataclass(frozen=True, slots=True)
 class BatchWriter:
-    """The batch function of a run."""
-
     location: str
     keys: tuple[str, ...]
     options: Mapping[str, str]

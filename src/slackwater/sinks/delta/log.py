@@ -166,7 +166,6 @@ def _file(add: Mapping[str, Any]) -> DataFile:
 
 
 def _copied(metrics: object) -> int:
-    """The number of copied rows, from metrics of Spark or deltalake."""
     found = [str(metrics.get(name)) for name in _COPIED] if isinstance(metrics, Mapping) else []
     return sum(int(text) for text in found if text.isdecimal())
 

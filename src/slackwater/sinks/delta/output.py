@@ -62,7 +62,6 @@ ENTRIES = (
 
 
 def app_of(stream_id: str) -> str:
-    """The ``txnAppId`` of a stream's transactions."""
     return APP_PREFIX + stream_id
 
 
@@ -71,8 +70,6 @@ def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
 
 
 class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
-    """A Delta table. ``path`` is for Spark; the store is opened on demand."""
-
     traits = DELTA_TRAITS
     cut_records = cutting.RECORD
     is_filled_by_spark = False
@@ -385,7 +382,6 @@ class _SourcePlace:
 
 
 def _source_place(offset: str) -> _SourcePlace | None:
-    """The place in a ``DeltaSourceOffset``; ``None`` for a different source."""
     try:
         fields = json.loads(offset)
         return _SourcePlace(

@@ -53,7 +53,6 @@ class DeltaSink(BatchFunctionSink):
         return absolute(self.path)
 
     def identity(self) -> Mapping[str, str]:
-        """The kind and absolute path, fixed over restarts."""
         return {"kind": self.kind, "path": self.location}
 
     def staged(self, operation: str, /) -> DeltaSink:

@@ -20,7 +20,6 @@ _MS = 1000
 
 
 def statistics(action: Mapping[str, Any]) -> str:
-    """The JSON ``stats`` for Arrow scalars of ``get_add_actions``."""
     rows = action["num_records"].as_py()
     found: dict[str, Any] = {} if rows is None else {"numRecords": rows}
     for column, name in _JSON_NAMES.items():

@@ -62,7 +62,6 @@ def check(place: StagingDirectory | RemoteStagingDirectory) -> None:
 
 
 def check_swappable(location: str, table: DeltaVersion) -> None:
-    """Raises Refused if deltalake cannot commit the swap."""
     if table.unwritable:
         raise unsupported(location, "a table with features that the deltalake library writes", table.unwritable)
     if table.is_append_only:

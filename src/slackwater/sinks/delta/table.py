@@ -134,7 +134,6 @@ class DeltaVersion:
 
     @property
     def maps_columns(self) -> bool:
-        """Return whether columns have different names in files."""
         return self.properties.get(_MAPPING, "none").lower() != "none"
 
     @property

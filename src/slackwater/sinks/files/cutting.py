@@ -121,7 +121,6 @@ def check_restore(store: ReadStore, backup: ReadStore, record: Record, manifest:
 
 
 def check_record(record: Record, cut: Cut, location: str) -> None:
-    """Raises Refused (``backup-foreign``) for a different cut or output."""
     names = {taken.path for taken in record.files}
     others = sorted(names - set(cut.files) - {hadoop_checksum_path(path) for path in cut.files})
     if is_at(record.output, location) and record.after == cut.after and record.batches == cut.batches and not others:

@@ -209,7 +209,6 @@ def _moved(content: str, place: Path, relative_path: _NameOf) -> str:
 
 
 def _with_side_files(folder: Path, names: Iterable[str]) -> Iterator[str]:
-    """The files with their side files. Raises Refused for a missing file."""
     for name in sorted(names):
         path = folder / name
         if not path.exists():
@@ -276,7 +275,6 @@ def _others(place: StagingDirectory, folder: Path) -> Iterator[str]:
 
 
 def _named(place: StagingDirectory, folder: Path) -> set[str]:
-    """The files in the manifest, in either place. Raises SinkUnreadable."""
     manifest, relative_path = Manifest(LocalStore(folder)), _names_of(place)
     return {
         relative_path(file.path) for entry in manifest.all_names() for file in parse_file_sink_log(manifest.read(entry))

@@ -195,7 +195,6 @@ class ManifestSwap:
             list(pool.map(move, sorted(here.intersection(names))))
 
     def _files(self, entries: Mapping[str, str]) -> set[str]:
-        """The paths below either directory. Raises Refused (``manifest-foreign``)."""
         return {self._name_of(uri) for uri in uris(entries.values())}
 
     def _name_of(self, uri: str) -> str:

@@ -59,8 +59,6 @@ def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
 
 
 class FilesOutput(DirectoryOutput):
-    """The file sink's directory. ``path`` is for Spark; the store is opened on demand."""
-
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.traits = files_traits(path)

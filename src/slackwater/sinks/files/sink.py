@@ -46,7 +46,6 @@ class FilesSink:
         return CONNECTORS.get(self.format, ())
 
     def identity(self) -> Mapping[str, str]:
-        """The kind, format and absolute path, fixed over restarts."""
         return {"kind": self.kind, "format": self.format, "path": self.location}
 
     @property

@@ -26,8 +26,6 @@ WAP_ID = "spark.wap.id"
 
 @dataclass(frozen=True, slots=True)
 class BatchWriter:
-    """The batch function of a run. ``where`` is for errors."""
-
     table: TableName
     where: str
     keys: tuple[str, ...]

@@ -44,7 +44,6 @@ class Manifests:
         self._prefix = metadata.location.rstrip("/") + "/"
 
     def difference(self, one: Snapshot | None, other: Snapshot | None) -> Difference:
-        """The difference of two snapshots; skips their common manifests."""
         ones, others = self._manifests(one), self._manifests(other)
         added = self._files({path: ones[path] for path in ones.keys() - others.keys()})
         removed = self._files({path: others[path] for path in others.keys() - ones.keys()})

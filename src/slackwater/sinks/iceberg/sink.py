@@ -67,12 +67,10 @@ class IcebergSink(BatchFunctionSink):
         return in_directory(self.location, self.branch) if self.path else TableName(self.table, branch=self.branch)
 
     def identity(self) -> Mapping[str, str]:
-        """The kind, and absolute path or table, fixed over restarts."""
         named = {"path": self.location} if self.path else {"table": self.table}
         return {"kind": self.kind, **named, **({} if self.branch == MAIN else {"branch": self.branch})}
 
     def staged(self, operation: str, /) -> IcebergSink:
-        """The sink of the staged output. Raises Refused if only Spark can swap the table."""
         if not self.traits.swaps:
             raise unsupported(
                 self.table, "an Iceberg table that pyiceberg can open", "a catalog that only Spark can open"

@@ -96,7 +96,6 @@ def swap_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches,
 
 
 def drop(branch: str) -> Change:
-    """The change that removes a branch; ``expire_snapshots`` then deletes its own files."""
     return Change({branch: None}, {branch: None})
 
 

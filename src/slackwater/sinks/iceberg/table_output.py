@@ -114,7 +114,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return tuple(self._damage(thorough=thorough))
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        """Stage a branch with the same columns."""
         del recorded  # As above.
         branches = Branches(operation)
         metadata = self._for_swap()
@@ -281,7 +280,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         return metadata
 
     def _check_cuttable(self, metadata: Metadata) -> None:
-        """Raises Refused for a table without commits."""
         lack = self._table.lack(metadata)
         if lack is not None:
             raise Refused(

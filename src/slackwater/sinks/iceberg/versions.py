@@ -30,8 +30,6 @@ _VERSION = re.compile(r"v(\d+)((?:\.gz)?\.metadata\.json(?:\.gz)?)")
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Number and file name ending."""
-
     number: int
     ending: str
 
@@ -157,7 +155,6 @@ class DirectoryTable:
 
 
 def _commits() -> Any:
-    """The module ``commits``, imported lazily."""
     require_library()
     from slackwater.sinks.iceberg import commits  # noqa: PLC0415 - needs pyiceberg
 

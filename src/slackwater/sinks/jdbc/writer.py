@@ -73,7 +73,6 @@ class JdbcWriter:
     published: Published = field(default_factory=Published)
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write a batch unless it is written. Raises StreamFailed, or Refused for a replaced run."""
         if self.target.is_written(self.context, batch):
             run_without_output(frame)
             return

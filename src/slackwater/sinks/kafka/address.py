@@ -7,8 +7,6 @@ from slackwater.sinks.kafka.cluster import Cluster
 
 @dataclass(frozen=True)
 class TopicAddress:
-    """A topic and its marker topic."""
-
     cluster: Cluster
     topic: str
     marker: str

@@ -39,8 +39,6 @@ Undecided = tuple[int, int]
 
 @dataclass(frozen=True)
 class Target:
-    """A topic, its marker topic, and librdkafka settings for both."""
-
     topic: str
     marker_topic: str
     producer: Mapping[str, str] = field(repr=False)

@@ -35,7 +35,6 @@ class KafkaWriter:
     context: WriteContext
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write a batch unless it is written. Raises StreamFailed, or Refused for a replaced run."""
         register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
         register(transaction)
         written = BatchToWrite(self.context.stream_id, self.context.epoch, batch)

@@ -77,8 +77,6 @@ def others_after(connection: Connection, table: TableName, after: int, written: 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A cut's rows and backup table."""
-
     output: str
     backup_table: str
     after: int

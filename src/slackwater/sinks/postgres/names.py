@@ -58,7 +58,6 @@ def table_name(name: object) -> TableName:
 
 
 def fits(name: str) -> bool:
-    """Return whether the server keeps the name."""
     return 0 < len(name.encode(errors="replace")) <= NAME_BYTES_MAX and "\0" not in name
 
 

@@ -247,7 +247,6 @@ class PostgresOutput:
         check_unmoved(self.location, swap, state_of_rows(connection, self._table))
 
     def _has_to_go_back(self, connection: Connection, known: Record, operation: str, *, lock: bool) -> bool:
-        """Return whether a swap must be undone. Raises Refused if that is impossible."""
         if lock:
             limit_wait(connection)
         mark = self.target.marker.read(connection, lock=lock)

@@ -52,7 +52,6 @@ class PostgresSink(BatchFunctionSink):
 
     @property
     def traits(self) -> Traits:
-        """The table's traits: exactly-once; cuts need batch ids."""
         return traits_of(keep_batch_id=self.keep_batch_id)
 
     @property
@@ -99,7 +98,6 @@ class PostgresSink(BatchFunctionSink):
                 self._check_privileges(connection, context)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """The batch function; reads the table at the first batch."""
         from slackwater.sinks.postgres.writer import Writer  # noqa: PLC0415 - heavy; only a run pays for it
 
         output = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id)

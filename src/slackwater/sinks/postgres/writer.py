@@ -50,7 +50,6 @@ class Writer:
     published: Published = field(default_factory=Published)
 
     def write(self, frame: DataFrame, batch: int) -> None:
-        """Write a batch unless it is written. Raises StreamFailed, or Refused for a fenced run."""
         if self.target.is_written(self.context, batch):
             run_without_output(frame)
             return

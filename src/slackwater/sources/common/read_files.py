@@ -39,6 +39,5 @@ def replaced_file(file: SourceFile, read_bytes: int | None, reach: Reach) -> Rep
 
 
 def _same_time(one_ms: int, other_ms: int) -> bool:
-    """Return whether times are equal, or in the same second on a store without milliseconds."""
     whole_seconds = one_ms % MS_IN_S == 0 or other_ms % MS_IN_S == 0
     return one_ms == other_ms or (whole_seconds and one_ms // MS_IN_S == other_ms // MS_IN_S)

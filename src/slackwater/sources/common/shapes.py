@@ -28,7 +28,6 @@ def decoded(offset: str | None) -> object:
 
 
 def is_long(value: object) -> TypeGuard[int]:
-    """Return whether a value is an integer that fits a Java long."""
     return isinstance(value, int) and not isinstance(value, bool) and value in _LONG
 
 

@@ -170,7 +170,6 @@ def _base(source: SourceSeen, read: Iterable[SourceFile]) -> EmptyBase:
 
 
 def _recorded(source: SourceSeen) -> tuple[SourceFile, ...] | None:
-    """The recorded files, oldest first; ``None`` if not all are recorded."""
     return None if FILES.unrecorded(source.read) else FILES.files(source.read)
 
 
@@ -276,7 +275,6 @@ def _of_manifest(store: LocalStore, files_max: int) -> dict[str | None, int] | N
 
 
 def _names(store: LocalStore, files_max: int) -> list[str]:
-    """The files as Spark lists them: with partitions (``key=value``), without hidden files."""
     names: list[str] = []
     for folder in store.folders():
         if all("=" in part for part in folder.path.split("/") if part):

@@ -186,7 +186,6 @@ def _without_parameter(query: str) -> tuple[str, str | None]:
 
 
 def _without_form_parameter(query: str) -> tuple[str, str | None]:
-    """The parameters without the password; SQLAlchemy reads them as a web form's."""
     pairs = parse_qsl(query, keep_blank_values=True)
     secret = next((value for key, value in pairs if key.lower() == "password"), None)
     return urlencode([(key, value) for key, value in pairs if key.lower() != "password"], safe="/:,"), secret

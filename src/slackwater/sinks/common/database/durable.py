@@ -41,8 +41,6 @@ def check_logged(connection: Connection, quoted: str, where: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A staged table with its number of rows."""
-
     table: str
     rows: int
 
