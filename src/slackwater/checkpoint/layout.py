@@ -42,7 +42,6 @@ def spark_checksum_path(path: str) -> str:
 
 
 def is_leftover(name: str) -> bool:
-    """Whether the name is of an unfinished write, which Spark ignores."""
     return name.endswith(".tmp")
 
 

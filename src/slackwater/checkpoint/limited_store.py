@@ -1,5 +1,3 @@
-"""A checkpoint's store that limits the bytes of each file."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass, field

@@ -56,7 +56,7 @@ class CheckpointLogs:
 
 
 def read_logs(store: ReadStore) -> CheckpointLogs:
-    """Read the query id and the newest entries. Damage is a value; an absent log is empty."""
+    """Damage is a value; an absent log is empty."""
     store = limited(store)
     names = {log: store.list(log) for log in (OFFSETS, COMMITS, SOURCES)}
     folders = {

@@ -1,5 +1,3 @@
-"""A checkpoint's sources, their kinds, and the files in their logs."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence

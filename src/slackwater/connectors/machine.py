@@ -23,7 +23,7 @@ FITTING = ("17", "21")
 def java_program(distribution: Path = DISTRIBUTION) -> Path:
     """The ``java`` of JAVA_HOME, else on PATH, as Spark's scripts choose it; else as ``scripts/setup`` does.
 
-    Without a fitting Java on the former, JAVA_HOME is set for child processes. Raises EnvironmentMissing.
+    Spark's scripts look nowhere else, so JAVA_HOME is then set for child processes. Raises EnvironmentMissing.
     """
     home = os.environ.get("JAVA_HOME")
     if home:

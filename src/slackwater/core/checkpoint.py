@@ -163,7 +163,7 @@ class ReadOptions:
 
 
 class SparkVersion(NamedTuple):
-    """The oldest Spark that writes this, with evidence. ``at_least`` is ``None`` before 3.5."""
+    """``at_least`` is ``None`` before 3.5."""
 
     at_least: str | None
     evidence: str
@@ -171,8 +171,6 @@ class SparkVersion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceEnd:
-    """A source's end of a batch: Spark's string, ``None`` without an offset."""
-
     name: str
     index: int | None
     end: str | None
@@ -261,7 +259,7 @@ class FileTotals:
 
 
 class CheckpointReport(NamedTuple):
-    """An inspected checkpoint. Spark ignores ``leftovers``; they are no damage."""
+    """Spark ignores ``leftovers``; they are no damage."""
 
     location: str
     query_id: str | None

@@ -48,7 +48,7 @@ def undo_command(operation: str) -> str:
 
 
 def apply_command(plan_file: str | None, session: Sequence[str] = ()) -> str:
-    """Applies a plan, or continues it; ``session`` as of ``session_words``."""
+    """``session`` as of ``session_words``."""
     return command("apply", plan_file or "PLAN", "--yes", *session)
 
 
@@ -86,13 +86,11 @@ def output_command(stream: StreamRecord, location: str, program: str = "") -> st
 
 
 def copy_again_command(original: str, copy: str) -> str:
-    """The new copy has no links to the original."""
     there = quoted(copy)
     return f"mv {there} {quoted(copy + '.linked')} && cp -rL --preserve=mode,timestamps {quoted(original)} {there}"
 
 
 def write_code_command(stream: StreamRecord) -> str:
-    """The query itself is missing in the file: the user's program has it."""
     name, mode = json.dumps(stream.name), json.dumps(stream.output_mode)
     missing = json.dumps(f"return the DataFrame of query {stream.name} here")
     lines = (

@@ -48,7 +48,7 @@ def one_line(text: str) -> str:
 
 
 def printable_bytes(output: bytes) -> bytes:
-    """UTF-8 output of another process, escaped except line feed, tab and carriage return."""
+    """Keeps line feed, tab and carriage return."""
     return output.decode("utf-8", "surrogateescape").translate(_OF_OTHERS).encode("utf-8", "surrogateescape")
 
 

@@ -86,7 +86,7 @@ class CheckpointSeen:
 
 
 class ChangedFile(NamedTuple):
-    """A changed source file: times in epoch milliseconds, and bytes if they differ."""
+    """Times in epoch milliseconds, and bytes if they differ."""
 
     path: str
     read_ms: int
@@ -108,7 +108,7 @@ class Unserved(NamedTuple):
 
 
 class ReadOutput(NamedTuple):
-    """A file sink's output that a source reads; ``elsewhere`` as in ``SinkFacts``."""
+    """``elsewhere`` as in ``SinkFacts``."""
 
     location: str
     elsewhere: Mapping[str, int]

@@ -31,7 +31,6 @@ class Marks:
 
 
 def written_by_all(marks: Iterable[int | None]) -> int | None:
-    """The newest batch that each output shows; ``None`` if any output shows none."""
     shown = tuple(marks)
     known = [mark for mark in shown if mark is not None]
     return min(known) if known and len(known) == len(shown) else None

@@ -57,7 +57,7 @@ Nor are words of the rules: replaced in ``fs.s3a.secret.key=x``, they would unco
 
 
 class KnownSecrets:
-    """Secret values in every encoding that a text can repeat, found in a single pass."""
+    """Secret values in every encoding that a text can repeat."""
 
     def __init__(self) -> None:
         self._values: set[str] = set()
@@ -74,7 +74,7 @@ class KnownSecrets:
             self.remember(name, value)
 
     def replaced(self, text: str, by: str) -> str:
-        """The text without remembered secrets. The time grows with the text only."""
+        """The time grows with the text only."""
         if not self._values:
             return text
         searched = _without_surrogates(text)

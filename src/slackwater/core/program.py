@@ -260,7 +260,7 @@ def with_started(entries: Sequence[Entry] | None, program: Mapping[str, object] 
 
 
 def made_by(program: Mapping[str, object] | None) -> list[Entry]:
-    """Entries for a state made by a single program; none for an unknown program."""
+    """No entries for an unknown program."""
     return [] if program is None else [{AFTER: -1, PROGRAM: program}]
 
 

@@ -37,7 +37,6 @@ class Registry(Generic[Kind]):
     _all: tuple[Kind, ...] | None = None
 
     def register(self, name: str, kind: Kind) -> None:
-        """Raises ValueError if the name exists."""
         if name in self._registered or name in self._modules():
             raise ValueError(f"{self.group} has a {name!r} already")
         self._registered[name] = kind

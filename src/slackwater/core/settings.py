@@ -94,7 +94,7 @@ def _find_file(folder: Path) -> Path | None:
 
 
 def _check_owner(file: Path, environment: Mapping[str, str]) -> None:
-    """Raises SettingsError for another user's file: it names a home, jars and settings of the JVM."""
+    """The file names a home, jars and settings of the JVM. Raises SettingsError."""
     owner = other_owner(file, environment)
     if owner is not None:
         raise SettingsError(

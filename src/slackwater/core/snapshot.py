@@ -147,12 +147,10 @@ class Snapshot:
 
     @property
     def known_committed(self) -> int:
-        """The newest batch committed in checkpoint or ledger."""
         return max(self.marks.committed, self.recorded.committed)
 
     @property
     def written_or_committed(self) -> int:
-        """The newest batch that all outputs show, else the newest committed."""
         committed: tuple[int, ...] = (self.known_committed,) if self.marks.written is None else ()
         return max(min(self.shown + committed), self.generation.floor)
 
@@ -172,7 +170,6 @@ class Snapshot:
 
     @property
     def can_swap_unmarked(self) -> bool:
-        """Whether a reset's swap can replace all rows of an unmarked output."""
         unmarked = self.output.unmarked
         return unmarked is not None and unmarked.replaceable and not self.stream.is_watched
 

@@ -79,8 +79,6 @@ class KeyEncoding:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFamily:
-    """The schema of a store, or of a state variable of transformWithState."""
-
     name: str
     key: StructType
     value: StructType
@@ -103,7 +101,7 @@ class StateSchema:
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """A store in the metadata. ``schema_files`` are base names by schema id."""
+    """``schema_files`` are base names by schema id."""
 
     name: str
     prefix_columns: int
@@ -113,8 +111,6 @@ class StoreInfo:
 
 @dataclass(frozen=True, slots=True)
 class OperatorMetadata:
-    """``state/<operator>/_metadata``: the kind of operator and its stores."""
-
     version: int
     operator: int
     name: str

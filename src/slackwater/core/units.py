@@ -96,7 +96,7 @@ def process_zone(value: str | None, local_time: Path = LOCAL_TIME) -> str:
 
 
 def is_same_zone(one: str, other: str) -> bool:
-    """Whether both zones have the same times, such as ``UTC`` and ``Etc/UTC``."""
+    """Whether both have the same times, as ``UTC`` and ``Etc/UTC`` do."""
     if one == other:
         return True
     try:

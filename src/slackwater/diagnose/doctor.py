@@ -75,7 +75,6 @@ def documented() -> tuple[Check[Any], ...]:
 
 @cache
 def checks() -> tuple[Check[Facts], ...]:
-    """The checks, ordered by code."""
     found: Iterator[Check[Facts]] = (one for area in AREAS for one in vars(area).values() if isinstance(one, Check))
     return tuple(sorted(found, key=lambda check: check.code))
 
@@ -142,7 +141,7 @@ def start_findings(facts: Facts) -> Iterator[Diagnosed]:
 
 
 def found_at_start(facts: Facts) -> tuple[Finding, ...]:
-    """The number line's findings, and those of a start, the gravest first."""
+    """Findings of the number line and of a start, the gravest first."""
     at_start = list(start_findings(facts))
     explained = _explained(at_start, facts)
     line = (one for one in findings(facts.snapshot) if one.code not in explained)

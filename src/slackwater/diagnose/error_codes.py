@@ -26,7 +26,6 @@ class ErrorCode:
 
 @cache
 def error_codes() -> Mapping[str, ErrorCode]:
-    """All errors by their codes, sorted."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     return {
         code: ErrorCode(code, getattr(errors, row["kind"]), tuple(row["causes"]), row.get("expected"), row["remedy"])

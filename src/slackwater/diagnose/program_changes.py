@@ -28,7 +28,6 @@ _OF_ANOTHER_QUERY = frozenset({"aggregate", "join", "pandas-state", "transform-w
 
 
 def verdict(kept: Program, now: Program) -> Verdict:
-    """The verdict if ``now`` continues the state of ``kept``."""
     return Verdict(changes(kept, now))
 
 
@@ -262,7 +261,6 @@ COLUMN_TYPE = "source-schema-changed"
 
 
 def source_changes(kept: Program, now: Program) -> Iterator[Change]:
-    """Changes of the sources' number, order and identity, then of each source."""
     before, after = [_identity(one) for one in kept.sources], [_identity(one) for one in now.sources]
     if len(before) != len(after):
         yield Change(

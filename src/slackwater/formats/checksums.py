@@ -1,4 +1,4 @@
-"""Checksums next to a file: Hadoop's ``.N.crc`` (local disks) and Spark's ``N.crc`` (state files, 4.1+)."""
+"""Hadoop's ``.N.crc`` (local disks) and Spark's ``N.crc`` (state files, 4.1+)."""
 
 from __future__ import annotations
 

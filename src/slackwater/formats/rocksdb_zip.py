@@ -31,9 +31,8 @@ class TableFile:
 
 @dataclass(frozen=True, slots=True)
 class RocksDbVersion:
-    """A whole version. ``rows`` is ``None`` if Spark did not count (``numKeys`` -1).
-
-    ``column_families`` is name -> id; empty before 4.0 and for stores without own families.
+    """``rows`` is ``None`` if Spark did not count (``numKeys`` -1). ``column_families`` is name -> id; empty before 4.0
+    and for stores without own families.
     """
 
     tables: tuple[TableFile, ...]

@@ -1,4 +1,4 @@
-"""Plans a stream with the later stages that have read the rows it removes."""
+"""Plans a stream with the later stages that have read its removed rows."""
 
 from __future__ import annotations
 

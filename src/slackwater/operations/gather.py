@@ -129,7 +129,6 @@ def readers_now(workspace: Workspace, stream: StreamRecord, cut: Cut, updated: s
 
 
 def refuse_unreadable(snapshot: Snapshot) -> None:
-    """Raises DataError if the output's marker cannot be parsed."""
     problem = snapshot.output.unreadable
     if problem is not None:
         raise DataError(

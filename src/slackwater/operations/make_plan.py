@@ -105,10 +105,7 @@ def _read_present_query(
     *,
     target: int | None,
 ) -> QueryProfile | None:
-    """The present query's profile; ``None`` without Spark or Java.
-
-    Raises Refused (``rebuild-insufficient``) if no rebuild corrects the output.
-    """
+    """``None`` without Spark or Java. Raises Refused (``rebuild-insufficient``) if no rebuild corrects the output."""
     try:
         runtime.require_spark()
     except EnvironmentMissing as error:

@@ -92,7 +92,7 @@ class PlannedStream:
 
 
 def refuse_without_session(planning: Planning, facts: StreamFacts, request: Request) -> None:
-    """The refusals of ``derive`` that do not depend on positions, without a session of Spark."""
+    """The refusals of ``derive`` that need neither positions nor Spark."""
     _refuse(facts, operation=planning.identity)
     _refuse_unmarked(facts.snapshot, request)
     goal = goal_named(request.goal)
@@ -104,7 +104,7 @@ def refuse_without_session(planning: Planning, facts: StreamFacts, request: Requ
 
 
 def derive(planning: Planning, facts: StreamFacts, request: Request, identity: str) -> PlannedStream:
-    """Derives the plan. The query is read only if recorded batches ran with other code.
+    """The query is read only if recorded batches ran with other code.
 
     Raises Refused if no exact and safe way exists, DataError if something cannot be read.
     """

@@ -1,5 +1,3 @@
-"""Records and lineage of state files that are not whole."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -139,7 +139,6 @@ def _with_prefix(family: ColumnFamily, prefix: int, store: str) -> ColumnFamily:
 
 
 def infer_name(stores: tuple[OperatorStore, ...]) -> str:
-    """Spark's own name for an operator without metadata."""
     if any(store.name.startswith(("left-", "right-")) for store in stores):
         return JOIN
     family = next((family for store in stores for family in store.families), None)

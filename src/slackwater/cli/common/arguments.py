@@ -1,4 +1,4 @@
-"""Arguments of verbs: argparse, with mistakes as UsageError, and shared options."""
+"""Arguments of verbs, by argparse."""
 
 from __future__ import annotations
 
@@ -95,7 +95,6 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 
 def check_bytes(arguments: Sequence[str]) -> None:
-    """Raises UsageError for bytes that no file system, database or JVM accepts."""
     for argument in arguments:
         if not is_unicode(argument):
             raise UsageError(
@@ -108,7 +107,7 @@ def check_bytes(arguments: Sequence[str]) -> None:
 
 
 def add_verbs(parser: Parser) -> Callable[[str, str], Parser]:
-    """Give a parser verbs; the returned function adds a verb by name and summary."""
+    """The returned function adds a verb by name and summary."""
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True, prog=parser.prog)
 
     def add(name: str, summary: str) -> Parser:

@@ -158,7 +158,6 @@ def _here(home: Home, generation: GenerationRecord) -> GenerationRecord:
 def with_code(
     examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
 ) -> tuple[Examined, ...]:
-    """Raises PipelineError for a file that cannot be loaded."""
     foreign = next((one.facts for one in examined if one.facts is not None and not one.facts.recorded), None)
     checkpoint = foreign.checkpoint.location if foreign is not None else None
     checked = check_pipeline(pipeline, CheckOptions((), checkpoint, master, spark), settings, say)

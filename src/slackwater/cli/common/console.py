@@ -1,5 +1,3 @@
-"""Consoles, settings, formats, steps, confirmations and errors of all verbs."""
-
 from __future__ import annotations
 
 import json
@@ -114,7 +112,7 @@ def _console(file: TextIO, width_of_files: int) -> Console:
             raise BrokenPipeError
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-            """Escapes data; rich's own control codes are separate segments."""
+            """Escapes data; rich's control codes are separate segments."""
             for part in super().render(renderable, options):
                 yield part if part.control else segment.Segment(printable(part.text), part.style)
 
@@ -214,7 +212,7 @@ def show_errors_for(arguments: Sequence[str]) -> None:
 
 
 def report_error(error: SlackwaterError) -> None:
-    """Show an error on stderr, as text or JSON. With ``--debug`` it has the user's traceback."""
+    """On stderr, as text or JSON. ``--debug`` adds the user's traceback."""
     trace = mask(user_traceback(error)) if _debug else ""
     if _shown_as is Format.JSON:
         fields = error.as_dict() | ({"traceback": trace} if trace else {})
@@ -253,7 +251,6 @@ def user_traceback(error: BaseException) -> str:
 
 
 def report_interrupt(interrupt: KeyboardInterrupt) -> None:
-    """Report the interrupt, and how to finish an interrupted operation."""
     console = err()
     console.print("interrupted")
     for note in getattr(interrupt, "__notes__", ()):

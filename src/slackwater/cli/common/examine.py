@@ -1,4 +1,4 @@
-"""Gathers and diagnoses the facts of streams or a checkpoint, with a failure's text. Nothing is written."""
+"""Gathers and diagnoses facts, with a failure's text. Nothing is written."""
 
 from __future__ import annotations
 
@@ -119,7 +119,6 @@ def examine(
 def with_compared_code(
     examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
 ) -> tuple[Examined, ...]:
-    """Raises PipelineError for a file that cannot be loaded."""
     from slackwater.cli.common.comparison import with_code  # noqa: PLC0415 - brings what starts Spark
 
     return with_code(examined, pipeline, settings, master, spark)
@@ -152,7 +151,7 @@ def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined
 
 
 def named_sink(sink: str) -> Fact[Identity]:
-    """An unreachable output does not keep the checkpoint from being examined."""
+    """An unreachable output does not prevent the examination of the checkpoint."""
     try:
         return require_output(sink, "not checked")
     except OSError as error:

@@ -89,7 +89,6 @@ def _undo(plan: Plan) -> list[Text]:
 
 
 def undo_texts(plan: Plan) -> Iterator[str]:
-    """The steps of an undo in order: the last stage first."""
     for one in reversed(plan.members):
         of_it = f"{one.stream}: " if plan.downstream else ""
         yield from (f"{of_it}{step.inverse.text()}" for step in one.undo)

@@ -89,10 +89,7 @@ def every_source_counts(batch: BatchRecord) -> bool:
 
 
 def stream_lag(ledger: Ledger, batch: BatchRecord | None) -> Lag:
-    """The lag after the newest batch.
-
-    Lists nothing that has more than ``FILES_MAX`` files.
-    """
+    """Lists nothing that has more than ``FILES_MAX`` files."""
     if batch is None:
         return Lag()
     read: dict[int, Mapping[int, str]] = {}
@@ -105,7 +102,7 @@ def stream_lag(ledger: Ledger, batch: BatchRecord | None) -> Lag:
 
 
 def lag_after(batch: BatchRecord, recorded: Mapping[int, Mapping[int, str]]) -> Lag:
-    """The lag after a batch. ``recorded``: by index of a file source, its log's entries by number."""
+    """``recorded``: by index of a file source, its log's entries by number."""
     sources = _file_sources(batch)
     if not sources:
         return Lag(lag_of(batch))

@@ -1,4 +1,4 @@
-"""The checkpoint that a LOCATION or the name of a STREAM means."""
+"""The checkpoint of a LOCATION or STREAM."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ def _is_path(target: str) -> bool:
 
 
 def require_no_path(target: str) -> None:
-    """Raises ``NotFound`` for a target that can only be a path."""
     if _is_path(target):
         raise _nothing(target)
 

@@ -212,7 +212,6 @@ def with_change(pipeline: str, change: str) -> str:
 
 
 def with_stream_of_change(pipeline: str, change: str, *, renamed: str, stream: str) -> str:
-    """The pipeline with the change as a new function, and a stream that uses it."""
     name = _only_function(change)
     function = "\n".join(_function_lines(change)).replace(f"def {name}(", f"def {renamed}(", 1)
     return _with_imports(f"{pipeline}\n\n{function}\n\n\n{stream}", change)

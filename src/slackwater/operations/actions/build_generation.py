@@ -108,7 +108,7 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
 
 
 def _check_served(operation: Operation, action: BuildGeneration, replayer: Replayer) -> None:
-    """Spark would leave missing input out, or fail late."""
+    """Raises Refused for missing input, which Spark would leave out, or fail on late."""
     batches, available = operation.batches, StoreAvailability(replayer.served_positions())
     missing = batches.missing_for(action.first, action.last, available, operation.plan.request.ranges)
     refuse_lost(operation, missing)

@@ -25,7 +25,7 @@ class DiscardStaged(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class StageOutput(Action):
-    """Prepares a staged output with the batches up to ``after``, -1 for none."""
+    """The staged output has the batches up to ``after``, -1 for none."""
 
     after: int
     kind: Literal["stage-output"] = "stage-output"

@@ -25,7 +25,7 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class SwitchGeneration(Action, Inverse):
-    """Switch to the new checkpoint; the old checkpoint stays."""
+    """The old checkpoint stays."""
 
     old: int
     new: int

@@ -179,7 +179,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
         return LocalStore(self.checkpoint(self.switch.new))
 
     def swap_in(self) -> None:
-        """Exchange the directories once. Raises Refused if they cannot be renamed."""
+        """Raises Refused if the directories cannot be renamed."""
         # An exchange by renames that was killed is finished first: until then a mark can be in a third directory.
         self.staging.finish_exchange()
         if not self.is_new_in_place:
@@ -191,7 +191,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
             self._exchange(self.staging.folder, self.staging.real)
 
     def swap_back(self) -> None:
-        """Exchange them again; the mark stays in the new checkpoint, which is removed next."""
+        """The mark stays in the new checkpoint, which is removed next."""
         self.staging.finish_exchange()
         if self.is_new_in_place:
             self.staging.set_mark(self.staging.real, _NEW)

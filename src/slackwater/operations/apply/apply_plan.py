@@ -116,7 +116,7 @@ def apply_plan(
 
 
 def is_started(workspace: Workspace, plan: Plan) -> bool:
-    """Whether the plan was applied or interrupted; false if it was refused or undone."""
+    """False if it was refused or undone."""
     return _status(workspace, plan) not in {None, "refused", "undone"}
 
 

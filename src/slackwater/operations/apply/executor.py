@@ -32,7 +32,6 @@ def check_undo(operation: Operation) -> None:
 
 
 def check_continued(operation: Operation) -> None:
-    """Raises Refused if the result of an interrupted apply has changed."""
     if operation.journal.end is not None:
         return
     check_owner(operation)

@@ -95,7 +95,7 @@ class Journal:
         return self._facts.get(index, {})
 
     def write(self, index: int, kind: str, state: State, at_ms: int, facts: Mapping[str, Any] | None = None) -> None:
-        """Record an action's state; it is on the disk when this returns."""
+        """The state is on the disk when this returns."""
         self._append({"index": index, "kind": kind, "state": state, "at_ms": at_ms, "facts": dict(facts or {})})
         self._states[index] = state
         if facts:

@@ -24,7 +24,6 @@ from slackwater.sinks.common.registry import open_output
 
 
 def check_consent(plan: Plan, command: str) -> None:
-    """Raises Refused if a stage removes rows of others."""
     for one in plan.members:
         found = others_in(one)
         if found.any:

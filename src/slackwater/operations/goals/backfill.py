@@ -37,9 +37,8 @@ _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 
 
 def scope_of_backfill(basis: Basis) -> Scope | None:
-    """``None`` for an empty range.
-
-    Raises Refused if the stream cannot keep its position, its result would differ, or the range is not free.
+    """``None`` for an empty range. Raises Refused if the stream cannot keep its position, its result would differ, or
+    the range is not free.
     """
     snapshot, request = basis.snapshot, basis.request
     check_ready(snapshot)
@@ -150,7 +149,7 @@ def _in_order(stream: str) -> str:
 
 
 def live_ranges(snapshot: Snapshot, batches: BatchHistory) -> dict[str, SourceRange]:
-    """The ranges by source. Raises Refused if a part is not recorded."""
+    """Raises Refused if a part is not recorded."""
     newest = snapshot.marks.committed
     if not batches.is_whole(newest):
         raise Refused(

@@ -23,9 +23,8 @@ from slackwater.sources.common.source import Source
 
 
 def kept_scope_of_replay(basis: Basis) -> Scope | None:
-    """The scope with kept state; ``None``: state has to be recomputed.
-
-    Raises Refused if the output lacks the batches, or cannot be treated as requested.
+    """``None``: state has to be recomputed. Raises Refused if the output lacks the batches, or cannot be treated as
+    requested.
     """
     target = _target(basis)
     if basis.request.output == "keep":

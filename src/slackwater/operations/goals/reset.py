@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def scope_of_reset(basis: Basis) -> Scope:
-    """If the output is kept, batches are numbered after its newest, so that a sink keyed by ids skips none. Else they
-    start at 0. Raises Refused if the output cannot be treated as requested.
+    """If the output is kept, batches are numbered after its newest, so that a sink keyed by ids skips none. Raises
+    Refused if the output cannot be treated as requested.
     """
     keep = basis.request.output == "keep"
     last = _newest(basis) if keep else BEFORE_ALL
@@ -146,8 +146,8 @@ class Reset(Goal):
         return None if request.output == "keep" else BEFORE_ALL
 
     def allows_unmarked(self, request: Request, snapshot: Snapshot, /) -> bool:
-        """From the earliest position kept rows are certainly read again, and only a person can declare an output
-        without visible rows emptied.
+        """From the earliest position kept rows are certainly read again. Only a person can declare an output without
+        visible rows emptied.
         """
         unmarked = snapshot.output.unmarked
         if request.output == "keep":

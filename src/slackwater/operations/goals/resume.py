@@ -20,7 +20,7 @@ _NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "s
 
 
 def scope_of_resume(basis: Basis) -> Scope | None:
-    """The scope; ``None`` if nothing has to be changed.
+    """``None`` if nothing has to be changed.
 
     A batch that the sink would skip unread is cut and run again if possible: its rows count for the watermark. Raises
     Refused or DataError if the next batch's state is not kept.
@@ -45,10 +45,7 @@ def scope_of_resume(basis: Basis) -> Scope | None:
 
 
 def kept_scope(basis: Basis, target: int) -> Scope | None:
-    """The scope with kept state; ``None`` if the state is not kept.
-
-    A query without state needs only recorded ranges.
-    """
+    """The scope with kept state, if any. A query without state needs only recorded ranges."""
     snapshot, batches = basis.snapshot, basis.batches
     known = snapshot.stateful or snapshot.profile is not None
     if target < BEFORE_ALL or not known:

@@ -46,7 +46,7 @@ class Basis:
 
     @property
     def target(self) -> int | None:
-        """The requested batch to continue after, ``None`` for the last written batch."""
+        """``None``: the last written batch."""
         return self.asked.continued_after(self.request)
 
     @property

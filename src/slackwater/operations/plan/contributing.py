@@ -38,7 +38,7 @@ class StateBounds:
     window_starts_ms: tuple[int, int] | None = None
 
     def oldest_kept_ms(self, watermark_ms: int, retention_ms: int) -> int:
-        """The oldest event time kept: of windows, the start of the first window that ends after the watermark."""
+        """The oldest event time kept: of windows, the start of the first that ends after the watermark."""
         if self.window_starts_ms is None:
             return watermark_ms - retention_ms
         slide, start = self.window_starts_ms
@@ -69,9 +69,7 @@ class Code:
         return run.code == self.digest and self._has_rows_of(run)
 
     def counts_as(self, run: RunRecord | None) -> bool:
-        """Whether a run's counts can be compared: Spark counts behind pushed filters, which differ between its
-        versions.
-        """
+        """Whether a run's counts can be compared: pushed filters differ between Spark's versions."""
         return run is not None and self.reads_as(run) and self._has_release_of(run)
 
     def _has_rows_of(self, run: RunRecord) -> bool:
@@ -145,8 +143,8 @@ class _Search:
     def _first_of_sessions(self, watermark: int, gap_ms: int) -> int:
         """The first batch with a row in a session that is open at the target.
 
-        A session is open while its newest row is less than the gap behind the watermark. The threshold moves back to
-        the oldest accepted row of batches that reach it, less the gap, until none is older.
+        The threshold starts at the watermark less the gap. It moves back to the oldest accepted row of batches that
+        reach it, less the gap, until none is older.
         """
         threshold = watermark - gap_ms
         while True:
@@ -206,7 +204,7 @@ class _Search:
 
 
 def newest_event_time(history: BatchHistory, batch: int, delay_ms: int | None) -> int | None:
-    """The event time in epoch milliseconds. Spark's watermark after a batch is that time less the delay."""
+    """In epoch milliseconds, as recorded, or Spark's watermark after the batch plus the delay."""
     recorded: list[int] = []
     if batch in history.history.event_time_max_ms:
         recorded.append(history.history.event_time_max_ms[batch])

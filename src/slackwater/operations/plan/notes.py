@@ -130,8 +130,8 @@ def risks_of(
     kept: bool,
     replays: bool,
 ) -> tuple[str, ...]:
-    """The risks. ``following`` runs next, and ``pending`` if its recorded range is kept; ``kept``: the output keeps its
-    part of it.
+    """``following`` runs next, and ``pending`` if its recorded range is kept; ``kept``: the output keeps its part of
+    it.
     """
     profile = query or snapshot.profile
     risks: list[str] = []

@@ -68,10 +68,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of the apply, and of the run that follows.
-
-    ``batches_replayed`` run without output, for state. ``rows_recorded`` are all in the stream's progress events.
-    """
+    """``batches_replayed`` run without output, for state. ``rows_recorded`` are all in the stream's progress events."""
 
     __pydantic_config__: ClassVar = STRICT
 
@@ -110,7 +107,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class SourceStart:
-    """``offset`` is as Spark writes it; ``log`` has all of ``sources/<source>/``. ``first`` is that folder without any
+    """``offset`` is as Spark writes it; ``log`` has all of ``sources/<source>/``. ``first`` is that folder without a
     batch, ``None`` if the source cannot start so.
     """
 

@@ -12,7 +12,7 @@ MS_IN_S = 1000
 
 
 def refuse_replaced(stream: str, replaced: Sequence[Replaced], unchanged: str) -> None:
-    """Raises Refused (``source-files-replaced``) if a file was replaced after it was read."""
+    """Raises Refused (``source-files-replaced``)."""
     if not replaced:
         return
     first = replaced[0]

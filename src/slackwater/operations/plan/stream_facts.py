@@ -1,4 +1,4 @@
-"""Facts of a stream at a single time. A fact that cannot be read holds the error, which is raised on access."""
+"""Facts of a stream at a single time. Access to a fact that could not be read raises its error."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ class CheckpointFacts:
 class PipelineFacts:
     """The pipeline file, read without running it.
 
-    ``digest`` is the SHA-256, in hexadecimal, of the file and the project's imported modules; ``environment`` has the
-    names of variables that it reads. ``changed``: differences between the functions' environment and the newest
-    state's.
+    ``digest`` is the SHA-256 of the file and the project's imported modules; ``environment`` has the names of variables
+    that it reads. ``changed``: differences between the functions' environment and the newest state's.
     """
 
     digest: str = ""
@@ -59,17 +58,14 @@ class StreamFacts:
 
     @property
     def checkpoint(self) -> CheckpointFacts:
-        """Raises the error if it could not be read."""
         return known(self.checkpoint_seen)
 
     @property
     def snapshot(self) -> Snapshot:
-        """Raises the error if it could not be read."""
         return self.checkpoint.snapshot
 
     @property
     def history(self) -> History:
-        """Raises the error if it could not be read."""
         return known(self.recorded)
 
     @property

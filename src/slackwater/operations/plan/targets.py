@@ -82,7 +82,6 @@ def parse_target(text: str) -> Target:
 
 
 def target_text(target: Target) -> str:
-    """The string of a target, the same for equal targets."""
     match target:
         case LastWritten() | Earliest() | Latest():
             return next(word for word, meant in _WORDS.items() if meant == target)

@@ -59,7 +59,6 @@ def start_command(plan: Plan, session: Sequence[str]) -> str:
 
 
 def at_batch(batch: int) -> str:
-    """The target of continuing after a batch, -1 for none."""
     return f"{BATCH}{batch}" if batch >= 0 else EARLIEST
 
 

@@ -1,5 +1,3 @@
-"""Draws the newest batches: rows, duration, and whether they finished."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

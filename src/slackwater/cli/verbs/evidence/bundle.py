@@ -66,7 +66,6 @@ def document(made: Evidence) -> str:
 
 
 def bundle(made: Evidence) -> bytes:
-    """Equal facts give equal bytes, except for the time of making."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, text in _files(made).items():

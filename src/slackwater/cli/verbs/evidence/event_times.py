@@ -1,5 +1,3 @@
-"""Draws each batch's event times and watermark."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

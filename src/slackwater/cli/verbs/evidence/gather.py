@@ -61,8 +61,6 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The diagnosis with records, or the ``problem`` of ledger or checkpoint."""
-
     examined: Examined
     recorded: Recorded | Unknown
     home: str
@@ -70,7 +68,6 @@ class Gathered:
 
 
 def gather(settings: Settings, request: EvidenceRequest) -> Gathered:
-    """Raises NotFound for an unknown target, UsageError as ``examine`` does."""
     again, problem = command("evidence", request.target, "--out", "bundle.zip"), None
     try:
         examined = examine(settings, request.target, request.sink, again, verify=request.verify)[0]

@@ -73,7 +73,7 @@ def _redacted(evidence: model.Evidence) -> model.Evidence:
 
 
 def _copied(kind: type[_Kind], source: object, **others: object) -> _Kind:
-    """Only fields of the document may leave the machine, and no other of ``source``."""
+    """Copies only fields of the document."""
     names = (field.name for field in fields(kind) if field.name not in others)
     return kind(**{name: getattr(source, name) for name in names}, **others)
 
@@ -303,7 +303,7 @@ def _finding(found: Diagnosed) -> model.FindingEntry:
 
 
 def _error(error: ExplainedError) -> model.Error:
-    """The error without the line and the values of the text, which can be rows."""
+    """The error without the values of the text, which can be rows."""
     symptom = error.symptom
     causes = tuple(model.CauseEntry(one.code, one.title, one.state, one.by) for one in error.causes)
     return model.Error(symptom.symptom, str(symptom.certainty), causes)
@@ -366,7 +366,7 @@ def _batches_with_state(inventory: StateInventory) -> frozenset[int]:
 
 
 def intervals(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """The ends of each run of consecutive numbers: a file's name can claim batch 10**17."""
+    """The ends of each run of numbers: a file's name can claim batch 10**17."""
     known = sorted(set(numbers))
     if not known:
         return ()

@@ -1,5 +1,3 @@
-"""Draws a lane for each place that keeps batches, and the next batch."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -260,7 +260,6 @@ def _damage(damage: Sequence[Damage]) -> str:
 
 
 def state_page(rows: dict[str, Any]) -> str:
-    """State rows as JSON lines below a line with operator, store and batch."""
     operator = rows["operator"]
     head = (
         f"operator {operator['id']} ({operator['name']}), {rows['store']}, after batch {rows['batch']}: "
@@ -280,7 +279,6 @@ def state_page(rows: dict[str, Any]) -> str:
 
 
 def time_text(milliseconds: int | None) -> str:
-    """The time in UTC; Spark writes 0 for a watermark not yet set."""
     if milliseconds is None:
         return "-"
     return utc_text(milliseconds) if milliseconds else "none yet"

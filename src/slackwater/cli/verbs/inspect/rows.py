@@ -192,7 +192,6 @@ class _StateResult:
 
 
 def inspect_state(target: str, request: StateRequest, *, home: str | None = None) -> _StateResult:
-    """Raises ``NotFound`` or ``UsageError`` if the request names nothing."""
     opened = open_target(target, home, request.limits)
     batch = opened.logs.committed if request.batch is None else request.batch
     operators = OperatorReader(opened.store, opened.listing, opened.inventory)

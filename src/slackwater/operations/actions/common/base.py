@@ -122,7 +122,7 @@ def new_folder(operation: Operation, action: Base) -> WriteStore:
 def write_sources(
     store: WriteStore, newest: int, batches: BatchHistory, interval: int, starts: Mapping[str, str | None]
 ) -> None:
-    """Writes the source logs. ``starts``: initial offsets of an empty base."""
+    """``starts``: initial offsets of an empty base."""
     ends = offsets_by_source(batches.offset(newest)) if newest >= 0 else {}
     for source, log in batches.history.sources.items():
         end = ends.get(source)
@@ -143,7 +143,7 @@ def write_positions(store: WriteStore, batches: BatchHistory, batch: int, *, alo
 
 
 def write_entries(store: WriteStore, batches: BatchHistory, first: int, last: int) -> None:
-    """Writes log entries. An entry without a commit gets the batch's own watermark."""
+    """An entry without a commit gets the batch's own watermark."""
     history = batches.history
     if last >= 0 and last - 1 not in history.offsets:
         # After a reset nothing of the batches before its first one is known.

@@ -175,7 +175,6 @@ class Goal:
         return f"the sink holds {held}, whose range is not recorded: it is {cut_back(target)}"
 
     def target_at(self, batch: int) -> str:
-        """The target that keeps the batches up to this batch."""
         return f"{BATCH}{batch}"
 
     def without_cut(self, basis: Basis) -> str:
