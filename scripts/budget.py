@@ -21,6 +21,14 @@ VALUE_CLASSES = frozenset({"dataclass", "NamedTuple", "Protocol", "TypedDict"})
 TYPE_IGNORE = re.compile(r"#\s*type:\s*ignore\[")
 LINT_IGNORE = re.compile(r"#\s*noqa: (?!PLC0415|PLR2004)[A-Z]")
 """A late import and a number of bytes in a format need no reason."""
+VAGUE = {
+    "uses-of-one": re.compile(r"\bones?\b"),
+    "uses-of-what": re.compile(r"\bwhat\b"),
+    "uses-of-where": re.compile(r"\bwhere\b"),
+    "uses-of-that-of": re.compile(r"\b(?:that|those) of\b"),
+}
+"""Words for which a reader has to look back for the noun: counted in docstrings and in the documentation."""
+DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def measured(root: Path = ROOT) -> dict[str, int]:
@@ -31,6 +39,9 @@ def measured(root: Path = ROOT) -> dict[str, int]:
     )
     trees = [ast.parse(text) for text in package]
     names = Counter(name for tree in trees for name in _value_classes(tree))
+    pages = [page.read_text() for page in (root / "docs").rglob("*.md")]
+    docstrings = [text for tree in trees for text in _docstrings(tree)]
+    prose = "\n".join([*docstrings, *pages]).lower()
     return {
         "modules": len(package),
         "lines": sum(text.count("\n") for text in package),
@@ -43,7 +54,9 @@ def measured(root: Path = ROOT) -> dict[str, int]:
         "type-ignores": sum(len(TYPE_IGNORE.findall(text)) for text in [*package, *tests, *others]),
         "lint-ignores": sum(len(LINT_IGNORE.findall(text)) for text in [*package, *tests, *others]),
         "late-imports": sum(text.count("# noqa: PLC0415") for text in package),
-        "words-of-docs": sum(len(page.read_text().split()) for page in (root / "docs").rglob("*.md")),
+        "words-of-docs": sum(len(page.split()) for page in pages),
+        "words-of-docstrings": sum(len(text.split()) for text in docstrings),
+        **{name: len(words.findall(prose)) for name, words in VAGUE.items()},
         "decisions": len(list((root / "docs/decisions").glob("[0-9]*.md"))),
         "changelog-lines": (root / "CHANGELOG.md").read_text().count("\n"),
     }
@@ -60,6 +73,11 @@ def compared(found: dict[str, int], budget: dict[str, int]) -> tuple[str, bool]:
         verdict = f"over by {-rest}" if rest < 0 else f"could fall by {rest}" if rest else "at its budget"
         lines.append(f"{name:30}{found[name]:>9}{budget[name]:>9}  {verdict}")
     return "\n".join(lines), found.keys() == budget.keys() and all(found[name] <= budget[name] for name in found)
+
+
+def _docstrings(tree: ast.Module) -> list[str]:
+    documented = (ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, DOCUMENTED))
+    return [text for text in documented if text is not None]
 
 
 def _tokens(text: str) -> int:

@@ -1,12 +1,8 @@
-"""Prints docs/reference/conformance.md: what the tests show of each item of Spark's Structured Streaming guide.
-
-python -m scripts.conformance > docs/reference/conformance.md
-"""
+"""The page docs/reference/conformance.md: what the tests show of each item of Spark's Structured Streaming guide."""
 
 from __future__ import annotations
 
 import importlib.metadata
-import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -40,8 +36,8 @@ slackwater run ../examples/guide/operations/tumbling_window.py --until-caught-up
 - *not yet*: no test shows it; what is missing is named. *not in PySpark*: it cannot be reached from Python.
 
 {counts}
-This page is made from `tests/conformance/guide.toml`, which the tests are compared with. To update it:
-`python -m scripts.conformance > docs/reference/conformance.md`.
+This page is made from `tests/conformance/guide.toml`, which the tests are compared with.
+To update it: `scripts/generate`.
 """
 RESULTS = LIST.with_name("results.toml")
 VERSIONS = ("3.5.9", "4.0.5", "4.1.3", "4.3.0")
@@ -255,7 +251,3 @@ def _lines(area: Area) -> Iterator[str]:
         since = f"Spark {row.since} and later" if row.since else f"Spark {row.until} runs it" if row.until else ""
         cells = (row.what, link, *row.outcomes, row.open or row.absent or "; ".join(filter(None, (row.note, since))))
         yield "| " + " | ".join(cells) + " |\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

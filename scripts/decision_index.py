@@ -1,12 +1,8 @@
-"""The index of decisions in docs/decisions/README.md, from their headings and ``Status:`` lines.
-
-python -m scripts.decision_index > docs/decisions/README.md
-"""
+"""The index of decisions in docs/decisions/README.md, from their headings and ``Status:`` lines."""
 
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +12,7 @@ HEADING = """# Decisions
 
 Each page has a decision, its reasons and the rejected alternatives. A decision replaced by a later one has the line
 `Status: superseded by NNNN.` below its heading, a partly changed one `Status: amended by NNNN (part).` To update this
-page: `python -m scripts.decision_index > docs/decisions/README.md`.
+page: `scripts/generate`.
 
 | decision | status |
 |---|---|
@@ -64,7 +60,3 @@ def _read(path: Path) -> Decision:
 
 def _linked(status: str, files: dict[str, str]) -> str:
     return _NUMBER.sub(lambda number: f"[{number[0]}]({files.get(number[0], '')})", status)
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page(decisions()))

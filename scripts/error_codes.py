@@ -1,11 +1,6 @@
-"""Prints docs/errors.md: every error with its cause, and every finding.
-
-python -m scripts.error_codes > docs/errors.md
-"""
+"""The page docs/errors.md: every error with its cause, and every finding."""
 
 from __future__ import annotations
-
-import sys
 
 from slackwater.diagnose.error_codes import error_codes
 from slackwater.diagnose.number_line import RULES
@@ -17,7 +12,7 @@ On stderr it is shown as `error <code>: <sentence>`, then `hint: <next step>`; w
 `{"error": {"code": ..., "message": ..., "where": ..., "expected": ..., "found": ..., "hint": ...}}`.
 [exit-codes.md](exit-codes.md) explains the exit codes. `slackwater explain CODE` prints the cause of one error with its
 remedy, as in `src/slackwater/diagnose/error_codes.toml`; `…` replaces what varies.
-To update this page: `python -m scripts.error_codes > docs/errors.md`.
+To update this page: `scripts/generate`.
 
 | code | exit | cause |
 |---|---|---|
@@ -53,7 +48,3 @@ def page() -> str:
 
 def _row(*cells: str) -> str:
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

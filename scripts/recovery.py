@@ -1,11 +1,7 @@
-"""Prints docs/reference/recovery.md: what Spark and Slackwater do after a change of a query, row by row.
-
-python -m scripts.recovery > docs/reference/recovery.md
-"""
+"""The page docs/reference/recovery.md: what Spark and Slackwater do after a change of a query, row by row."""
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,7 +23,7 @@ the one of the verdict, whose plan the refusal prints. *Rows*:
 - **-**: the verdict is tested, and the rows after the remedy are not.
 
 This page is made from `tests/verdict/recovery.toml` and the tables of edits next to it. To update it:
-`python -m scripts.recovery > docs/reference/recovery.md`.
+`scripts/generate`.
 
 | change | guide | example | Spark | verdict | goal | rows |
 |---|---|---|---|---|---|---|
@@ -72,7 +68,3 @@ def _rows(edit: Edit) -> str:
 
 def _line(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

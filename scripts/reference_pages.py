@@ -1,19 +1,8 @@
-"""Prints the pages of docs/reference that are made from the source: checks, their coverage, stores, changes, metrics,
-verbs, the Python API.
-
-python -m scripts.reference_pages checks > docs/reference/checks.md
-python -m scripts.reference_pages coverage > docs/reference/coverage.md
-python -m scripts.reference_pages stores > docs/reference/stores.md
-python -m scripts.reference_pages changes > docs/reference/changes.md
-python -m scripts.reference_pages metrics > docs/reference/metrics.md
-python -m scripts.reference_pages verbs > docs/reference/verbs.md
-python -m scripts.reference_pages pipeline > docs/reference/pipeline.md
-"""
+"""Pages of docs/reference: checks, their coverage, stores, changes, metrics, verbs, and the pipeline in Python."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -34,7 +23,7 @@ CHECKS = """# Checks of doctor
 What `slackwater doctor` looks for in addition to the findings of the number line, which are in
 [errors.md](../errors.md). `slackwater explain CODE` prints the same text. Severity `stop`: the stream must not be
 started; `warning`: it may, with care; `info`: a note. The risk is what would happen to rows. This page is made from
-the source; a test compares them. To update it: `python -m scripts.reference_pages checks > docs/reference/checks.md`.
+the source. To update it: `scripts/generate`.
 
 | check | severity | risk | certainty | goal | meaning |
 |---|---|---|---|---|---|
@@ -48,8 +37,7 @@ have: *not-restorable*: not even a rebuild makes the output right; *needs-rebuil
 to the new code; *changes-rows*: Spark's guide allows it, and rows in the kept state come from the old code;
 *compatible*: the stream starts; *same*: a note. Accepted: Spark can run the query on the kept state, at least in some
 cases, and `slackwater run FILE --accept CODE` starts it. [recovery.md](recovery.md) has what Spark does after each
-change, and which rows tests have compared. This page is made from the source; a test compares them. To update it:
-`python -m scripts.reference_pages changes > docs/reference/changes.md`.
+change, and which rows tests have compared. This page is made from the source. To update it: `scripts/generate`.
 
 | change | effect | goal | accepted | meaning |
 |---|---|---|---|---|
@@ -60,8 +48,7 @@ COVERAGE = """# Coverage of the catalogue of failures
 Every way in which a restart, an upgrade, a move or a repair of a query is known to go wrong, and where Slackwater meets
 it. *found*: `slackwater doctor` (and `status`, for the findings of the number line) finds it in the files. *refused*:
 `run`, `check` or `plan` meets it, by the code that is named. *not detectable*: neither files nor code show it, for the
-reason given. This page is made from the source; a test compares them. To update it:
-`python -m scripts.reference_pages coverage > docs/reference/coverage.md`.
+reason given. This page is made from the source. To update it: `scripts/generate`.
 
 | failure | title | | by |
 |---|---|---|---|
@@ -75,7 +62,7 @@ takes its steps. *rename*: a file gets another name in one step. *replace*: a fi
 step. *append*: bytes can be added to a file. *exclusive*: of two writers that create a file one fails. *directories*: a
 directory gets another name in one step. *listing*: a listing has what was written before it. *durable*: what was
 written is there after the process has ended. *package*: what `pip install` needs for it. This page is made from the
-source; a test compares them. To update it: `python -m scripts.reference_pages stores > docs/reference/stores.md`.
+source. To update it: `scripts/generate`.
 
 Spark reads and writes these stores by connectors of its own. For S3 a run adds the connector `s3a`, whose jars are
 locked for Spark 4.1 only; with another Spark set `spark.jars.packages` under `[spark]` in `slackwater.toml`. Keys are
@@ -91,8 +78,7 @@ METRICS_PAGE = """# Metrics
 
 What `slackwater run --metrics-port PORT` serves to Prometheus, for each stream of the run. All have the labels
 `pipeline` and `stream`; what is unknown is left out, and never shown as 0. Counters start at 0 with each run.
-How to use them: [monitoring](../monitoring.md). This page is made from the source; a test compares them. To update it:
-`python -m scripts.reference_pages metrics > docs/reference/metrics.md`.
+How to use them: [monitoring](../monitoring.md). This page is made from the source. To update it: `scripts/generate`.
 
 | metric | kind | more labels | meaning |
 |---|---|---|---|
@@ -100,15 +86,14 @@ How to use them: [monitoring](../monitoring.md). This page is made from the sour
 VERBS_PAGE = """# Verbs
 
 What `slackwater` can be asked to do, with all options. `slackwater VERB --help` prints the same with the arguments.
-[Exit codes](../exit-codes.md) by verb; [settings](settings.md). This page is made from the source; a test compares
-them. To update it: `python -m scripts.reference_pages verbs > docs/reference/verbs.md`.
+[Exit codes](../exit-codes.md) by verb; [settings](settings.md). This page is made from the source.
+To update it: `scripts/generate`.
 """
 PIPELINE_PAGE = """# The pipeline in Python
 
 What a pipeline file can use, after `import slackwater as sw`. Everything that cannot be used as it is written is a
 `sw.SlackwaterError` with a [code](../errors.md). How a file is run: [Run, watch and stop](../guides/run.md). What each
-sink guarantees: [Sinks](../sinks.md). This page is made from the source; a test compares them. To update it:
-`python -m scripts.reference_pages pipeline > docs/reference/pipeline.md`.
+sink guarantees: [Sinks](../sinks.md). This page is made from the source. To update it: `scripts/generate`.
 """
 BATCH = ("stream", "stream_id", "epoch", "is_rerun", "already_written", "transaction", "delta_options")
 """What the function of ``sinks.foreach_batch`` uses of its second argument."""
@@ -265,6 +250,3 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "verbs": verbs_page,
     "pipeline": pipeline_page,
 }
-
-if __name__ == "__main__":
-    sys.stdout.write(PAGES[sys.argv[1]]())

@@ -1,11 +1,7 @@
-"""The table of sinks in docs/sinks.md, from the catalogue.
-
-python -m scripts.sink_table > docs/sinks.md
-"""
+"""The table of sinks in docs/sinks.md, from the catalogue."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 
 from slackwater.core.sink import CatalogueEntry
@@ -15,8 +11,7 @@ HEADING = """# Sinks
 
 What each sink of `slackwater.sinks` guarantees over stops, kills and restarts, and why. `slackwater sinks` prints the
 same; `slackwater status` and the start of a run warn of a guarantee below exactly-once. The tables are made from the
-source; a test compares them. To update them:
-`python -m scripts.sink_table > docs/sinks.md`.
+source. To update them: `scripts/generate`.
 
 - **exactly-once**: after a kill, a restart or a rebuild the output holds each row once.
 - **at-least-once**: no row is lost; rows of a batch that was interrupted may be there twice. The sink does not show
@@ -139,7 +134,3 @@ def _row(cells: Iterable[str]) -> str:
 
 def _rule(headings: Sequence[str]) -> str:
     return _row("---" if column < LEFT else ":-:" for column in range(len(headings)))
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

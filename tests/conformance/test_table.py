@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scripts.conformance import areas, page
+from scripts.conformance import areas
 
 ROOT = Path(__file__).parents[2]
 NOT_YET_MAX = 0
 """May only fall."""
-
-
-def test_the_page_is_up_to_date() -> None:
-    assert (ROOT / "docs" / "reference" / "conformance.md").read_text() == page()
 
 
 def test_each_shown_row_has_an_example_and_each_example_a_row() -> None:

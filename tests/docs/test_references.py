@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.decision_index import decisions, page
+from scripts.decision_index import decisions
 
 ROOT = Path(__file__).resolve().parents[2]
 CITED_FILE = re.compile(r"\bdocs/[\w./-]+\.md\b")
@@ -26,12 +26,6 @@ def _texts(*folders: str) -> Iterator[tuple[str, str]]:
                 yield str(path.relative_to(ROOT)), path.read_text()
     for path in sorted(ROOT.glob("*.md")):
         yield path.name, path.read_text()
-
-
-def test_the_index_of_decisions_is_that_of_their_files() -> None:
-    written = (ROOT / "docs/decisions/README.md").read_text()
-
-    assert written == page(decisions()), "python -m scripts.decision_index > docs/decisions/README.md"
 
 
 def test_a_decision_is_changed_by_later_ones_that_exist() -> None:

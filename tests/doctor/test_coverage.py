@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from scripts.reference_pages import PAGES
 from slackwater.diagnose.catalogue import CATALOGUE
 from slackwater.diagnose.causes import covering
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.mark.parametrize("name", sorted(PAGES))
-def test_the_page_is_made_from_the_source(name: str) -> None:
-    page = PAGES[name]()
-    assert (ROOT / "docs" / "reference" / f"{name}.md").read_text() == page
-    assert "%(" not in page
 
 
 def test_what_a_finding_covers_is_in_the_catalogue() -> None:

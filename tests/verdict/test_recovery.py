@@ -14,10 +14,6 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ("spark", "verdict", "goal", "rows")
 
 
-def test_the_page_is_made_from_its_tables() -> None:
-    assert (ROOT / "docs" / "reference" / "recovery.md").read_text() == page()
-
-
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row["change"])
 def test_a_row_is_backed_by_edits_or_by_tests(row: dict[str, list[str]]) -> None:
     assert set(row.get("edits", ())) <= {edit.name for edit in edits()}
