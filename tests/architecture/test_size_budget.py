@@ -30,7 +30,7 @@ class Plain(Row): ...
 def test_what_is_measured(tmp_path: Path) -> None:
     files = {
         "src/house/one.py": MODULE,
-        "src/house/two.py": "class Pair(NamedTuple):\n    c: int\n",
+        "src/house/two.py": 'class Pair(NamedTuple):\n    """What those of others, where one is."""\n    c: int\n',
         "tests/test_one.py": "\n\n\n",
         f"{DOCS}/index.md": "# Two words\n",
         f"{DOCS}/decisions/0001-why.md": "# 0001 Why\n",
@@ -46,7 +46,7 @@ def test_what_is_measured(tmp_path: Path) -> None:
     assert found.pop("tokens") > 0
     assert found == {
         "modules": 2,
-        "lines": MODULE.count("\n") + 2,
+        "lines": MODULE.count("\n") + 3,
         "value-classes": 4,
         "value-class-names-used-twice": 1,
         "longest-function": 3,
@@ -56,6 +56,11 @@ def test_what_is_measured(tmp_path: Path) -> None:
         "lint-ignores": 1,
         "late-imports": 1,
         "words-of-docs": 6,
+        "words-of-docstrings": 7,
+        "uses-of-one": 1,
+        "uses-of-what": 1,
+        "uses-of-where": 1,
+        "uses-of-that-of": 1,
         "decisions": 1,
         "changelog-lines": 2,
     }
