@@ -1,4 +1,4 @@
-"""A single walk of a checkpoint, which answers all later questions."""
+"""One walk of a checkpoint, which answers all later questions."""
 
 from __future__ import annotations
 

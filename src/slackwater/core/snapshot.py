@@ -1,4 +1,4 @@
-"""A stream at a single time: input of the number line, checks, plans and status."""
+"""A stream at one point in time: input of the number line, checks, plans and status."""
 
 from __future__ import annotations
 

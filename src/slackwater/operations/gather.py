@@ -1,4 +1,4 @@
-"""Gathers a stream's facts in a single walk of its checkpoint."""
+"""Gathers a stream's facts in one walk of its checkpoint."""
 
 from __future__ import annotations
 

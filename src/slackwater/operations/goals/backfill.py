@@ -1,4 +1,4 @@
-"""A backfill: an older range as a single batch with the next id; the stream keeps its position.
+"""A backfill: an older range as one batch with the next id; the stream keeps its position.
 
 It may read Kafka offsets before the stream's position, and files that count as read, if no batch has read them.
 """

@@ -35,7 +35,7 @@ REFERENCE: Run = "reference"
 DRILL: Run = "drill"
 DRILLS = CHOICES
 ONE_CORE = "local[1,4]"
-"""A single task at a time, each of which may fail three times."""
+"""One task at a time, which may fail three times."""
 FIXED = {
     # A task for each file, however small.
     "spark.sql.files.openCostInBytes": "134217728",
