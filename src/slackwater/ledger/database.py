@@ -70,7 +70,6 @@ class Connection:
         return row[0] if row else None
 
     def rows(self, table: Table, tail: str, values: Values = _NONE, *, only: Sequence[str] = ()) -> list[Row]:
-        """Read rows; ``tail`` follows ``FROM``; ``only`` selects columns."""
         names = tuple(only or table.columns)
         return [dict(zip(names, row, strict=True)) for row in self.tuples(table, names, tail, values)]
 

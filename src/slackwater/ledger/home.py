@@ -1,7 +1,7 @@
 """The home: checkpoints, operations and ``stream.json`` of each stream; locally the ledger, too.
 
-``stream.json`` and the operations' folders replace a lost ledger. ``home.json`` records where the home was created: a
-copied home would change the original's outputs, as ledger and plans hold absolute paths and output ids.
+``stream.json`` and the operations' folders replace a lost ledger. ``home.json`` records the place of the home's
+creation: a copied home would change the original's outputs, as ledger and plans hold absolute paths and output ids.
 
 Files created here are private (modes 0600 and 0700); Spark sets the modes of checkpoints.
 """
@@ -352,7 +352,6 @@ def write_identity(home: Home, identifier: str) -> HomeIdentity:
 
 
 def read_identity(folder: AnyLocation) -> HomeIdentity | None:
-    """Reads ``home.json``, if any. Raises FormatError (``home-file-damaged``)."""
     store = open_read_store(folder)
     try:
         text = store.read(HOME_FILE)

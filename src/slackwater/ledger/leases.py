@@ -15,8 +15,6 @@ _MINE = "stream = :stream AND fence = :fence"
 
 
 class LeasesPart(LedgerPart):
-    """Rows of leases; ``lease.Lease`` decides who may take a lease."""
-
     def lease(self, stream: str) -> LeaseRecord | None:
         with self._database.read() as connection:
             row = connection.first(leases, "WHERE stream = :stream", {"stream": stream})

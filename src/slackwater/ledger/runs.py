@@ -136,7 +136,7 @@ class RunsPart(LedgerPart):
         return [RunRecord(**row) for row in rows if row["end"] != REFUSED]
 
     def request_stop(self, stream: str) -> RunRecord | None:
-        """Ask the active run to drain and end; ``None`` without one. Idempotent."""
+        """Ask the active run to drain and end; ``None`` without an active run. Idempotent."""
         run = self.last_run(stream)
         if run is None or run.ended_ms is not None:
             return None

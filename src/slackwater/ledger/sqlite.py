@@ -88,7 +88,6 @@ class SqliteFile:
             )
 
     def is_disk_full(self) -> bool:
-        """Return whether the disk is full, which SQLite reports in many ways."""
         try:
             disk = os.statvfs(next(folder for folder in self.path.parents if folder.exists()))
         except (OSError, StopIteration):

@@ -86,7 +86,6 @@ class StreamsPart(LedgerPart):
             return connection.column(streams, "full_name", f"WHERE {_IS_WHOLE} ORDER BY full_name")
 
     def stream(self, full_name: str) -> StreamRecord:
-        """A stream by name; does not read other streams' rows."""
         with self._database.read() as connection:
             row = connection.first(streams, _THIS_WHOLE, {"stream": full_name})
         if row is None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def check_reads_all(stream: str, frame: DataFrame) -> None:
-    """Raises Refused (``source-ends-early``) if the run would end after one batch as if caught up."""
+    """Raises Refused (``source-ends-early``) if the run would end after a single batch as if caught up."""
     gateway: Any = frame.sparkSession.sparkContext._gateway
     for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
         # Only a ``StreamingRelationV2`` has a table, whose class is from the jar of the connector.
@@ -81,8 +81,6 @@ class _Fixing:
 
 
 class EndOfRun:
-    """Records the end positions of an available-now query once they are fixed."""
-
     def __init__(self, query: StreamingQuery, ledger: Ledger, generation: GenerationRecord, run: int) -> None:
         self.recorded = False
         self._query = query

@@ -72,7 +72,7 @@ def _written(piece: Piece, meanings: Meanings) -> tuple[tuple[Token, ...], froze
 
 
 class _Writer:
-    """Writes one piece. ``_numbers`` are the local names of opened scopes, by appearance."""
+    """Writes a piece. ``_numbers`` are the local names of opened scopes, by appearance."""
 
     def __init__(self, meanings: Meanings) -> None:
         self.tokens: list[Token] = []

@@ -46,8 +46,6 @@ class _NotPlain(Exception): ...
 
 
 class ValueWriter:
-    """Writes a value into ``tokens``; a part that is not plain ends the writing."""
-
     def __init__(self, of_function: OfFunction, only_functions: bool) -> None:
         self.tokens: list[Token] = []
         self._of_function = of_function

@@ -80,7 +80,7 @@ log = structlog.get_logger(__name__)
 
 
 class Drain:
-    """Drains one query: call ``start`` once, then ``finished`` until it is true."""
+    """Drains a query: call ``start`` once, then ``finished`` until it is true."""
 
     def __init__(self, query: StreamingQuery) -> None:
         self._query = query
@@ -89,7 +89,7 @@ class Drain:
         self._idle = 0
 
     def start(self) -> None:
-        """Let no batch start after the running one."""
+        """Let no batch start after the running batch."""
         try:
             self._loop = _Loop(self._query._jsq.streamingQuery())
             self._ending = self._loop.end()

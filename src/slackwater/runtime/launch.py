@@ -168,7 +168,7 @@ def _options(arguments: Iterable[str]) -> Iterator[_Option]:
 
 
 def _split(arguments: list[str], replaced: Container[str]) -> tuple[list[str], Path | None]:
-    """The user's arguments without the properties file, and the file (the last one counts).
+    """The user's arguments without the properties file, and the file; the last file counts.
 
     Drops ``replaced`` ``--jars`` and ``--packages``, by any name: they override a file.
     """

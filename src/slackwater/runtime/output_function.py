@@ -26,8 +26,6 @@ log = structlog.get_logger(__name__)
 
 @runtime_checkable
 class CallsFunction(Protocol):
-    """A sink that may give its rows to a user's function."""
-
     @property
     def function(self) -> object | None:
         """The function, or the object with ``process``."""

@@ -39,8 +39,6 @@ class Named:
 
 @dataclass(eq=False, slots=True)
 class Contents:
-    """An object's arguments, state and elements."""
-
     arguments: tuple[Any, ...] = ()
     keywords: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None

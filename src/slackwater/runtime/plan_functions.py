@@ -106,7 +106,7 @@ def taken_by_functions(nodes: Nodes, jvm: Any, taken: Callable[[object], Taken])
 def data_source(format_name: str, spark: SparkSession) -> Any:
     """A Python data source's pickled class; ``None`` if unknown to the session.
 
-    Raises one of ``NOT_READ``.
+    Raises an exception of ``NOT_READ``.
     """
     if str(spark.version).startswith("3."):
         return None

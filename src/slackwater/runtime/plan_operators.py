@@ -35,7 +35,7 @@ Side = Literal["", "left", "right"]
 
 @dataclass
 class Branch:
-    """Rows from one source (``operator`` ``-1``) or operator.
+    """Rows from a source (``operator`` ``-1``) or operator.
 
     ``functions`` are Python classes that read the source.
     """
@@ -55,7 +55,7 @@ class Branch:
 
 @dataclass
 class Operator:
-    """A stateful operator; the nodes above decide what it keeps."""
+    """A stateful operator; the nodes above decide which rows it keeps."""
 
     number: int
     order: int

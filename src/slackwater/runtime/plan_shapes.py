@@ -201,7 +201,6 @@ class Shapes:
     # ------------------------------------------------------------------------------------------------------- shapes
 
     def operator_shape(self, operator: Operator) -> OperatorShape:
-        """The operator's shape. Call it after all reads are known."""
         aggregates = [
             value
             for text, value in operator.aggregates.items()

@@ -184,7 +184,7 @@ def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
 
 
 def _optimised(spark: SparkSession, analysed: Any) -> Any:
-    """The optimised plan: every filter is at the place where Spark applies it."""
+    """The optimised plan, with each filter at its final place."""
     return spark._jsparkSession.sessionState().optimizer().execute(analysed)
 
 
@@ -294,7 +294,7 @@ class _BelowState:
 
 
 def _below_state(frame: DataFrame, output_mode: str) -> _BelowState:
-    """The optimised plan has only used columns, and filters where Spark applies them."""
+    """The parts below state, from the optimised plan: without unused columns, and with filters at their final place."""
     analysed = analysed_plan(frame)
     if not any(keeps_state(node) for node in nodes_of(analysed)):
         return _BelowState()

@@ -1,4 +1,4 @@
-"""One run of a stream's query, as counted by the ledger."""
+"""A run of a stream's query, as counted by the ledger."""
 
 from __future__ import annotations
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SparkRuntime:
-    """Runs queries with Spark. ``say`` shows the user a message."""
-
     say: Callable[[str], None]
     spark: Mapping[str, str] = field(default_factory=dict)
     master: str | None = None

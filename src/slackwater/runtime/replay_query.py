@@ -61,7 +61,6 @@ class ReplayQuery:
         return self._clock.resume()
 
     def wait(self) -> None:
-        """Wait for the batch. Raises StreamingQueryException."""
         if self._ends_itself:
             self.query.awaitTermination()
             return

@@ -1,4 +1,4 @@
-"""Runs a pipeline's streams in one Spark application.
+"""Runs a pipeline's streams in a single Spark application.
 
 ``--until-caught-up`` runs each stage after its upstreams; otherwise all run concurrently. A failed or refused stream
 does not stop the others.

@@ -277,7 +277,7 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def _end_gateway(gateway: Any) -> None:
-    """End the JVM, unless ``spark-submit`` started it, and let PySpark start a new one later."""
+    """End the JVM, unless ``spark-submit`` started it, and let PySpark start a new JVM later."""
     process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
     if process is None or process.stdin is None:
         return

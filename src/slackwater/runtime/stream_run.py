@@ -1,4 +1,4 @@
-"""Runs one stream: starts its query, restarts it after transient failures, drains it."""
+"""Runs a stream: starts its query, restarts it after transient failures, drains it."""
 
 from __future__ import annotations
 
@@ -351,7 +351,7 @@ def _has_processing_time_timers(frame: DataFrame) -> bool:
     """Return whether a stateful operator has processing-time timers.
 
     Spark plans batches for them even without data. ``available-now`` ends a query when no batch is planned
-    (``MicroBatchExecution.constructNextBatch``); a timeout or time-to-live on processing time always plans one, as
+    (``MicroBatchExecution.constructNextBatch``); a timeout or time-to-live on processing time always plans a batch, as
     ``shouldRunAnotherBatch`` is true after each batch (``FlatMapGroupsWithStateExec``, ``TransformWithStateExec``).
     Such a query is caught up when its sources are at the positions fixed at its start: later batches start and end
     there.

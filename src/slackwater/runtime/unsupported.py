@@ -237,7 +237,7 @@ def _ask_spark(frame: DataFrame, output_mode: str, trigger: TriggerKind) -> None
 
 
 def _let_through(plan: Any, output_mode: str) -> Unsupported | None:
-    """Chained state where the first operator may not be followed."""
+    """A chain of stateful operators whose first operator may not be followed."""
     for node in nodes_of(plan):
         if not keeps_state(node):
             continue

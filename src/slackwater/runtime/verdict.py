@@ -1,7 +1,7 @@
 """Compares a query with the program that made its kept state, before anything is started or written.
 
-State means what its code meant. A change that alters the meaning is refused; the user can accept some changes, which
-join the state with the next committed batch.
+State has the meaning that its code gave it. A change that alters the meaning is refused; the user can accept some
+changes, which join the state with the next committed batch.
 """
 
 from __future__ import annotations

@@ -98,15 +98,11 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """A query's generation and newest committed batch before its start."""
-
     generation: GenerationRecord
     committed: int
 
 
 class SessionWatch:
-    """Records one session's queries, by a listener and a watcher for each."""
-
     def __init__(self, spark: SparkSession, ledger: Ledger) -> None:
         self._spark = spark
         self._ledger = ledger
@@ -232,7 +228,7 @@ def query_name(life: QueryLife) -> str:
 
 
 def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: str) -> int:
-    """A known name with a different checkpoint is a new generation."""
+    """The number of the generation; a known name with a different checkpoint gets a new generation."""
     known, here = ledger.generations(stream.full_name), resolved(location)
     # Another query id in the same directory: the checkpoint was deleted, and Spark has started a new one.
     same = [one for one in known if resolved(one.location) == here and one.query_id in (None, query_id)]

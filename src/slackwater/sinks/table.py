@@ -175,7 +175,7 @@ class NamedTable(WrittenTable):
 
 
 class _Marked(OpaqueOutput):
-    """Only a query's newest batch is known."""
+    """A table of which only a query's newest batch is known."""
 
     def __init__(self, table: WrittenTable, query_id: str) -> None:
         super().__init__("table", table.traits, table.location)

@@ -11,8 +11,6 @@ from slackwater.sources.common.source import Source
 
 
 class RateContinuous(Source):
-    """The last value and its time by partition."""
-
     kind = "rate-continuous"
     formats = frozenset({"rate"})
 

@@ -229,8 +229,6 @@ class HdfsFileSystem(WebHDFS):
 
 
 class HdfsFile(WebHDFile):
-    """An open HDFS file; written by several requests."""
-
     def _fetch_range(self, start: int, end: int) -> bytes:
         found: bytes = self.fs.cat_file(self.path, start, min(end, self.size)) if start < min(end, self.size) else b""
         return found

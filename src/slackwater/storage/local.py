@@ -87,8 +87,8 @@ class LocalStore:
     def _folder(self, path: str, before: tuple[str, ...]) -> tuple[Folder, set[str]] | None:
         """The directory, and its directories that are links.
 
-        Partitions have equal file names: sharing the names of ``before`` keeps the memory of one directory instead of
-        thousands.
+        Partitions have equal file names: sharing the names of ``before`` keeps the memory of a single directory instead
+        of thousands.
         """
         directories: list[os.DirEntry[str]] = []
         keep_directory = directories.append

@@ -126,7 +126,7 @@ class WriteStore(ReadStore, Protocol):
         """``write`` without holding the file in memory. If ``pieces`` raises, the file is unchanged."""
 
     def rename(self, source: str, target: str) -> None:
-        """Move one file; the target must not exist."""
+        """Move a file; the target must not exist."""
 
     def delete(self, path: str) -> None:
         """Delete a file; no error if it is absent."""

@@ -16,11 +16,6 @@ from slackwater.storage.protocols import OBJECT_STORE, StoreTraits, WriteStore
 
 
 class StoreKind(ABC):
-    """A kind of store.
-
-    ``schemes`` are for its URIs; the first scheme is used to compare places.
-    """
-
     def __init__(self, schemes: tuple[str, ...], traits: StoreTraits) -> None:
         self.schemes = schemes
         self.traits = traits

@@ -27,7 +27,6 @@ class Waits:
         self._is_watched = False
 
     def report_to(self, report: Report | None) -> None:
-        """Set the function for reports; ``None``: stop reporting."""
         self._report = report
 
     @contextmanager

@@ -21,8 +21,6 @@ log = structlog.get_logger(__name__)
 
 
 class Named(Protocol):
-    """A stream's record, or its definition if it is not recorded yet."""
-
     @property
     def pipeline(self) -> str: ...
 
@@ -36,7 +34,7 @@ class Named(Protocol):
 class LeaseKeeper:
     """Takes all of some streams' leases or none, after waiting for a killed driver's JVM to exit.
 
-    With ``refuse`` it takes the free ones: ``refuse`` gets each error, and raises it or returns.
+    With ``refuse`` it takes the free leases: ``refuse`` gets each error, and raises it or returns.
     """
 
     def __init__(
@@ -81,7 +79,7 @@ class LeaseKeeper:
         self._end()
 
     def release(self, stream: str) -> None:
-        """Release one stream, by full name, before the others: nothing more is written to it."""
+        """Release a stream, by full name, before the others: nothing more is written to it."""
         leaving = [lease for lease in self._leases if lease.record.stream == stream]
         self._leases = [lease for lease in self._leases if lease not in leaving]
         _release(leaving)

@@ -35,7 +35,7 @@ class BatchHistory:
         return parse_commit_entry(text.encode()) if text is not None else None
 
     def watermark_ms(self, batch: int) -> int:
-        """The watermark at planning; 0 without one or if unrecorded."""
+        """The watermark at planning; 0 if there is none or it is unrecorded."""
         text = self.history.offsets.get(batch)
         return 0 if text is None else planned_watermark_ms(text)
 
@@ -110,7 +110,7 @@ class BatchHistory:
         return self.missing(batch + 1, later[-1], reach, files=files)
 
     def missing_for(self, first: int, target: int, reach: Reach, ranges: Ranges) -> list[str]:
-        """``missing`` for replayed batches from ``first``, and later ones.
+        """``missing`` for replayed batches from ``first``, and later batches.
 
         With new ranges the files of later batches may be absent: an earlier stage rewrites them.
         """

@@ -3,7 +3,7 @@
 Must not happen: a changed checkpoint; half a pass or a torn file in the ledger. Errors are raised; the next pass starts
 over.
 
-The ledger's copy is evidence of what Spark ran. Only a newer entry that parses replaces it, never a torn, restored or
+The ledger's copy is evidence of Spark's batches. Only a newer entry that parses replaces it, never a torn, restored or
 edited file, and not while the sink shows the recorded batch. Replaced entries are kept.
 
 Facts: docs/format.md, sections 3, 6, 7, 8. Every tenth entry of a file source's or sink's log is ``N.compact`` and
@@ -88,7 +88,7 @@ class _Listed:
 class LogCopier:
     """A pass without new entries lists a few directories and runs no SQL.
 
-    The first pass also compares the newest entries. For one thread.
+    The first pass also compares the newest entries. Not thread-safe.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class LogCopier:
 
     @property
     def is_remote(self) -> bool:
-        """Whether a pass lists a remote store, which costs time and money."""
+        """Return whether a pass lists a remote store, which costs time and money."""
         return self._checkpoint.traits.remote or (self._sink is not None and self._sink.store.traits.remote)
 
     def copy(self) -> int:
@@ -313,7 +313,6 @@ class LogFolders:
 
 
 def _parses(log: str, text: str, sink: SinkLog | None) -> bool:
-    """Return whether a string parses; any string is accepted for an unknown source's log."""
     data = text.encode("utf-8", "surrogateescape")
     parser = _PARSERS.get(log)
     if log == SINK and sink is not None:

@@ -198,7 +198,6 @@ class SnapshotContext:
 
 
 def read_snapshot(context: SnapshotContext, stream: StreamRecord) -> Snapshot:
-    """The snapshot. Raises OSError if a store is unreachable."""
     snapshot, _ = look_at_stream(context, stream)
     return snapshot
 

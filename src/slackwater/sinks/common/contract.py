@@ -260,7 +260,7 @@ class ReadByVersion(Protocol):
     """An output that streams read by version, not by file name."""
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
-        """Whether a stream at these source offsets has read rows of ``cut``."""
+        """Return whether a stream at these source offsets has read rows of ``cut``."""
 
 
 @runtime_checkable
@@ -268,7 +268,7 @@ class MarkedBesideRows(Protocol):
     """An output with its marker next to its rows: either can be lost or restored without the other."""
 
     def may_have_rows(self, marked: int) -> bool:
-        """Whether rows of later batches may exist. Raises SinkUnreadable."""
+        """Return whether rows of later batches may exist. Raises SinkUnreadable."""
 
     @property
     def shows_rows(self) -> bool: ...
@@ -301,7 +301,7 @@ class Swappable(Protocol):
     """An output that can be staged and swapped in atomically, if ``traits.swaps``.
 
     Order: ``stage``, ``claim`` of the staged output, the query with the staged sink, ``swap_of``, ``swap``. Each is
-    repeatable after any interruption, and removes only what is marked as the operation's. Nobody may write to either
+    repeatable after any interruption, and removes only data marked as the operation's. Nobody may write to either
     output during ``swap`` and ``swap_back``.
     """
 

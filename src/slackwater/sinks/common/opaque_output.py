@@ -109,8 +109,6 @@ class OpaqueOutput:
 
 
 class MarkerTarget(Protocol):
-    """A database table or topic with a marker."""
-
     def last_written(self) -> int:
         """The newest batch, -1 for none. Raises SinkUnreadable."""
 

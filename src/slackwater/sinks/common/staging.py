@@ -37,7 +37,6 @@ _NO_LINK = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK
 
 
 def has_parent(path: str) -> bool:
-    """Return whether a sibling folder is possible: not for a whole bucket or store."""
     return local_path_of(path) is not None or bool(path.rstrip("/").partition("://")[2].partition("/")[2])
 
 

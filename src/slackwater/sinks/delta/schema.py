@@ -33,7 +33,6 @@ class SparkTable:
     options: Mapping[str, str]
 
     def create(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
-        """Create an empty table. Raises PipelineError if something else is there."""
         _check_place(self.location)
         empty = frame.sparkSession.createDataFrame([], table_schema(frame.schema))
         # ``ignore``: a table that exists stays as it is, and ``check`` compares its columns.

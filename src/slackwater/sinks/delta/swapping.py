@@ -74,7 +74,6 @@ def check_swappable(location: str, table: DeltaVersion) -> None:
 
 
 def swap_in(place: StagingDirectory | RemoteStagingDirectory, app: str, batch: int, version: int) -> None:
-    """Replace the files of ``version``, the newest. Raises Refused."""
     real, folder = str(place.real), str(place.folder)
     staged, now = DeltaVersion(folder), DeltaVersion(real, version)
     wanted, present = staged.files(), now.files()

@@ -198,7 +198,6 @@ class DeltaVersion:
             raise self._unrestored(version, error) from error
 
     def files(self) -> Mapping[str, TableFile]:
-        """The data files. Raises Refused if partitions cannot be rewritten."""
         import pyarrow as pa  # noqa: PLC0415 - heavy; only a swap pays for it
 
         actions = pa.table(self.handle.get_add_actions())

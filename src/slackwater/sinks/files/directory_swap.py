@@ -30,7 +30,7 @@ _NameOf = Callable[[str], str]
 
 
 class DirectorySwap:
-    """``FilesOutput``'s ``Swappable`` for one operation."""
+    """``FilesOutput``'s ``Swappable`` for an operation."""
 
     def __init__(self, path: str, operation: str) -> None:
         self._path = path
@@ -46,7 +46,6 @@ class DirectorySwap:
 
     @property
     def is_started(self) -> bool:
-        """Return whether the swap has, or may have, changed the output."""
         return self._place.is_swapped
 
     def stage(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
@@ -65,7 +64,6 @@ class DirectorySwap:
         _check_free(self._place, self._place.real, self._place.folder)
 
     def resume(self) -> None:
-        """Finish an interrupted swap before looking at the outputs."""
         self._place.finish_exchange()
 
     def swap(self, record: Callable[[Left], object]) -> None:

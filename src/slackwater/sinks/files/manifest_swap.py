@@ -31,7 +31,7 @@ _COMPACTED = ".compact"
 
 
 class ManifestSwap:
-    """``FilesOutput``'s ``Swappable`` for one operation.
+    """``FilesOutput``'s ``Swappable`` for an operation.
 
     ``swapping`` and ``restoring`` last from the first to the last moved file.
     """

@@ -243,7 +243,7 @@ class FilesOutput(DirectoryOutput):
         return f"readers that list the files of {self.location} and ignore its manifest ({SINK_LOG}), such as a glob,"
 
     def _prepare(self) -> None:
-        """Create an empty manifest: a file source checks for one only at its start."""
+        """Create an empty manifest: a file source checks for a manifest only at its start."""
         local = self._store.local_path(SINK_LOG)
         if local is not None:
             Path(local).mkdir(parents=True, exist_ok=True)
@@ -322,7 +322,6 @@ class TableOutput(FilesOutput):
         raise table_unchecked(self._table, self._path, found)
 
     def of_query(self, _query_id: str, /) -> TableOutput:
-        """The output itself: a manifest names no query."""
         return self
 
 

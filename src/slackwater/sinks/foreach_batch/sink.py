@@ -61,8 +61,6 @@ NAME_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class ForeachBatchSink(BatchFunctionSink):
-    """Calls a user's function; ``writes_to`` is the database with the marker."""
-
     function: Callable[[Any, Batch], object]
     name: str
     writes_to: Address | None = None

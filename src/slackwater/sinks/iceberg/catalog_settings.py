@@ -38,7 +38,6 @@ class CatalogSettings:
 
     @property
     def database_file(self) -> str | None:
-        """The file of a SQLite catalog, which opening would create."""
         match = JDBC_URL.fullmatch(self.properties.get("uri", ""))
         return match["file"] if match else None
 

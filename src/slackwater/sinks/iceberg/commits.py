@@ -76,7 +76,7 @@ def updates_of(base: Metadata, change: Change, io: FileIO) -> tuple[TableUpdate,
 
 
 def requirements_of(base: Metadata, change: Change) -> tuple[Any, ...]:
-    """Each branch's snapshot and the properties must be unchanged."""
+    """The requirements: each branch's snapshot and the properties must be unchanged."""
     # pyiceberg refuses requirements about other branches while a table has no snapshots (``AssertRefSnapshotId``).
     branches = {MAIN, *change.branches} if base.snapshots else {MAIN}
     unmoved = [AssertRefSnapshotId(ref=branch, snapshot_id=base.branches.get(branch)) for branch in sorted(branches)]

@@ -29,7 +29,7 @@ _QUERY, _EPOCH = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
 class Mark:
     """``batch`` is ``stream``'s newest as of ``snapshot`` (``None``: before the first).
 
-    ``epoch`` is the newest run's fence number; lower ones may not write.
+    ``epoch`` is the newest run's fence number; runs with lower numbers may not write.
     """
 
     stream: str

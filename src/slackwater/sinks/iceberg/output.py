@@ -105,8 +105,6 @@ def _named(table: str, branch: str) -> Output:
 
 
 class OpaqueCatalogOutput(OpaqueOutput):
-    """A catalog's table that only Spark can open."""
-
     def __init__(self, table: str) -> None:
         super().__init__("iceberg", CATALOG_TRAITS, f"iceberg table {table}")
         self._table = table

@@ -43,7 +43,6 @@ class SparkTable:
     in_directory: bool
 
     def create(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
-        """Create an empty table if missing. Raises PipelineError."""
         session = frame.sparkSession
         self.name.register(session)
         if self.in_directory:

@@ -81,10 +81,6 @@ class IcebergSink(BatchFunctionSink):
         self._spark_table.create(frame, partition_by)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
-        """Check the table, and refuse earlier runs.
-
-        Raises PipelineError if rows do not fit, Refused for a foreign table.
-        """
         self.create_output(frame, context.partition_by)
         self._spark_table.check(frame, context, self.keys)
 

@@ -27,7 +27,6 @@ class Span:
 
 
 def span_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> Span:
-    """The snapshots after a batch. Raises Refused (``iceberg-expired``)."""
     span, complete = _known_after(newest, older, stream, batch)
     if not complete or (span.target is not None and span.target not in newest.snapshots):
         raise Refused(

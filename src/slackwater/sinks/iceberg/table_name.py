@@ -38,7 +38,6 @@ class TableName:
 
 
 def in_directory(location: str, branch: str = MAIN) -> TableName:
-    """The name in a Hadoop catalog with the parent directory as warehouse."""
     warehouse, _, name = location.rstrip("/").rpartition("/")
     catalog = f"slackwater_{sha256(warehouse.encode()).hexdigest()[:12]}"
     key = f"spark.sql.catalog.{catalog}"

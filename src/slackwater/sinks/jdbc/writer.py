@@ -63,8 +63,6 @@ class JdbcStaging:
 
 @dataclass(frozen=True, slots=True)
 class JdbcWriter:
-    """The writer of a run; ``replace`` removes earlier rows."""
-
     target: MarkedTarget
     context: WriteContext
     table: str

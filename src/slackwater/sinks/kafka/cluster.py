@@ -54,7 +54,6 @@ class Cluster:
         return {name: value for name, value in self._all().items() if name.startswith(CONNECTION)} | self._base()
 
     def producing(self) -> dict[str, str]:
-        """The settings for a producer. Raises StreamFailed (``sink-password-missing``)."""
         return self._all() | self._base()
 
     def _all(self) -> dict[str, str]:

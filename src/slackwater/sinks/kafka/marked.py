@@ -75,7 +75,6 @@ class MarkedTopic(TopicAddress):
             return topics.exists(self.cluster, self.topic)
 
     def is_new(self) -> bool:
-        """Return whether the topic was never written. Raises SinkUnreadable."""
         with reading(self.location):
             return topics.is_new(self.cluster, self.topic)
 

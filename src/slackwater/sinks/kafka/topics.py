@@ -41,7 +41,6 @@ def _admin_of(cluster: Cluster) -> Any:
 
 
 def create_marker(cluster: Cluster, marker: str) -> None:
-    """Create the marker topic with a single compacted partition, so that no mark expires."""
     admin = _admin_of(cluster)
     wanted = NewTopic(marker, 1, config={CLEANUP: "compact"})
     try:

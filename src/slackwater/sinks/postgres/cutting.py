@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 LOCK_WAIT_S = 30
 _AS_TEXT = ("timezone = 'UTC'", "datestyle = 'ISO, MDY'", "intervalstyle = 'postgres'", "extra_float_digits = 1")
-"""With these a value is the same text in every session."""
+"""Settings with which a value is the same text in every session."""
 
 
 def lock_writers_out(connection: Connection, table: TableName) -> None:
@@ -39,7 +39,6 @@ def lock_writers_out(connection: Connection, table: TableName) -> None:
 
 
 def state_of_rows(connection: Connection, table: TableName, until: int | None = None) -> str:
-    """The state of rows; ``until`` excludes later batches."""
     condition = "" if until is None else f" WHERE {BATCH_COLUMN} <= {until} OR {BATCH_COLUMN} IS NULL"
     for setting in _AS_TEXT:
         run(connection, f"SET LOCAL {setting}")

@@ -16,8 +16,6 @@ Mode = Literal["insert", "upsert", "replace"]
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """``filled`` maps the table's columns to staged expressions."""
-
     table: TableName
     mode: Mode
     keys: tuple[str, ...]

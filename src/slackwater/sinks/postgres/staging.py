@@ -21,7 +21,7 @@ _ESCAPED_ZERO = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 """A zero byte escaped in JSON, but not behind an escaped backslash, which makes it the plain letters u0000."""
 
 RESULT = "staged STRING, row_count LONG"
-"""The schema of what a task returns."""
+"""The schema of a task's result."""
 
 
 @dataclass(frozen=True)

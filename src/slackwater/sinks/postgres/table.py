@@ -92,7 +92,6 @@ def check_types(columns: Sequence[StagedColumn], table: TableName) -> None:
 def match_columns(
     table: TableName, query: Sequence[StagedColumn], found: Sequence[TableColumn], *, batch: bool
 ) -> dict[str, str]:
-    """The filling expression for each table column. Raises PipelineError."""
     known = {column.name: column for column in found}
     missing = [column.name for column in query if column.name not in known]
     if batch and BATCH_COLUMN not in known:
@@ -150,7 +149,6 @@ def check_keys(connection: Connection, table: TableName, keys: Sequence[str]) ->
 
 
 def server_version(connection: Connection) -> int:
-    """The server's version as a number: 150003 for 15.3."""
     return int(run(connection, "SHOW server_version_num")[0][0])
 
 

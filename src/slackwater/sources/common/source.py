@@ -229,7 +229,7 @@ class Source:
         return None
 
     def listed(self, data: bytes) -> tuple[SourceFile, ...]:
-        """The files in an entry, including older ones if it is compacted. Raises FormatError."""
+        """The files in an entry, including older files if it is compacted. Raises FormatError."""
         return ()
 
     def count_listed(self, data: bytes) -> int:

@@ -263,7 +263,7 @@ def _directory(description: str) -> LocalStore:
 
 
 def _of_manifest(store: LocalStore, files_max: int) -> dict[str | None, int] | None:
-    """The manifest of Spark's file sink, ``None`` without one: Spark reads no other files of its output."""
+    """The manifest of Spark's file sink, or ``None``: Spark reads only its files from the output."""
     listed_names = [entry.name for entry in store.list(SINK_LOG) if not entry.is_dir and parse_entry_name(entry.name)]
     if not listed_names:
         return None

@@ -329,7 +329,6 @@ def _loss(partition: Partition, start: int, end: int, served: tuple[int | None, 
 
 
 def _positions(offset: object) -> dict[Partition, int]:
-    """The next offsets; empty if the value is not a Kafka offset."""
     if not isinstance(offset, dict):
         return {}
     found: dict[Partition, int] = {}

@@ -1,6 +1,6 @@
 """Positions of Kafka sources.
 
-Asks through the Kafka client of the session's JVM, with the source's options: it reaches what the query reaches.
+Asks through the Kafka client of the session's JVM, with the source's options: it reaches the same brokers as the query.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class KafkaLive(LiveSource):
         """The position of a Kafka source.
 
         Has every existing partition and no other. A partition missing from the current position is unread: a shift, or
-        offsets that omit it, puts it at its oldest record, where Spark would start it. A time means the first record
+        offsets that omit it, puts it at its oldest record, as Spark does. A time means the first record
         with that or a later timestamp, else the end.
         """
         earliest, latest = bounds(source.spark)

@@ -198,7 +198,6 @@ def _parameters(query: str) -> Iterator[tuple[str, str]]:
 
 
 def _encoded(text: str) -> str:
-    """The parameters in a single spelling for the record; keeps ``+`` and ``%2B``."""
     return "+".join(quote(unquote(part), safe="/:,") for part in text.split("+"))
 
 

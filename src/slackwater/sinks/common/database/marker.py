@@ -53,7 +53,7 @@ class Marker:
     schema: str | None = None
 
     def create_table(self, engine: Engine) -> None:
-        """Safe if a concurrent process creates it."""
+        """Create the marker table; safe if a concurrent process creates it."""
         if self.table_exists(engine):
             return
         try:
