@@ -1,6 +1,6 @@
 """Drills in tasks. Pickled by value: workers need PySpark, nothing of Slackwater.
 
-The session has one core: the first task has finished when the second starts.
+The session has a single core: the first task has finished when the second starts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One walk of a checkpoint, which answers all later questions."""
+"""Lists a checkpoint once, which answers all later questions."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _distinct_loadable(inventory: StateInventory, partition_count: int | None) -
 
 
 def expected_partitions(present: Iterable[int], partition_count: int | None) -> tuple[int, ...]:
-    """All partitions, or only 0 for an operator on one partition."""
+    """All partitions, or only 0 for an operator with a single partition."""
     there = tuple(sorted(present))
     if partition_count is None or there == (0,):
         return there

@@ -61,7 +61,7 @@ def _drop_stale_checksum(store: WriteStore, path: str) -> None:
 
 # `StreamMetadata.read` fails on a file that is not JSON, so that no query starts on files that are half replaced.
 _HALT = b"slackwater_is_replacing_this_checkpoint"
-"""One word: Spark's error quotes only the first word of the file."""
+"""Without spaces, because Spark's error quotes only the first word of the file."""
 
 
 def halted_by(operation: str) -> bytes:

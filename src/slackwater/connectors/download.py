@@ -52,7 +52,7 @@ def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
 
 
 def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
-    """Fetch all jars with one JVM, by the user's ``~/.ivy2/ivysettings.xml``.
+    """Fetch all jars in a single JVM, by the user's ``~/.ivy2/ivysettings.xml``.
 
     Ivy copies jars when it has all. Until then its cache stays next to ``folder``, so that the next try continues.
     """

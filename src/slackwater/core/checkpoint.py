@@ -134,7 +134,7 @@ class SinkFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """The most bytes of one file, also decompressed; a larger file counts as damaged.
+    """The most bytes of a file, also decompressed; a larger file counts as damaged.
 
     ``compacted_log`` is for ``.compact`` entries, ``archive`` for all small files in a RocksDB zip together, ``state``
     for a store's state in a partition, ``log_entry`` for other files. ``surplus`` is how much more than 32 times their

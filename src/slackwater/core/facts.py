@@ -38,7 +38,7 @@ class CheckpointSeen:
     """Batch ids come from file names; absent or damaged entries are ``None``.
 
     ``offset_before`` precedes the newest entry in ``offsets/``. ``start_damage`` is only from the check of a start's
-    files. ``atomic_rename``: the store renames a file in one step.
+    files. ``atomic_rename``: the store renames files atomically.
     """
 
     report: CheckpointReport

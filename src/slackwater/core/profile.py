@@ -18,7 +18,7 @@ class QueryProfile:
 
     ``retention_ms`` is how far behind the watermark rows matter for later output; ``None``: unknown, and only a replay
     from batch 0 is exact. ``sources`` are in offset order, as are ``source_logs``, the numbers of their logs: a
-    DataFrame read twice has two lines and one log (``MicroBatchExecution.logicalPlan``). ``rows_digest`` is a
+    DataFrame read twice has two lines, but a single log (``MicroBatchExecution.logicalPlan``). ``rows_digest`` is a
     SHA-256 of everything that decides which rows with which event times reach the watermarks, in a plan of the
     optimiser of ``spark_version``: other releases make other plans. ``by_order`` names aggregates that depend on row
     order, such as ``first``. ``reads_tables``: a joined table reaches state. ``random`` names parts that differ at each

@@ -248,7 +248,7 @@ class History:
     number.
 
     ``sources`` are by position in ``offsets/N``, and so are ``source_logs``, their logs' numbers: a DataFrame read
-    twice has two positions and one log. ``event_time_max_ms``, ``event_time_min_ms`` and ``input_rows`` are from
+    twice has two positions, but a single log. ``event_time_max_ms``, ``event_time_min_ms`` and ``input_rows`` are from
     progress events. The sink skipped the last run of ``skipped`` batches, so that neither events nor watermarks cover
     their rows. ``runs`` executed the batches. With several watermarks, ``newest_of_inputs_ms`` is any input's newest
     event time up to a batch. ``sizes`` are bytes of source files, by path, when they were read. ``begins`` is the first

@@ -38,7 +38,7 @@ class Traits:
 
     ``reports_last_batch``: ``last_written()`` needs neither checkpoint nor JVM. ``skips_known_batches``: a batch whose
     id is in the output is skipped. ``cuts``: whole batches can be removed and restored. ``swaps``: staged output can be
-    swapped in, in one step. ``reads_known_batches``: a skipped batch runs without output, so that Spark's
+    swapped in atomically. ``reads_known_batches``: a skipped batch runs without output, so that Spark's
     watermark equals an uninterrupted run's. ``one_writer``: a second stream may not write to it. ``continuous``: Spark
     can write it without micro-batches (programming guide, section "Continuous Processing"). ``real_time``: Spark allows
     it in real-time mode. ``combines``: it can be combined with other outputs.

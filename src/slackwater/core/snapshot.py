@@ -1,4 +1,4 @@
-"""A stream at one point in time: input of the number line, checks, plans and status."""
+"""A stream at a point in time: input of the number line, checks, plans and status."""
 
 from __future__ import annotations
 

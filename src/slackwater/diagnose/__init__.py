@@ -1,1 +1,1 @@
-"""From a stream's snapshot to findings. Pure: no IO, and each fact is judged in one place."""
+"""From a stream's snapshot to findings. Pure: no IO, and each fact is judged in a single place."""

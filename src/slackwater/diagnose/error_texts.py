@@ -64,7 +64,7 @@ _ESCAPED_LINE_END = re.compile(r"(?:\\r)?\\n(?=\\t|Caused by|\s|at |=== |Driver 
 
 
 class Certainty(StrEnum):
-    """``CERTAIN``: the text has one cause. ``LIKELY``: the first code is the usual cause. ``POSSIBLE``: a hint
+    """``CERTAIN``: the text has no other cause. ``LIKELY``: the first code is the usual cause. ``POSSIBLE``: a hint
     only.
     """
 

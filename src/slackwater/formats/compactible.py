@@ -39,7 +39,7 @@ def names_read(names: Iterable[str]) -> list[str]:
 def derive_interval(names: Iterable[str], default: int = DEFAULT_INTERVAL) -> int:
     """The interval Spark will use for these names and the setting ``default``.
 
-    Two or more compacted entries: the newest two's distance. One entry: a divisor of its count of entries. None:
+    Two or more compacted entries: the newest two's distance. A single entry: a divisor of its count of entries. None:
     the setting.
     """
     parsed = (parse_entry_name(name) for name in names)
@@ -60,8 +60,8 @@ def _interval_of_one(entries: int, default: int) -> int:
 def lay_out(entries: Mapping[int, Sequence[str]], last: int, interval: int) -> dict[str, str]:
     """Files (name -> text) of a log with exactly the entries 0 to ``last``, as Spark reads it.
 
-    ``entries`` are each entry's own lines. Two compactions stay two, so that Spark derives ``interval``. With
-    one compaction, Spark may derive a divisor, which reads the same entries.
+    ``entries`` are each entry's own lines. Two compactions stay two, so that Spark derives ``interval``. With a single
+    compaction, Spark may derive a divisor, which reads the same entries.
     """
     newest = (last + 1) // interval * interval - 1
     files: dict[str, str] = {}

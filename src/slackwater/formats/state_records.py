@@ -173,7 +173,7 @@ class _BigEndian:
 
 
 class _Walk:
-    """Walks lengths that are multiples of 4, as with plain UnsafeRows: runs of equal records in one step."""
+    """Walks lengths that are multiples of 4, as with plain UnsafeRows: runs of equal records at once."""
 
     def __init__(self, view: ByteView, start: int) -> None:
         self._view = view

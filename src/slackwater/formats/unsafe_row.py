@@ -185,8 +185,8 @@ def _pieces(slots: _Slots) -> Rows:
 def read_bytes(pieces: Rows) -> pa.Array:
     """The pieces' bytes, copied together by Arrow.
 
-    Pieces and gaps are alternating elements of one array over the buffer; that needs ascending addresses, as rows
-    of a file have.
+    Pieces and gaps are alternating elements of an array over the buffer; that needs ascending addresses, as rows of a
+    file have.
     """
     if len(pieces) and (np.diff(pieces.starts) < 0).any():
         order = np.argsort(pieces.starts, kind="stable")

@@ -103,7 +103,7 @@ class Inverse(PlanStep):
 
     @abstractmethod
     def take_back(self, operation: Operation) -> None:
-        """Undo the action, even a partially applied one."""
+        """Undo the action, also after a partial apply."""
 
 
 class Action(PlanStep):

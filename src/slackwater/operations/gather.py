@@ -1,4 +1,4 @@
-"""Gathers a stream's facts in one walk of its checkpoint."""
+"""Gathers a stream's facts; its checkpoint is listed once."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class OperatorReader:
 def schema_paths(listing: Listing, operator: int, store: str, files: Iterable[str] = ()) -> list[str]:
     """A store's schema files, oldest first.
 
-    Versions 1 and 2 have one file, in partition 0 only, whether it exists or not.
+    Versions 1 and 2 have a file in partition 0 only, whether it exists or not.
     """
     folder = f"{STATE}/{operator}/_stateSchema/{store}"
     found = (name for name in listing.folder(folder).files if name[:1].isdigit())

@@ -41,7 +41,7 @@ _MULTI_VALUED_JOIN = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class StateChoice:
-    """A family of a store, in one partition or all. ``side`` shapes rows as a join's."""
+    """A family of a store, in all partitions or ``partition``. ``side`` shapes rows as a join's."""
 
     operator: Operator
     store: OperatorStore

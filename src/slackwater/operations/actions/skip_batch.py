@@ -23,7 +23,7 @@ class SkipBatch(Action):
         return f"skip batch {self.batch} in it: the query continues with batch {self.batch + 1} from where it is"
 
     def do(self, operation: Operation) -> ActionFacts:
-        """Spark continues from the repeated entries."""
+        """Repeats entries, from which Spark continues."""
         store, before = operation.store(self.number), self.batch - 1
         write_log(store, offset_path(self.batch), store.read(offset_path(before)))
         write_log(store, commit_path(self.batch), store.read(commit_path(before)))

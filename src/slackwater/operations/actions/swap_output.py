@@ -53,7 +53,7 @@ class SwapBack(Inverse):
 
 @dataclass(frozen=True, slots=True)
 class SwapOutput(Action):
-    """One step for readers of its log; the old output is kept."""
+    """Atomic for readers of its log; the old output is kept."""
 
     swap: Swap
     kind: Literal["swap-output"] = "swap-output"

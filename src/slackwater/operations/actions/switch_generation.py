@@ -25,7 +25,7 @@ from slackwater.storage.protocols import ReadStore
 
 @dataclass(frozen=True, slots=True)
 class SwitchGeneration(Action, Inverse):
-    """The old checkpoint stays."""
+    """Puts the new checkpoint in use; the old checkpoint stays."""
 
     old: int
     new: int

@@ -40,7 +40,7 @@ class VerifyGeneration(Action):
         return f"verify that its marks, ranges and watermarks are {known}"
 
     def check_continued(self, operation: Operation) -> None:
-        """Verify again, unless the checkpoint was used since."""
+        """Verifies again, unless the checkpoint was used since."""
         index, state = operation.index_of(self), operation.journal.state
         later = range(index + 1, len(operation.plan.actions))
         # Once a later action has run the query with it, its marks are no longer those of the plan.
@@ -84,7 +84,7 @@ class VerifyGeneration(Action):
 
 
 def _check_files(operation: Operation, store: ReadStore) -> None:
-    """A copy of a damaged file is damaged."""
+    """Checks copies too: a copy of a damaged file is damaged."""
     damage = cheap_damage(open_checkpoint(store), source_logs=operation.history.source_logs).damage
     if damage:
         raise Refused(

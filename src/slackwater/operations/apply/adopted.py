@@ -191,7 +191,7 @@ class AdoptedDirectory(AdoptedCheckpoint):
             self._exchange(self.staging.folder, self.staging.real)
 
     def swap_back(self) -> None:
-        """The mark stays in the new checkpoint, which is removed next."""
+        """Exchanges the directories back; the mark stays in the new checkpoint, which is removed next."""
         self.staging.finish_exchange()
         if self.is_new_in_place:
             self.staging.set_mark(self.staging.real, _NEW)

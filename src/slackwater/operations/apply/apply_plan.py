@@ -55,7 +55,7 @@ class ApplyDisplay(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``repeated``: it had been done before."""
+    """``repeated``: the plan had been applied before."""
 
     plan: Plan
     outcome: Literal["applied", "undone"]
@@ -116,7 +116,7 @@ def apply_plan(
 
 
 def is_started(workspace: Workspace, plan: Plan) -> bool:
-    """False if it was refused or undone."""
+    """Whether the operation was started, and neither refused nor undone."""
     return _status(workspace, plan) not in {None, "refused", "undone"}
 
 

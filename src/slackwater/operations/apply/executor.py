@@ -92,7 +92,7 @@ def summary_of(plan: Plan) -> str:
 
 
 def undo(operation: Operation) -> None:
-    """Can be repeated after a kill."""
+    """Undoes the operation. Can be repeated after a kill."""
     try:
         _take_back_all(operation)
     except KeyboardInterrupt as interrupt:

@@ -44,7 +44,7 @@ def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unguarded() -> None:
-    """Nobody else can write."""
+    """Without a lease: nobody else can write."""
 
 
 class Journal:
@@ -69,13 +69,13 @@ class Journal:
         self._read()
 
     def begin(self, files: OperationFiles) -> None:
-        """Lines of an earlier attempt stay."""
+        """Records the operation's files; lines of an earlier attempt stay."""
         if self._copies is not None:
             self.files = replace(files, journal=self._lines.decode())
             self._copies.record_operation_files(self.files)
 
     def state(self, index: int) -> State | None:
-        """``None``: not started, or undone."""
+        """The action's state; ``None``: not started, or undone."""
         state = self._states.get(index)
         return None if state == "undone" else state
 
@@ -95,7 +95,7 @@ class Journal:
         return self._facts.get(index, {})
 
     def write(self, index: int, kind: str, state: State, at_ms: int, facts: Mapping[str, Any] | None = None) -> None:
-        """The state is on the disk when this returns."""
+        """Records an action's state, which is on the disk when this returns."""
         self._append({"index": index, "kind": kind, "state": state, "at_ms": at_ms, "facts": dict(facts or {})})
         self._states[index] = state
         if facts:

@@ -104,7 +104,7 @@ class Operation:
         return open_write_store(self.checkpoint(number))
 
     def checkpoint(self, number: int) -> Location:
-        """Never read from a plan."""
+        """The generation's location, never read from a plan."""
         adopted = self.adopted
         if adopted is None:
             return generation_location(self.home, self.ledger, self.stream, number)

@@ -87,7 +87,7 @@ def _no_replayer() -> Replayer:
 def _facts(
     workspace: Workspace, operation: Operation, code: PipelineReader
 ) -> Mapping[PreconditionName, Callable[[], str]]:
-    """Checkpoint and output are read at most once."""
+    """The facts of preconditions: checkpoint and output are read at most once."""
     plan, stream, history = operation.plan, operation.stream, operation.history
     ledger, batches = workspace.ledger, BatchHistory(history)
     facts, target = plan.facts, plan.facts.target

@@ -1,4 +1,4 @@
-"""A backfill: an older range as one batch with the next id; the stream keeps its position.
+"""A backfill: an older range as a single batch with the next id; the stream keeps its position.
 
 It may read Kafka offsets before the stream's position, and files that count as read, if no batch has read them.
 """
@@ -149,7 +149,7 @@ def _in_order(stream: str) -> str:
 
 
 def live_ranges(snapshot: Snapshot, batches: BatchHistory) -> dict[str, SourceRange]:
-    """Raises Refused if a part is not recorded."""
+    """The read ranges, by source. Raises Refused if a part is not recorded."""
     newest = snapshot.marks.committed
     if not batches.is_whole(newest):
         raise Refused(

@@ -31,7 +31,7 @@ def staging_of(path: str, operation: str) -> str:
 
 
 def held_of(path: str, operation: str) -> str:
-    """A temporary path if the file system cannot exchange directories in one step."""
+    """A temporary path if the file system cannot exchange directories atomically."""
     place = PurePosixPath(path)
     return str(place.with_name(exchange_path(place.name, operation)))
 

@@ -126,7 +126,7 @@ def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ..
 
 
 def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
-    """Two checkpoints are verified before the output changes."""
+    """The actions of a backfill: two checkpoints are verified before the output changes."""
     before, number, following = batch - 1, basis.facts.next_generation, basis.facts.next_generation + 1
     identifier, old = query_id(basis, before), basis.snapshot.generation.number
     return (

@@ -46,7 +46,7 @@ class Basis:
 
     @property
     def target(self) -> int | None:
-        """``None``: the last written batch."""
+        """The batch to continue after; ``None``: the last written batch."""
         return self.asked.continued_after(self.request)
 
     @property

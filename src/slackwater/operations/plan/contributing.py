@@ -24,7 +24,7 @@ MERGE = "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition"
 class StateBounds:
     """``retention_ms`` ``None``: unknown, so all batches contribute. ``delay_ms`` of the watermark is ``None`` if
     unknown or several. ``any_row_order``: the user declares that functions give the same for any order of rows.
-    ``several``: a batch reports the event times of one watermark. ``window_starts_ms``: windows of length
+    ``several``: a batch reports the event times of a single watermark. ``window_starts_ms``: windows of length
     ``retention_ms`` start at this interval, aligned to the second number after the epoch. ``session_gap_ms``: sessions
     end after this gap, so ``retention_ms`` is unknown.
     """

@@ -172,7 +172,7 @@ class SourcePosition:
 
 
 def position_after(batches: BatchHistory, batch: int) -> tuple[SourcePosition, ...]:
-    """``BEFORE_ALL``: the start of its first batch."""
+    """The position behind a batch; ``BEFORE_ALL``: the start of the first batch."""
     if not batches.batches:
         return ()
     if batch > BEFORE_ALL:

@@ -41,7 +41,7 @@ def notes_of(
     code_differs: bool,
     settings: Sequence[ReplaySettings],
 ) -> tuple[str, ...]:
-    """Sentences, the most important first."""
+    """The notes as sentences, the most important first."""
     return (
         *_about_the_cut(snapshot, goal, target, asked),
         *_about_the_line(snapshot, target, pending),

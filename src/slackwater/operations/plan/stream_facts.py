@@ -1,4 +1,4 @@
-"""Facts of a stream at one point in time. Access to a fact that could not be read raises its error."""
+"""Facts of a stream at a point in time. Access to a fact that could not be read raises its error."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ ALL_MS = 1000 * 366 * 86_400_000
 
 
 def plan_command(stream: str, request: Request, *, at: str | None = None, retention: str | None = None) -> str:
-    """``at`` and ``retention`` replace the request's."""
+    """The command that plans again; ``at`` and ``retention`` replace the request's."""
     line = command("plan", request.goal, stream)
     target, planned = at or request.target, goal_named(request.goal)
     if planned.target_option is not None and target != LAST_WRITTEN:
@@ -52,7 +52,7 @@ def where_to(plan: Plan) -> str:
 
 
 def start_command(plan: Plan, session: Sequence[str]) -> str:
-    """``session`` are options of Spark."""
+    """The command that starts the stream; ``session`` are options of Spark."""
     if plan.facts.adopted is not None:
         return f"start the query again; its checkpoint is {plan.facts.adopted}"
     return command("run", plan.pipeline_file, *session)

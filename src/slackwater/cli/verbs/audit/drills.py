@@ -35,7 +35,7 @@ REFERENCE: Run = "reference"
 DRILL: Run = "drill"
 DRILLS = CHOICES
 ONE_CORE = "local[1,4]"
-"""One task at a time, which may fail three times."""
+"""Tasks run in sequence, and each may fail three times."""
 FIXED = {
     # A task for each file, however small.
     "spark.sql.files.openCostInBytes": "134217728",

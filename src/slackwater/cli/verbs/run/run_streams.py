@@ -128,7 +128,7 @@ class PlainDisplay:
 class LiveDisplay:
     """A table that is updated in place.
 
-    The recorder's thread reports batches, the runner's states: only one thread may draw at a time.
+    The recorder's thread reports batches, the runner's states, and they must not draw at the same time.
     """
 
     def __init__(self) -> None:

@@ -56,7 +56,7 @@ class SourceAhead:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A checkpoint at one point in time. ``written``: the output's newest batch; ``sink``: why it is unknown."""
+    """A checkpoint at a point in time. ``written``: the output's newest batch; ``sink``: why it is unknown."""
 
     at_ms: int
     report: CheckpointReport

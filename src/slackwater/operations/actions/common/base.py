@@ -57,7 +57,7 @@ def query_in(plan: Plan) -> str | None:
 
 
 class Base(Action):
-    """The base of a new generation; a plan has exactly one such action for each."""
+    """The base of a new generation; a plan has such an action for each."""
 
     __slots__ = ()
 

@@ -78,7 +78,7 @@ class Lookups(Protocol):
         """The content of a file of offsets. Raises UsageError (``target``) if it cannot be read."""
 
     def now_ms(self) -> int:
-        """In epoch milliseconds."""
+        """The time in epoch milliseconds."""
 
     def say(self, text: str) -> None:
         """Show a message."""
