@@ -1,4 +1,4 @@
-"""All facts about a stream or checkpoint, from a single walk of the checkpoint and a single look at the output."""
+"""All facts about a stream or checkpoint, from a walk of the checkpoint and a look at the output."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def facts_of_start(
 ) -> Facts:
     """Facts for the checks that refuse a start.
 
-    Reads only a single file in addition to the snapshot; no report, no output. ``sources`` are from ``asked_sources``.
+    Reads one file in addition to the snapshot; no report, no output. ``sources`` are from ``asked_sources``.
     """
     logs, generation = opened.logs, snapshot.generation
     before = offset_before(opened)
@@ -235,7 +235,7 @@ def _recorded_offsets(
 
 
 def _lines(named: Mapping[str, SourceLine], logs: Mapping[str, str]) -> list[SourceLine]:
-    """The sources, each with its own log: a DataFrame that is read twice has two source numbers and a single log."""
+    """The sources, each with its own log: a DataFrame that is read twice has two source numbers and one log."""
     found = ((line, named.get(logs.get(name, name))) for name, line in named.items())
     return [line if own is None or own is line else replace(line, log=own.log) for line, own in found]
 

@@ -74,7 +74,7 @@ class Table:
 
 
 versions = Table("slackwater_version", ("version_num",), {"version_num": Kind.STRING})
-"""The schema's version, in a single row. On PostgreSQL other programs may have their own such row in the database."""
+"""The schema's version, in one row. On PostgreSQL other programs in the database may have such a table, too."""
 
 streams = Table(
     "streams",

@@ -1,4 +1,4 @@
-"""A home with its ledger, opened for a single command."""
+"""A home with its ledger, opened for a command."""
 
 from __future__ import annotations
 

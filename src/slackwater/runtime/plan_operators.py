@@ -251,7 +251,7 @@ def _function_state(reading: Reading, node: TreeNode, operator: Operator, column
 
 
 def join_of_streams(reading: Reading, node: TreeNode, order: int, left: list[Branch], right: list[Branch]) -> Branch:
-    """Add a stream-stream join. Conjuncts on one side become that side's filters, as in Spark."""
+    """Add a stream-stream join. Conjuncts on a side become its filters, as in Spark."""
     operator = reading.add(order, "join", [("left", one) for one in left])
     operator.inputs += [("right", one) for one in right]
     word = operator.join_type = join_word(node)

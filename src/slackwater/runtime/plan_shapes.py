@@ -1,6 +1,6 @@
 """Turns an analysed plan into a program's shapes.
 
-Rows are followed as branches, each from a single source or operator.
+Rows are followed as branches, each from a source or operator.
 """
 
 from __future__ import annotations

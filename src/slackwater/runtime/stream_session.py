@@ -61,7 +61,7 @@ def require_classes(session: SparkSession, definition: StreamDefinition) -> None
 
 
 def distinct(sessions: Iterable[SparkSession]) -> list[SparkSession]:
-    """The sessions without duplicates: a listener belongs to a single session's streams."""
+    """The sessions without duplicates: a listener belongs to a session's streams."""
     return list({str(one._jsparkSession.sessionUUID()): one for one in sessions}.values())
 
 

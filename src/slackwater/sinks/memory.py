@@ -1,4 +1,4 @@
-"""Spark's memory sink: a table in driver memory for a single run."""
+"""Spark's memory sink: a table in the driver's memory."""
 
 from __future__ import annotations
 

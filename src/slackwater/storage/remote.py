@@ -88,7 +88,7 @@ def _silence(filesystem: Any) -> None:
 
 
 def _unopened(scheme: str, location: str, error: OSError) -> EnvironmentMissing:
-    """The error with a single line: pyarrow lists every path that it searched for a library."""
+    """The error in a line: pyarrow lists every path that it searched for a library."""
     reason = str(error).strip().partition("\n")[0][:_SHOWN] or type(error).__name__
     return EnvironmentMissing(
         "store-unreachable",

@@ -262,7 +262,7 @@ def wait_until_free(
     expires_s: float = EXPIRES_S,
     before: Seen = (None, 0.0),
 ) -> None:
-    """Wait, with a single message, until a killed driver's JVM on this host exits.
+    """Wait, with a message, until a killed driver's JVM on this host exits.
 
     Raises ``LeaseHeld`` at once if the holder is alive, and after ``wait_s`` if the JVM survives. A heartbeat by a
     different clock is watched for ``expires_s`` from the time at which it was seen ``before``.

@@ -1,4 +1,4 @@
-"""Makes a stream's snapshot in a single read-only pass over ledger, checkpoint and output."""
+"""Makes a stream's snapshot in a read-only pass over ledger, checkpoint and output."""
 
 from __future__ import annotations
 

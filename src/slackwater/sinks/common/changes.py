@@ -1,6 +1,6 @@
 """Reversible cuts and swaps of an output, durably recorded first.
 
-``CutTable`` cuts any table format that keeps older versions. Each cut is a single commit; the table then shows its
+``CutTable`` cuts any table format that keeps older versions. Each cut is a commit; the table then shows its
 ``TableState``, so interrupted cuts and undos can resume, and overwriting others' changes is refused. No data file is
 deleted: until the format's own cleaning, the old version can be restored.
 """

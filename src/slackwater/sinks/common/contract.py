@@ -91,7 +91,7 @@ class Staged(Sink, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SinkLog:
-    """A sink's own log: numbered entries in a single folder.
+    """A sink's own log: numbered entries in a folder.
 
     ``parse`` parses an entry and raises FormatError.
     """

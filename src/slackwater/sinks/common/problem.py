@@ -34,7 +34,7 @@ def unreadable(error: StreamFailed) -> SinkUnreadable:
 
 
 def read_code(code: str) -> str:
-    """An error's code while reading: each code has a single exit code, and reading has its own."""
+    """An error's code while reading: a code decides the exit code, and reading has its own."""
     return "output-" + code.removeprefix("sink-")
 
 

@@ -1,4 +1,4 @@
-"""Delta tables: each batch is a single commit with its number, so a repeated batch is skipped."""
+"""Delta tables: each batch is a commit with its number, so a repeated batch is skipped."""
 
 from __future__ import annotations
 

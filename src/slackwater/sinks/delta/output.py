@@ -334,7 +334,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
 
 
 class QueryTable(DeltaOutput):
-    """A table filled by Spark's own streaming writer, with the batches of a single query.
+    """A table filled by Spark's own streaming writer, with a query's batches.
 
     Spark skips a batch if the query id's newest transaction is not older (``DeltaSink``), so commits of cuts and swaps
     carry this id. The table is the program's: it has no owner file.

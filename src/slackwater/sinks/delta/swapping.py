@@ -1,4 +1,4 @@
-"""Stages a Delta table and swaps its rows in: a single commit removes all files and adds the staged files.
+"""Stages a Delta table and swaps its rows in: a commit removes all files and adds the staged files.
 
 Staged files first get hard links, or remote copies, in the real folder. The commit sets the stream's newest batch, and
 its note has each batch's files for later cuts. It follows the checked version, or is refused. Other writers' files are

@@ -1,4 +1,4 @@
-"""A directory of the file sink that a single operation fills and owns.
+"""A directory of the file sink that an operation fills and owns.
 
 It may contain no other files, and only its own files are removed.
 """

@@ -222,7 +222,7 @@ class IcebergOutput(TableOutput):
 
 
 class QueryTable(IcebergOutput):
-    """A directory's table filled by Iceberg's own streaming sink, with the batches of a single query.
+    """A directory's table filled by Iceberg's own streaming sink, with a query's batches.
 
     The sink skips a batch if the query's newest snapshot among the current snapshot's ancestors is not older, whichever
     branch it writes to. So staging uses a second line of metadata (``_start_second``), not a branch.

@@ -16,7 +16,7 @@ from pyspark import TaskContext
 def tagger(counter: Any) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """For ``mapInArrow``: adds columns for attempt and partition.
 
-    ``counter`` is a Spark accumulator, which counts a single attempt of each task.
+    ``counter`` is a Spark accumulator, which counts each task once.
     """
 
     def tagged(batches: Iterable[Any]) -> Iterator[Any]:

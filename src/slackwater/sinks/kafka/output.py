@@ -58,7 +58,7 @@ class TopicOutput(OpaqueOutput):
 
 
 class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
-    """Batches are transactions. Kafka deletes no single records, so no batch can be cut."""
+    """Batches are transactions. Kafka cannot delete individual records, so no batch can be cut."""
 
     def __init__(self, address: TopicAddress) -> None:
         message = f"Kafka cannot remove single batches from the topic {address.topic}"

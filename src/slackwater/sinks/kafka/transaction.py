@@ -21,7 +21,7 @@ from typing import Any
 import confluent_kafka
 
 RESULT = "row_count LONG"
-"""The schema of the single row that the task returns: null if the batch was written before."""
+"""The schema of the task's result, one row: null if the batch was written before."""
 
 MARK_KEY = b"slackwater"
 MARK_FIELDS = {"stream_id": str, "stream": str, "home": str, "epoch": int, "batch_id": int}

@@ -1,4 +1,4 @@
-"""Stages a table and swaps it in: a single transaction exchanges names and marks.
+"""Stages a table and swaps it in: a transaction exchanges names and marks.
 
 The staged table copies columns, defaults, checks, indexes (renamed) and comments. The exchange passes on owner,
 privileges and storage parameters, and redirects views. Other dependents would silently stay with the old table, so

@@ -1,4 +1,4 @@
-"""Writes batches: executors stage rows, a single transaction publishes them with the marker.
+"""Writes batches: executors stage rows, a transaction publishes them with the marker.
 
 Staged tables are unlogged, and a server crash empties them: publication counts rows. After a connection loss during
 commit the marker is read again: the batch is complete or absent.
