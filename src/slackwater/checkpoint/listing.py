@@ -37,7 +37,7 @@ class Listing:
         return cls({path: Folder(path, (), tuple(files))})
 
     def folder(self, path: str) -> Folder:
-        """An absent directory is empty."""
+        """The folder; an absent directory is empty."""
         return self.folders.get(path, _NOTHING)
 
     def has(self, path: str) -> bool:

@@ -94,7 +94,7 @@ def _logs(
 
 
 def marks(store: ReadStore) -> Marks:
-    """The marks without the sink's."""
+    """The marks, except for the sink's."""
     store = limited(store)
     listing = read_listing(store)
     return marks_of_inventory(logs_of_listing(store, listing), read_inventory(listing))

@@ -28,7 +28,7 @@ class OpenedCheckpoint:
     inventory: StateInventory
 
     def batch_state(self, batch: int) -> BatchState:
-        """An unreadable plan or commit counts as absent."""
+        """The state after a batch; an unreadable plan or commit counts as absent."""
         from slackwater.checkpoint.state.reader import BatchState  # noqa: PLC0415  (imports numpy and pyarrow)
 
         offset, damage = self._plan(batch)
@@ -45,7 +45,7 @@ class OpenedCheckpoint:
         return ChangeFiles(self.store)
 
     def _plan(self, batch: int) -> tuple[OffsetEntry | None, tuple[Damage, ...]]:
-        """A plan purged by Spark is no damage."""
+        """A batch's plan, with its damage; a plan purged by Spark is no damage."""
         try:
             return self.logs.offset(batch), ()
         except (FormatError, OSError) as error:
@@ -59,7 +59,7 @@ class OpenedCheckpoint:
 
 
 def open_checkpoint(store: ReadStore, limits: ReadLimits | None = None) -> OpenedCheckpoint:
-    """Never fails on damage."""
+    """Lists the checkpoint and reads its newest log entries. Never fails on damage."""
     store = limited(store, limits)
     listing = read_listing(store)
     return OpenedCheckpoint(store, listing, logs_of_listing(store, listing), read_inventory(listing))

@@ -358,7 +358,7 @@ class StoreVersions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StateInventory:
-    """``stores[operator][partition][store]``."""
+    """Versions as ``stores[operator][partition][store]``."""
 
     stores: dict[int, dict[int, dict[str, StoreVersions]]] = field(default_factory=dict)
 

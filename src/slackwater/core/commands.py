@@ -48,7 +48,7 @@ def undo_command(operation: str) -> str:
 
 
 def apply_command(plan_file: str | None, session: Sequence[str] = ()) -> str:
-    """``session`` as of ``session_words``."""
+    """Applies or continues a plan; ``session`` as of ``session_words``."""
     return command("apply", plan_file or "PLAN", "--yes", *session)
 
 

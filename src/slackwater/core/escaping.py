@@ -16,7 +16,7 @@ def is_unicode(value: str) -> bool:
 
 
 def is_path(value: str) -> bool:
-    """Any bytes but NUL."""
+    """Whether the text has any bytes but NUL."""
     try:
         return b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
@@ -48,7 +48,7 @@ def one_line(text: str) -> str:
 
 
 def printable_bytes(output: bytes) -> bytes:
-    """Keeps line feed, tab and carriage return."""
+    """Output of another process, escaped; line feed, tab and carriage return stay."""
     return output.decode("utf-8", "surrogateescape").translate(_OF_OTHERS).encode("utf-8", "surrogateescape")
 
 

@@ -74,7 +74,7 @@ class KnownSecrets:
             self.remember(name, value)
 
     def replaced(self, text: str, by: str) -> str:
-        """The time grows with the text only."""
+        """The text without remembered secrets, in time that grows with the text only."""
         if not self._values:
             return text
         searched = _without_surrogates(text)
@@ -197,7 +197,7 @@ _LOGIN = r"""(?i)\b[a-z][a-z0-9+.\-]{0,30}://[^\s/:@"]*:"""
 
 
 def _without_password(word: re.Match[str]) -> str:
-    """``scheme://user:***@``."""
+    """The word as ``scheme://user:***@``."""
     login = re.search(_LOGIN, word[0])
     return f"{word[0][: login.end()]}{MASK}@" if login else word[0]
 

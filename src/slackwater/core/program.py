@@ -238,7 +238,7 @@ def program_of_batch(entries: Sequence[Entry] | None, batch: int) -> Mapping[str
 
 
 def parsed_program(entries: Sequence[Entry] | None, batch: int) -> Program | None:
-    """``None`` also for a malformed program."""
+    """The program; ``None`` also for a malformed program."""
     recorded = program_of_batch(entries, batch)
     try:
         return None if recorded is None else Program.from_json(recorded)

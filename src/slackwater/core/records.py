@@ -32,7 +32,7 @@ class StreamRecord:
 
     @property
     def full_name(self) -> str:
-        """Unique in a home."""
+        """The name, unique in a home."""
         return f"{self.pipeline}/{self.name}"
 
     @property
@@ -172,7 +172,7 @@ UNDOING = "undoing"
 
 
 def member_id(operation: str, number: int) -> str:
-    """``number`` is the stage's place, from 2."""
+    """The id of a later stage's operation; ``number`` is the stage's place, from 2."""
     return f"{operation}-{number}"
 
 

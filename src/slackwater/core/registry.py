@@ -47,7 +47,7 @@ class Registry(Generic[Kind]):
         self._all = None
 
     def names(self) -> tuple[str, ...]:
-        """In alphabetical order. Nothing is imported."""
+        """The names in alphabetical order; nothing is imported."""
         return tuple(sorted({*self._modules(), *self._registered, *self._entry_points()}))
 
     def get(self, name: str) -> Kind | None:

@@ -79,7 +79,7 @@ class Owner:
 
 
 def unchecked() -> None:
-    """For a run without a lease."""
+    """The lease check of a run without a lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Others:
 
     @property
     def text(self) -> str:
-        """``3 rows, 1 file, 1 commit``."""
+        """The counts, such as ``3 rows, 1 file, 1 commit``."""
         unknown = ["an unknown number of rows"] if self.rows is None else []
         known = ((self.rows or 0, "row"), (self.files, "file"), (self.commits, "commit"))
         return ", ".join([*unknown, *(counted(count, noun) for count, noun in known if count)]) or "none"

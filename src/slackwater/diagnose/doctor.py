@@ -208,7 +208,7 @@ def _not_in_files(facts: Facts, judged: Judged) -> Iterator[NotChecked]:
 
 
 def _by_hand(finding: Finding) -> Finding:
-    """No command of Slackwater changes an unrecorded checkpoint."""
+    """The finding without its command: no command of Slackwater changes an unrecorded checkpoint."""
     return replace(finding, next=None)
 
 

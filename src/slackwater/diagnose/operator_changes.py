@@ -27,7 +27,7 @@ _SOURCE = re.compile(r"\b(source ?)([01])\b")
 
 
 def operator_words(operator: OperatorShape) -> str:
-    """``aggregation by window, station``."""
+    """The operator in words, such as ``aggregation by window, station``."""
     names = ", ".join(key.name or key.text for key in operator.keys)
     word = f"{operator.join_type} join" if operator.kind == "join" else _KINDS[operator.kind]
     return f"{word} {'on' if operator.kind == 'join' else 'by'} {names}" if names else word

@@ -128,7 +128,7 @@ def _sides(change: Change, kept: Program, now: Program) -> Change:
 
 
 def _same_kinds(kept: Program, now: Program) -> bool:
-    """A deduplication may have become the other kind."""
+    """Whether the kinds are equal; a deduplication may have become the other kind."""
     kinds = [[operator.kind.partition("-within")[0] for operator in one.operators] for one in (kept, now)]
     return kinds[0] == kinds[1]
 

@@ -33,7 +33,7 @@ def next_watermark_ms(text: str) -> int:
 
 
 def render_commit_entry(entry: CommitEntry) -> bytes:
-    """Byte for byte as Spark writes it."""
+    """The entry, byte for byte as Spark writes it."""
     record: dict[str, object] = {"nextBatchWatermarkMs": entry.next_batch_watermark_ms}
     if entry.state_unique_ids is not None:
         record["stateUniqueIds"] = dict(entry.state_unique_ids)

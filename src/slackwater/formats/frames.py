@@ -38,7 +38,7 @@ class Block:
 
 
 def require_codec(data: bytes) -> str:
-    """``lz4``, ``zstd``, ``snappy`` or ``lzf``."""
+    """The codec: ``lz4``, ``zstd``, ``snappy`` or ``lzf``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected="a compressed stream", found="0 bytes")
     codec = next((name for name, magic in _MAGICS.items() if data.startswith(magic)), None)

@@ -41,7 +41,7 @@ def planned_watermark_ms(text: str) -> int:
 
 
 def render_offset_entry(entry: OffsetEntry) -> bytes:
-    """Byte for byte as Spark writes it."""
+    """The entry, byte for byte as Spark writes it."""
     named = entry.version == _BY_NAME
     lines = [f"v{entry.version}", _render_metadata(entry.metadata) if entry.metadata else ""]
     for offset in entry.offsets:

@@ -128,7 +128,7 @@ class RecordPositions:
         self._count = 0
 
     def add(self, row: tuple[int, int, int, int]) -> None:
-        """Key start, key length, value start, value length."""
+        """Add a record: key start, key length, value start, value length."""
         self._rows.append(row)
         if len(self._rows) == AT_A_TIME:
             self._flush()

@@ -124,7 +124,7 @@ def schema_paths(listing: Listing, operator: int, store: str, files: Iterable[st
 
 
 def _schema_order(name: str) -> int:
-    """Schema files are ``<batch>_<uuid>``."""
+    """The batch of a schema file, ``<batch>_<uuid>``."""
     return parse_id(name.partition("_")[0]) or 0
 
 

@@ -71,7 +71,7 @@ def iso(epoch_ms: int | None) -> str | None:
 
 
 def offset_value(text: str | None) -> Any:
-    """Parsed if it is JSON, else Spark's string."""
+    """The parsed value if it is JSON, else Spark's string."""
     if text is None:
         return None
     try:

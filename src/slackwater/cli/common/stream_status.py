@@ -89,7 +89,7 @@ def every_source_counts(batch: BatchRecord) -> bool:
 
 
 def stream_lag(ledger: Ledger, batch: BatchRecord | None) -> Lag:
-    """Lists nothing that has more than ``FILES_MAX`` files."""
+    """The lag after a batch; nothing with more than ``FILES_MAX`` files is listed."""
     if batch is None:
         return Lag()
     read: dict[int, Mapping[int, str]] = {}
@@ -180,7 +180,7 @@ def home_place(workspace: Workspace) -> Callable[[], Place]:
 def stream_status(
     workspace: Workspace, stream: StreamRecord, *, verify: bool = False, place: Callable[[], Place] | None = None
 ) -> StreamStatus:
-    """``place`` as of ``home_place``."""
+    """The status of a stream; ``place`` as of ``home_place``."""
     ledger = workspace.ledger
     # Before the snapshot: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())

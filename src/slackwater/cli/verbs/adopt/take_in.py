@@ -271,7 +271,7 @@ def adopt_document(adopted: Adopted) -> dict[str, Any]:
 
 
 def _versions(stores: Sequence[Any]) -> tuple[int | None, int | None]:
-    """State version N+1 is after batch N."""
+    """The oldest and newest batch whose state every store can load: state version N+1 is after batch N."""
     firsts, lasts = [one.first for one in stores], [one.last for one in stores]
     if not stores or None in firsts or None in lasts:
         return None, None

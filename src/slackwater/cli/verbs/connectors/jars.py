@@ -38,7 +38,7 @@ def installed_spark() -> str:
 
 
 def list_connectors(spark: str) -> tuple[Connector, ...]:
-    """Fetches nothing."""
+    """The connectors with their locked jars; nothing is fetched."""
     cache = JarCache(default_folder())
     found = []
     for name in connectors.known(spark):

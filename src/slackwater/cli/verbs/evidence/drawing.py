@@ -21,7 +21,7 @@ class Drawing:
         return self.width >= WIDE
 
     def words(self, x: float, y: float, value: object, kind: str = "", anchor: str = "start") -> None:
-        """The baseline is at ``y``."""
+        """Draws a text with its baseline at ``y``."""
         self._add("text", value, x=_number(x), y=_number(y), class_=f"w {kind}".strip(), text_anchor=anchor)
 
     def box(self, x: float, y: float, width: float, height: float, kind: str, radius: float = 2) -> None:

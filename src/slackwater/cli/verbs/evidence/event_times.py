@@ -22,7 +22,7 @@ class _Scale:
     right: float
 
     def at(self, time_ms: int) -> float:
-        """A time outside is at the edge."""
+        """The position of a time; a time outside is at the edge."""
         share = (time_ms - self.first_ms) / max(self.last_ms - self.first_ms, 1)
         return self.left + (self.right - self.left) * min(max(share, 0), 1)
 
@@ -45,7 +45,7 @@ def event_times(made: Evidence) -> Html:
 
 
 def _times(batch: Batch) -> list[int]:
-    """Spark's watermark starts at 0."""
+    """The event times and the watermark; Spark's watermark starts at 0."""
     found = (batch.event_time_min_ms, batch.event_time_max_ms, batch.watermark_ms or None)
     return [time for time in found if time is not None]
 

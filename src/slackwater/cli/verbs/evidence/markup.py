@@ -18,7 +18,7 @@ _BACKTICKS = re.compile(r"`([^`]+)`")
 
 
 class Html(str):
-    """Markup. Any other string is text."""
+    """Markup; any other string is text."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ def element(name: str, *content: object, **attributes: object) -> Html:
 
 
 def section(name: str, title: str, *content: object) -> Html:
-    """Left out without content."""
+    """A section; left out without content."""
     if not any(content):
         return Html("")
     return element("section", element("h2", title, id=name), *content, aria_labelledby=name)

@@ -47,7 +47,7 @@ def _long(value: object) -> Html:
 
 
 def errors(made: Evidence) -> Html:
-    """Confirmed causes come first."""
+    """The causes of the error texts, confirmed causes first."""
     rows = (
         (error.symptom, error.certainty, cause.code, cause.title, cause.state, cause.by)
         for error in made.errors

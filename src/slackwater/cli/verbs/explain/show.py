@@ -91,12 +91,12 @@ def all_codes() -> list[tuple[str, str]]:
 
 
 def explain_document(found: Explanation) -> dict[str, Any]:
-    """``slackwater.explain/1``."""
+    """The document ``slackwater.explain/1``."""
     return {"schema": SCHEMA, **asdict(found)}
 
 
 def codes_document(codes: list[tuple[str, str]]) -> dict[str, Any]:
-    """``slackwater.codes/1``."""
+    """The document ``slackwater.codes/1``."""
     return {"schema": CODES_SCHEMA, "codes": [{"code": code, "meaning": meaning} for code, meaning in codes]}
 
 

@@ -20,7 +20,7 @@ SCHEMA = "slackwater.inspect/1"
 
 
 def inspect_document(report: CheckpointReport) -> dict[str, Any]:
-    """Ids are numbers, offsets are JSON if possible."""
+    """The report as a document: ids are numbers, offsets are JSON if possible."""
     return {
         "schema": SCHEMA,
         "location": report.location,

@@ -22,7 +22,7 @@ PORTS = range(65_536)
 
 
 def _port(text: str) -> int:
-    """0 lets the system choose a port."""
+    """A port; 0 lets the system choose."""
     port = natural(text)
     if port not in PORTS:
         raise ArgumentTypeError(f"expected a port from 0 to {PORTS[-1]}; found {port}")

@@ -124,7 +124,7 @@ class StatusCollector(Collector):
         self._read: Reading = {}
 
     def is_in(self, stream: str, state: str) -> None:
-        """The stream is read from now on."""
+        """Sets a stream's state; the stream is read from now on."""
         self._seen.setdefault(stream, _StreamSeen(self._clock())).state = state
 
     def finished(self, batch: BatchRecord) -> None:
