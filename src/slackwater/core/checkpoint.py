@@ -3,8 +3,7 @@
 Damage is a value: a bad file does not stop a report. Sources: ``OffsetSeqLog``, ``CommitLog``, ``FileStreamSourceLog``,
 ``FileStreamSinkLog``, Spark 3.5-4.3.
 
-Most are named tuples: a dozen dataclasses would take a twentieth of the time of a whole ``slackwater inspect``. Fields
-``index`` and ``count`` rule tuples out.
+Most are named tuples, which are defined faster than dataclasses. Fields ``index`` and ``count`` rule tuples out.
 """
 
 from __future__ import annotations

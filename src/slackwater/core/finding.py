@@ -19,10 +19,8 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``code`` is stable; ``text`` is a sentence; ``next`` is a command, if any.
-
-    ``status`` ends with ``exit_code`` for its most urgent finding (docs/exit-codes.md). ``advice`` is for remedies
-    without a command.
+    """``code`` is stable; ``text`` is a sentence; ``next`` is a command, if any. ``status`` ends with ``exit_code`` for
+    its most urgent finding. ``advice`` is for remedies without a command.
     """
 
     code: str

@@ -100,8 +100,8 @@ class SourceShape:
 @dataclass(frozen=True, slots=True)
 class InputShape:
     """``base`` is a source, a union, or the operator below. ``filters`` are all conjuncts that Spark can apply before
-    the operator, even if the query has them after it. ``columns`` are the kept columns, in order if it matters. A union
-    has an input for each branch; ``side`` is a join's.
+    the operator. ``columns`` are the kept columns, in order if it matters. A union has an input for each branch;
+    ``side`` is a join's.
     """
 
     base: str

@@ -84,10 +84,8 @@ def unchecked() -> None:
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """``epoch`` is the lease's fence number, which grows with each run.
-
-    Batches up to ``planned``, the newest before this run, may run again. ``check_lease`` raises ``LeaseHeld`` once
-    another run has the lease.
+    """``epoch`` is the lease's fence number, which grows with each run. Batches up to ``planned``, the newest before
+    this run, may run again. ``check_lease`` raises ``LeaseHeld`` after the lease was lost.
     """
 
     stream_id: str

@@ -1,6 +1,6 @@
 """The end of kept batches, or the start or end of a range, as in Kafka's own tool that resets offsets.
 
-Batch targets name a recorded batch, position targets a place in the sources, with each source's own meaning.
+Batch targets name a recorded batch, position targets a place in the sources.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Change:
 
     ``place`` names the operator or source. ``goal`` corrects the output, ``None`` if it is right. ``acceptable``: Spark
     can run on the kept state, so that a user may accept the change. ``said``: a start reports a change that it does not
-    refuse, as other rows count from then on.
+    refuse.
     """
 
     code: str

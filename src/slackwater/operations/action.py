@@ -65,7 +65,7 @@ class Switch:
 
 
 class PlanStep(ABC):
-    """An action or an inverse. Subclasses are frozen dataclasses; their last field, ``kind``, has a default."""
+    """Subclasses are frozen dataclasses whose last field, ``kind``, has a default."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar = STRICT

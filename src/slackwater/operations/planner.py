@@ -185,7 +185,7 @@ def _refuse_unmarked(snapshot: Snapshot, request: Request) -> None:
 
 
 def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
-    """Raises Refused (``code-needed``) if no pipeline file is known."""
+    """Raises Refused (``code-needed``)."""
     require_code(basis.snapshot.stream, basis.goal, basis.snapshot.stream.pipeline_file)
     # Nothing but its checkpoint shows whether a query that was only watched has state.
     may_have_state = basis.snapshot.stateful or basis.facts.adopted is not None

@@ -64,7 +64,7 @@ def marks_document(marks: Marks, *others: str) -> dict[str, int | None]:
 
 
 def iso(epoch_ms: int | None) -> str | None:
-    """ISO 8601 in UTC; ``None`` if there is none (Spark writes 0 for a watermark not yet set)."""
+    """ISO 8601 in UTC; ``None`` for no time and for 0, an unset watermark of Spark."""
     if not epoch_ms or epoch_ms < 0:
         return None
     return iso_text(epoch_ms)

@@ -47,7 +47,7 @@ def next_watermark_ms(planned: OffsetEntry | None, before: OffsetEntry | None, c
 
 
 def watermark_of(snapshot: Snapshot) -> int:
-    """The next batch's watermark, 0 if there is none or entries cannot be read."""
+    """The next batch's watermark, 0 if unknown."""
     last = snapshot.marks.next_batch - 1
     if snapshot.planned_entry is not None or last < 0:
         return next_watermark_ms(snapshot.planned_entry, None, None)

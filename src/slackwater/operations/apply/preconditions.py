@@ -86,7 +86,6 @@ DIGEST_SHOWN = 12
 
 
 def check(plan: Plan, index: int, facts: Mapping[PreconditionName, Callable[[], str]]) -> None:
-    """Raises Moved at the first precondition that no longer holds."""
     compare(
         plan,
         [one for one in plan.preconditions if one.action == index],

@@ -86,7 +86,6 @@ def plan_of_operation(workspace: Workspace, operation: OperationRecord) -> Plan:
 
 
 def recorded_plan(settings: Settings, file: AnyLocation) -> Plan | None:
-    """The ledger's copy of a deleted plan file."""
     file, home = Location(file), Home(settings.home)
     if not file.startswith(home.location / ""):
         return None

@@ -78,7 +78,6 @@ def check_started(operation: Operation, action: Action) -> None:
 
 
 def check_records(operation: Operation, index: int) -> None:
-    """Raises Refused (``backup-damaged``) if a record of the action has changed."""
     backup = operation.backup
     for path, hashes in hashes_of(operation, index).items():
         try:

@@ -37,7 +37,6 @@ def held_of(path: str, operation: str) -> str:
 
 
 def notes_of_adopted(path: str, operation: str) -> tuple[str, ...]:
-    """Notes, with steps by hand after a failure of the machine."""
     if is_of_objects(path):
         how = (
             f"the query's own code names the checkpoint {path}: the new one is built in the folder of the operation, "

@@ -83,7 +83,6 @@ class Code:
 
 
 def minor_release(version: str) -> str:
-    """The minor release, such as 4.1 of 4.1.3."""
     return ".".join(version.split(".")[:2])
 
 

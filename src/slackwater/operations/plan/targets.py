@@ -6,12 +6,10 @@
     The batch with this id.
 ``time:2026-01-31T00:00Z``
     ISO 8601, from 1970 to 9999, to the millisecond at most, with ``Z`` or an offset such as ``+01:00``: a machine's own
-    time zone would give one command two meanings. A date alone is midnight of its zone, which it needs as well:
-    ``time:2026-01-31Z``.
+    time zone would give a command two meanings. A date alone is midnight of its zone: ``time:2026-01-31Z``.
 ``by:PT6H``
-    ISO 8601 in days, hours, minutes and seconds: the time that is so long before *now*, as Kafka's ``--by-duration``
-    counts, not before the current position. Both ``by:PT6H`` and ``by:-PT6H`` mean six hours back; Kafka's tool takes
-    the second as a time in the future. A duration back to before 1970 is 1970.
+    ISO 8601 in days, hours, minutes and seconds before *now*, as Kafka's ``--by-duration`` counts. Both ``by:PT6H`` and
+    ``by:-PT6H`` mean six hours back. A duration back to before 1970 is 1970.
 ``shift:-1000``
     From the current position: of each partition by so many offsets, of a file source by so many files.
 ``offsets:FILE``
@@ -101,12 +99,12 @@ def target_text(target: Target) -> str:
 
 
 def parse_offsets(content: str, file: str) -> Mapping[str, str]:
-    """The offsets in an ``offsets:FILE``: by source, as a compact JSON string.
+    """The offsets in an ``offsets:FILE``: by source, as a compact JSON string. Raises UsageError (``target``).
 
     The file is a JSON object of sources as the offset log names them ("0" is the first) and offsets as Spark writes
     them: ``{"0": {"topic": {"0": 123}}, "1": {"logOffset": 5}}``. For Kafka: the next offset of each partition;
     partitions and sources that are not listed keep their positions. For a file source: the newest entry of its log that
-    counts as read, -1 for none. Raises UsageError (``target``).
+    counts as read, -1 for none.
     """
     try:
         value: object = json.loads(content, object_pairs_hook=_unique, parse_constant=_no_number)

@@ -169,7 +169,7 @@ def run_drills(reference: str, options: AuditOptions, settings: Settings, progre
     """Audit the streams in sequence; no started process survives.
 
     Raises Refused (``audit-target``) if a target holds rows, StreamFailed if an uninterrupted run does not write its
-    rows, and as ``selected``.
+    rows.
     """
     require_spark()
     loaded, names = selected(reference, options)

@@ -50,9 +50,8 @@ _FINAL = {"applied", PRUNED}
 class Prunable:
     """The folders of a stream that a prune removes.
 
-    ``generations`` are numbers; ``operations`` can then not be undone; in ``interrupted`` a prune was killed.
-    ``folders`` are removed, generations first; ``bytes`` is their size. ``left`` are folders next to the checkpoints
-    without a record; they stay.
+    ``operations`` can then not be undone; in ``interrupted`` a prune was killed. ``folders`` are removed, generations
+    first; ``bytes`` is their size. ``left`` are folders next to the checkpoints without a record; they stay.
     """
 
     stream: str

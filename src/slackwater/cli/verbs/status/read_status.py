@@ -70,7 +70,7 @@ class HomeStatus:
 def read_status(settings: Settings, name: str | None = None, *, verify: bool = False) -> HomeStatus:
     """The state of the streams; none without a ledger. NotFound for an unknown name.
 
-    ``verify`` reads every file that the marks depend on. An unreadable stream does not hide others; the error of an
+    ``verify`` reads every file that the marks depend on. An unreadable stream does not hide others; the error of the
     only stream is raised.
     """
     try:

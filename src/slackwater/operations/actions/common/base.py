@@ -136,7 +136,7 @@ def write_sources(
 
 
 def write_positions(store: WriteStore, batches: BatchHistory, batch: int, *, alone: bool) -> None:
-    """Writes the batch's positions. ``alone``: also as the batch before, because Spark reads two when it starts."""
+    """``alone``: also as the batch before, because Spark reads two when it starts."""
     entry = batches.history.offsets[batch].encode("utf-8", "surrogateescape")
     for number in range(max(batch - 1, 0) if alone else batch, batch + 1):
         write_log(store, offset_path(number), entry)

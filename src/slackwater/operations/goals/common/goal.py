@@ -104,7 +104,6 @@ class Goal:
         return next((flag.option for flag in self.flags if flag.field == "at"), None)
 
     def request(self, values: Mapping[str, Value], *, downstream: bool) -> Request:
-        """Raises UsageError for a value that cannot be used."""
         at = str(values.get("at", LAST_WRITTEN))
         self.check_target(at)
         request = Request.at(
@@ -120,7 +119,7 @@ class Goal:
         )
 
     def own_arguments(self, _request: Request, /) -> str:
-        """The goal's own options, with a leading space."""
+        """With a leading space."""
         return ""
 
     def check_target(self, text: str) -> None:
