@@ -79,7 +79,6 @@ class BatchesPart(LedgerPart):
             connection.upsert(replaced_lines, kept)
 
     def remove_lines(self, stream: str, generation: int, log: str, *, after: int) -> None:
-        """Remove entries that an operation has undone."""
         with self._database.write() as connection:
             connection.delete(
                 log_lines, f"{_OWN} AND entry > :after", {**_own(stream, generation, log), "after": after}

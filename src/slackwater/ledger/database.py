@@ -98,7 +98,6 @@ class Connection:
         return int(self.scalar(f"{_insert(table, tuple(row))} RETURNING id", _stored(table, row)))
 
     def insert_absent(self, table: Table, row: Values) -> bool:
-        """Insert a row unless its primary key exists; returns whether it did."""
         return self.execute(f"{_insert(table, tuple(row))} ON CONFLICT DO NOTHING", _stored(table, row)) == 1
 
     def upsert(self, table: Table, rows: Sequence[Values]) -> None:

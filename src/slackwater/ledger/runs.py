@@ -180,7 +180,7 @@ class OperationFilesPart(LedgerPart):
     """Copies of operations' plans and journals."""
 
     def record_operation_files(self, files: OperationFiles) -> None:
-        """Record before the first step; a repeated id replaces the record."""
+        """Record the files before the first step; a repeated id replaces the record."""
         with self._database.write() as connection:
             connection.upsert(operation_files, [as_row(files)])
 

@@ -123,7 +123,6 @@ class StreamsPart(LedgerPart):
             connection.upsert(generations, [_generation_row(record)])
 
     def switch_generations(self, stream: str, current: int, records: Sequence[GenerationRecord]) -> None:
-        """Replace generations and set ``current`` in a transaction."""
         with self._database.write() as connection:
             connection.upsert(generations, [_generation_row(one) for one in records])
             connection.update(streams, {"current_generation": current}, _THIS, {"stream": stream})

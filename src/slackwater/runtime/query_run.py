@@ -146,7 +146,7 @@ class QueryRun:
         return requested
 
     def end(self, end: End, failure: Failure | None = None, reason: str | None = None) -> None:
-        """End the run: copies the last log entries. Does not stop the query."""
+        """End the run and copy the last log entries, but do not stop the query."""
         self._watcher.stop()
         try:
             self._ledger.end_run(

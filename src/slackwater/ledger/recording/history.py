@@ -215,7 +215,6 @@ class Share:
 
 
 def shares(ledger: Ledger, stream: StreamRecord) -> Iterator[Share]:
-    """The shares of the generation in use, then of its past."""
     known = {generation.number: generation for generation in ledger.generations(stream.full_name)}
     for one in contributions(known.values(), stream.current_generation):
         based_at = known[one.generation].based_at

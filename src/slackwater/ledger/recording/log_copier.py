@@ -374,7 +374,6 @@ def _log_offset(line: str, entry: int) -> int:
 
 
 def _offset(value: object, entry: int) -> int:
-    """A valid log offset, at most ``entry``; otherwise ``entry``."""
     return value if isinstance(value, int) and 0 <= value <= entry else entry
 
 

@@ -323,7 +323,6 @@ def record(
     state: str = "",
     left: tuple[str, ...] | None = None,
 ) -> Record:
-    """Record the swap durably, replacing an earlier attempt's record."""
     made = Record(location, swap.operation, swap.stream_id, swap.replaced, version, state, left)
     RECORD.write(backup, made)
     return made

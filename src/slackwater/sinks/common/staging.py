@@ -128,7 +128,6 @@ class StagingDirectory:
         sync_directory(self.real.parent)
 
     def exchange_by_renames(self) -> None:
-        """Exchange in three steps; finishes an interrupted exchange."""
         if not self.exchange_path.exists():
             self.real.rename(self.exchange_path)
         self.finish_exchange()

@@ -151,7 +151,7 @@ class FilesOutput(DirectoryOutput):
         self._way(operation).stage(after, lines, self._manifest, self.relative_path)
 
     def swap_of(self, operation: str, stream_id: str, _after: int = NONE_YET) -> Swap:
-        """The swap; files of no batch stay, whenever written."""
+        """The swap, which keeps files of no batch, whenever written."""
         return Swap(operation, stream_id, self.last_written())
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:

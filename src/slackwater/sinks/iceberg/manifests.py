@@ -33,7 +33,6 @@ class Difference:
 
     @property
     def rows(self) -> int | None:
-        """The number of rows; ``None`` if rows were replaced or deleted."""
         replaced = self.removed or any(file.deletes for file in self.added)
         return None if replaced else sum(file.rows for file in self.added)
 

@@ -34,7 +34,7 @@ class Branches:
 
     @property
     def replaced(self) -> str:
-        """The state before the swap; missing if the table had no snapshots."""
+        """The branch with the state before the swap; missing if the table had no snapshots."""
         return f"slackwater-replaced-{self.operation}"
 
     def replaced_mark(self, metadata: Metadata) -> Mark:

@@ -79,7 +79,6 @@ class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
     shows_rows = True
 
     def may_have_rows(self, marked: int) -> bool:
-        """Return whether the topic may have rows: a topic that was never written has none."""
         return marked >= 0 or not open_topic(self.address).is_new()
 
     def how_to_empty(self, marked: int) -> str:

@@ -183,7 +183,6 @@ def _exists(connection: Connection, table: TableName) -> bool:
 
 
 def _columns(connection: Connection, table: TableName) -> str:
-    """The copied columns; generated columns are recomputed."""
     return ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
 
 

@@ -32,7 +32,6 @@ def is_long(value: object) -> TypeGuard[int]:
 
 
 def is_index(value: str) -> bool:
-    """Return whether this is a non-negative integer as Spark writes it: a partition or a time."""
     return _INDEX.fullmatch(value) is not None
 
 

@@ -54,7 +54,6 @@ class MarkedTarget:
                 self.marker.begin_epoch(connection, context)
 
     def is_written(self, context: WriteContext, batch: int) -> bool:
-        """Return whether the batch is written. Raises Refused for a run that may no longer write."""
         with writing(self.location), self.engine.connect() as connection:
             return self.marker.check_fence(self.marker.read(connection), context).batch_id >= batch
 
