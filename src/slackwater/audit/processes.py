@@ -60,7 +60,6 @@ def send_all(processes: tuple[Process, ...], signal_number: signal.Signals) -> N
 
 
 def wait_until_gone(processes: tuple[Process, ...], wait_s_max: float) -> bool:
-    """Whether all exited in time."""
     deadline = time.monotonic() + wait_s_max
     while any(member.alive for member in processes):
         if time.monotonic() > deadline:

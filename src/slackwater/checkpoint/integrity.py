@@ -1,5 +1,3 @@
-"""Reads files with their checksums."""
-
 from __future__ import annotations
 
 from typing import NamedTuple

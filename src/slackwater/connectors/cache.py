@@ -54,7 +54,6 @@ class JarCache:
         return self._folder / jar.repository_path
 
     def has(self, jar: Jar) -> bool:
-        """Whether the file is cached and has the locked hash."""
         path = self.path(jar)
         try:
             # Taken before the file is hashed: what changes it meanwhile changes its identity, too.

@@ -34,7 +34,6 @@ class Jar:
 
     @property
     def repository_path(self) -> str:
-        """The path in Maven's layout."""
         return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.file_name}"
 
 

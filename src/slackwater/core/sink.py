@@ -1,5 +1,3 @@
-"""A sink's output: its cuts, owner and abilities."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping

@@ -71,7 +71,6 @@ class Verdict:
 
     @property
     def starts(self) -> bool:
-        """Whether the stream starts without acceptance."""
         return self.effect <= Effect.COMPATIBLE
 
     @property
@@ -81,7 +80,6 @@ class Verdict:
         return "reset" if "reset" in goals else "rebuild" if "rebuild" in goals else None
 
     def unaccepted(self, accepted: frozenset[str]) -> tuple[Change, ...]:
-        """The changes that still refuse a start."""
         return tuple(
             change
             for change in self.changes

@@ -149,7 +149,6 @@ def _operators(kept: Sequence[OperatorEvidence], now: Sequence[OperatorShape]) -
 
 
 def operator_kind(name: str) -> OperatorKind | None:
-    """The kind by Spark's name; ``None`` if unknown."""
     return "transform-with-state" if name.startswith("transformWithState") else PHYSICAL.get(name)
 
 

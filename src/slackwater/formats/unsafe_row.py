@@ -69,7 +69,6 @@ def whole_rows(view: ByteView, starts: Positions, lengths: Positions) -> Rows:
 
 
 def read_rows(rows: Rows, schema: StructType, depth: int = 0) -> pa.StructArray:
-    """Raises ``FormatError`` if a row contradicts the schema."""
     if depth > _DEEPEST:
         raise FormatError("foreign", "types nested too deep", expected=f"{_DEEPEST} levels", found="more")
     count = len(schema.fields)

@@ -124,7 +124,6 @@ def schema_paths(listing: Listing, operator: int, store: str, files: Iterable[st
 
 
 def _schema_order(name: str) -> int:
-    """The batch of a schema file, ``<batch>_<uuid>``."""
     return parse_id(name.partition("_")[0]) or 0
 
 

@@ -1,5 +1,3 @@
-"""Arguments of verbs, by argparse."""
-
 from __future__ import annotations
 
 import argparse

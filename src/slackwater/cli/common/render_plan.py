@@ -1,5 +1,3 @@
-"""The pages of plans and of their outcome."""
-
 from __future__ import annotations
 
 import sys

@@ -1,5 +1,3 @@
-"""The status of a stream. Nothing is written."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

@@ -13,8 +13,6 @@ from slackwater.operations.apply.witness import backup_for, changed_nothing, che
 
 @dataclass(frozen=True, slots=True)
 class RestoreSink(Inverse):
-    """Restore cut batches from the backup."""
-
     cut: Cut
     kind: Literal["restore-sink"] = "restore-sink"
 

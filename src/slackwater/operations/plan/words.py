@@ -1,5 +1,3 @@
-"""The commands in hints of refused plans."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

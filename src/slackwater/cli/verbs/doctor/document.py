@@ -51,7 +51,6 @@ def _fields(one: Examined) -> dict[str, Any]:
 
 
 def finding_document(found: Diagnosed) -> dict[str, Any]:
-    """The finding without empty fields."""
     finding = found.finding
     fields = {
         **asdict(finding),

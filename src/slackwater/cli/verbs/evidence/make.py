@@ -1,5 +1,3 @@
-"""Makes the document from gathered facts."""
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -359,7 +357,6 @@ def _lane_of_ledger(recorded: Sequence[int]) -> Iterator[model.Lane]:
 
 
 def _batches_with_state(inventory: StateInventory) -> frozenset[int]:
-    """Batches whose state is complete in all stores."""
     versions = [store.loadable for _, _, _, store in inventory.each()]
     common = frozenset.intersection(*versions) if versions else frozenset[int]()
     return frozenset(version - 1 for version in common if version > 0)

@@ -170,7 +170,6 @@ class Goal:
         return (f"nothing to do: {findings(basis.snapshot)[0].text}",)
 
     def why_cut(self, held: str, target: int, /) -> str | None:
-        """Why unrequested batches are cut."""
         return f"the sink holds {held}, whose range is not recorded: it is {cut_back(target)}"
 
     def target_at(self, batch: int) -> str:
