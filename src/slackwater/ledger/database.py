@@ -217,7 +217,7 @@ class Database:
 
     @property
     def is_sqlite(self) -> bool:
-        """Return whether this is SQLite, which has a single writer at a time, on a single host."""
+        """Return whether this is SQLite, which has one writer at a time, on one host."""
         return self.file is not None
 
     @functools.cached_property
@@ -228,7 +228,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees a single snapshot (SQLite) or only committed writes (PostgreSQL)."""
+        """A transaction that sees one snapshot (SQLite) or only committed writes (PostgreSQL)."""
         with self._transaction() as connection:
             yield connection
         if self.file:

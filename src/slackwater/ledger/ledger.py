@@ -19,7 +19,7 @@ from slackwater.ledger.streams import StreamsPart
 class Ledger(StreamsPart, RunsPart, OperationFilesPart, BatchesPart, SinkMarksPart, LeasesPart):
     """A home's durable record; usable from several threads and processes.
 
-    Every method is a transaction, and may raise ``EnvironmentMissing`` (``ledger-unreachable``,
+    Every method is one transaction, and may raise ``EnvironmentMissing`` (``ledger-unreachable``,
     ``ledger-locked``; ``ledger-read-only`` for writes) or ``DataError`` (``ledger-unreadable``).
     """
 

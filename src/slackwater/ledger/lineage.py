@@ -37,7 +37,7 @@ class Contribution:
     def last_entry(self, log: str) -> int | None:
         """The last entry of a log that counts; ``None``: all count.
 
-        ``sources/<source>`` is numbered by its own offsets, other logs by batch; ``metadata`` has a single entry.
+        ``sources/<source>`` is numbered by its own offsets, other logs by batch; ``metadata`` has one entry.
         """
         if log.startswith((SOURCES, SIZES)):
             return self.source_cut.get(log.partition("/")[2])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def check_reads_all(stream: str, frame: DataFrame) -> None:
-    """Raises Refused (``source-ends-early``) if the run would end after a single batch, as if caught up."""
+    """Raises Refused (``source-ends-early``) if the run would end after one batch, as if caught up."""
     gateway: Any = frame.sparkSession.sparkContext._gateway
     for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
         # Only a ``StreamingRelationV2`` has a table, whose class is from the jar of the connector.

@@ -1,4 +1,4 @@
-"""Reads a query's program from Spark's analysed plan, mostly by a single JVM call."""
+"""Reads a query's program from Spark's analysed plan, mostly by one JVM call."""
 
 from __future__ import annotations
 

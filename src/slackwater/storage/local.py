@@ -87,7 +87,7 @@ class LocalStore:
     def _folder(self, path: str, before: tuple[str, ...]) -> tuple[Folder, set[str]] | None:
         """The directory, and its directories that are links.
 
-        Partitions have equal file names: sharing the names of ``before`` keeps the memory of a single directory instead
+        Partitions have equal file names: sharing the names of ``before`` keeps the memory of one directory instead
         of thousands.
         """
         directories: list[os.DirEntry[str]] = []

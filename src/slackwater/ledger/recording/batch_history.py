@@ -59,7 +59,7 @@ class BatchHistory:
         return kind_of(offset, self.history.sources.get(source, {}))
 
     def log_of(self, source: str) -> str:
-        """The folder in ``sources/`` with a source's log; a source that is read twice has a single log."""
+        """The folder in ``sources/`` with a source's log; a source that is read twice has one log."""
         return self.history.source_logs.get(source, source)
 
     def spans(self, first: int, last: int) -> list[tuple[Source, SourceRange]]:

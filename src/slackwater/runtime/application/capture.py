@@ -228,7 +228,7 @@ class NotStarted(SimpleNamespace):
 
 
 class _Supervision:
-    """Ends a program that only repeats the same lines with a single query.
+    """Ends a program that only repeats the same lines with one query.
 
     ``loops`` are known from an earlier reading.
     """

@@ -24,7 +24,7 @@ from slackwater.storage.open import Location, local_path_of, open_read_store
 
 Identity: TypeAlias = Mapping[str, str]
 Reference: TypeAlias = str
-"""``module:name``, imported on use: most commands need a single kind, and only its output."""
+"""``module:name``, imported on use: most commands need one kind, and only its output."""
 
 UNKNOWN_TRAITS = opaque_traits(
     Delivery("at-least-once", "what the sink does with a batch that is written twice is unknown"), one_writer=False

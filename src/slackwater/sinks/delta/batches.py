@@ -1,4 +1,4 @@
-"""Writes a batch into a Delta table, by a commit with the batch's number."""
+"""Writes a batch into a Delta table, in one commit with the batch's number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Iceberg tables: a batch is staged, then published with its number in a single commit."""
+"""Iceberg tables: a batch is staged, then published with its number in one commit."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Versions:
 
 
 class Table(Protocol):
-    """Keeps a table's newest version; only a single writer can add the next."""
+    """Keeps a table's newest version; only one writer can add the next."""
 
     def newest(self) -> Metadata | None:
         """The newest version, ``None`` without a table. Raises FormatError, OSError or SinkUnreadable."""

@@ -1,7 +1,7 @@
 """Writes batches to a table of any database: rows and marker in the same transaction.
 
 Spark's JDBC writer commits per partition; a task rerun after its commit doubles the partition. So rows have partition
-and attempt id, and a single attempt per partition is published if it has as many rows as the tasks wrote. Without a
+and attempt id, and one attempt per partition is published if it has as many rows as the tasks wrote. Without a
 JDBC url rows pass through the driver.
 """
 
@@ -167,7 +167,7 @@ def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
 
 
 def _one_attempt(connection: Connection, staged: str, columns: Iterable[str]) -> Any:
-    """Selects a single attempt for each partition: an attempt commits all its rows or none."""
+    """Selects one attempt for each partition: an attempt commits all its rows or none."""
     table = reflected(connection, staged)
     whole = select(func.min(table.c[ATTEMPT])).group_by(table.c[PARTITION])
     return select(*(table.c[name] for name in columns)).where(table.c[ATTEMPT].in_(whole))

@@ -1,4 +1,4 @@
-"""Writes batches: Spark gathers the rows in a single task, which sends them with the mark in a transaction.
+"""Writes batches: Spark gathers the rows in one task, which sends them with the mark in a transaction.
 
 Two producers would be two transactions, and readers could see half a batch. Rows are in shuffle files first, so the
 transaction is short.

@@ -208,7 +208,7 @@ class RestartEffect:
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """Connectors before ``fixed_in`` end an available-now run after a single batch of limited size.
+    """Connectors before ``fixed_in`` end an available-now run after one batch of limited size.
 
     ``version_class`` has the static method ``version()``; ``limits`` are numeric options in lower case.
     """
