@@ -20,7 +20,7 @@ def test_a_finding_is_explained_with_its_risk_and_its_command(slackwater: Slackw
 
     assert page.code == 0
     assert "sink-ahead  finding, stop, risk skip, exit code 5\n" in page.out
-    for heading in ("What it finds", "Why it matters", "How to confirm", "What to do", "Is the remedy safe"):
+    for heading in ("Condition", "Effect", "How to confirm", "Remedy", "Safety"):
         assert f"\n  {heading} " in page.out
     assert (document["kind"], document["severity"], document["risk"]) == ("finding", "stop", "skip")
     assert document["commands"] == ["slackwater plan rebuild STREAM"]

@@ -17,13 +17,13 @@ _LAG_GROWS_BATCHES = 10
 def lag_grows(facts: Facts) -> Iterator[Found]:
     """A batch takes longer than its rows take to arrive.
 
-    What it finds: in ten recorded batches with rows, the backlog never fell; the newest batch left more rows than it
+    Condition: in ten recorded batches with rows, the backlog never fell; the newest batch left more rows than it
     read, and twice as many as the first.
-    Why it matters: results get later. Rows that the source's retention removes unread are lost.
+    Effect: results get later. Rows that the source's retention removes unread are lost.
     How to confirm: `slackwater status STREAM` shows the backlog. After a first start it is large, but does not grow.
-    What to do: use more cores or fewer shuffle partitions, merge small files, or raise a source limit
+    Remedy: use more cores or fewer shuffle partitions, merge small files, or raise a source limit
     (maxOffsetsPerTrigger) below the arrival rate.
-    Is the remedy safe: yes. A query with state keeps the number of shuffle partitions of its first batch.
+    Safety: yes. A query with state keeps the number of shuffle partitions of its first batch.
     References: Structured Streaming Programming Guide, "Monitoring Streaming Queries"; `SourceProgress`
     (`latestOffset`)
     """
@@ -59,12 +59,12 @@ _SLOWER_THAN_TRIGGER_BATCHES = 10
 def slower_than_trigger(facts: Facts) -> Iterator[Found]:
     """Batches take longer than the interval of their trigger.
 
-    What it finds: most of the ten newest recorded batches with rows took longer than their trigger interval.
-    Why it matters: results are late, and the backlog grows if rows arrive faster than they are read.
+    Condition: most of the ten newest recorded batches with rows took longer than their trigger interval.
+    Effect: results are late, and the backlog grows if rows arrive faster than they are read.
     How to confirm: `slackwater ledger STREAM` shows the durations in the column `took`.
-    What to do: use more cores or fewer shuffle partitions, limit the batches (maxOffsetsPerTrigger,
+    Remedy: use more cores or fewer shuffle partitions, limit the batches (maxOffsetsPerTrigger,
     maxFilesPerTrigger), or set a longer interval.
-    Is the remedy safe: yes. A query with state keeps the number of shuffle partitions of its first batch.
+    Safety: yes. A query with state keeps the number of shuffle partitions of its first batch.
     References: Structured Streaming Programming Guide, "Triggers"; `StreamingQueryProgress` (`durationMs`)
     """
     batches = with_rows(facts, _SLOWER_THAN_TRIGGER_BATCHES)

@@ -28,12 +28,12 @@ _OLD = "1"
 def join_format_1(facts: Facts) -> Iterator[Found]:
     """The state of a join has the old format.
 
-    What it finds: the newest batch pins version 1 of the join state format, and an operator has join stores.
-    Why it matters: this version lost or doubled rows of outer joins, so Spark refuses to continue them; inner joins are
+    Condition: the newest batch pins version 1 of the join state format, and an operator has join stores.
+    Effect: this version lost or doubled rows of outer joins, so Spark refuses to continue them; inner joins are
     not affected.
     How to confirm: `slackwater inspect STREAM` lists the pinned settings; the code shows the join type.
-    What to do: for an outer join `slackwater plan reset STREAM`: the new checkpoint pins the newer version.
-    Is the remedy safe: the reset keeps the old output for the undo. Do not edit the version in `offsets/`: the state
+    Remedy: for an outer join `slackwater plan reset STREAM`: the new checkpoint pins the newer version.
+    Safety: the reset keeps the old output for the undo. Do not edit the version in `offsets/`: the state
     values differ.
     References: SPARK-26154
     """
@@ -58,13 +58,13 @@ _LOST_FILE = 1
 def operator_without_state(facts: Facts) -> Iterator[Found]:
     """A stateful operator has stopped keeping state.
 
-    What it finds: an operator's state ends everywhere at the same older version, but later batches were committed.
-    Why it matters: the later batches ran without the operator, which Spark before 4.0 accepts silently. If it comes
+    Condition: an operator's state ends everywhere at the same older version, but later batches were committed.
+    Effect: the later batches ran without the operator, which Spark before 4.0 accepts silently. If it comes
     back, its state lacks their rows: Spark fails or gives wrong results.
     How to confirm: `slackwater inspect STREAM --operators` shows the versions of each operator.
-    What to do: compare the code with `slackwater check FILE`. To keep the operator, `slackwater plan rebuild STREAM`
+    Remedy: compare the code with `slackwater check FILE`. To keep the operator, `slackwater plan rebuild STREAM`
     recomputes its state. To remove it, plan a reset.
-    Is the remedy safe: yes; the plans keep the old checkpoint. Copying other state or an empty file into the folder
+    Safety: yes; the plans keep the old checkpoint. Copying other state or an empty file into the folder
     gives wrong results.
     References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
     """
@@ -99,12 +99,12 @@ _SINGLE = (0,)
 def partitions_edited(facts: Facts) -> Iterator[Found]:
     """The number of state partitions is not the pinned one.
 
-    What it finds: the newest committed batch pins another number of shuffle partitions than its state has.
-    Why it matters: with too low a number Spark silently ignores state partitions and looks for keys in the wrong
+    Condition: the newest committed batch pins another number of shuffle partitions than its state has.
+    Effect: with too low a number Spark silently ignores state partitions and looks for keys in the wrong
     partitions; with too high a number it fails with "1.delta does not exist".
     How to confirm: compare the setting with the partitions in `slackwater inspect STREAM --operators`.
-    What to do: `slackwater plan rebuild STREAM`, or restore the entry from a copy of the checkpoint.
-    Is the remedy safe: yes; the output is not touched. Never edit the number in `offsets/`; Spark 4.2 and later can
+    Remedy: `slackwater plan rebuild STREAM`, or restore the entry from a copy of the checkpoint.
+    Safety: yes; the output is not touched. Never edit the number in `offsets/`; Spark 4.2 and later can
     repartition state offline.
     References: SPARK-19873; Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes
     """
@@ -141,11 +141,11 @@ _FORMS = {"HDFSBackedStateStoreProvider": "hdfs", "RocksDBStateStoreProvider": "
 def provider_edited(facts: Facts) -> Iterator[Found]:
     """The state store provider is not the pinned one.
 
-    What it finds: the newest batch pins a state store provider that did not write the files in `state/`.
-    Why it matters: Spark fails at every start with a missing-file error.
+    Condition: the newest batch pins a state store provider that did not write the files in `state/`.
+    Effect: Spark fails at every start with a missing-file error.
     How to confirm: compare the setting with the provider in `slackwater inspect STREAM --operators`.
-    What to do: restore the entry in `offsets/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`.
-    Is the remedy safe: yes; the output is not touched. Editing `offsets/` does not convert state.
+    Remedy: restore the entry in `offsets/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`.
+    Safety: yes; the output is not touched. Editing `offsets/` does not convert state.
     References: SPARK-34198; Structured Streaming Programming Guide, "State Store"
     """
     checkpoint = facts.checkpoint
@@ -182,13 +182,13 @@ def _asked(facts: Facts) -> Mapping[str, str]:
 def session_setting_ignored(facts: Facts) -> Iterator[Found]:
     """A setting of the session has no effect on this checkpoint.
 
-    What it finds: the session of `--pipeline`, or else the last run, has another value than the newest batch pins or,
+    Condition: the session of `--pipeline`, or else the last run, has another value than the newest batch pins or,
     without a pinned value, than Spark's default for old checkpoints.
-    Why it matters: Spark uses the value of the checkpoint, and only logs a warning.
+    Effect: Spark uses the value of the checkpoint, and only logs a warning.
     How to confirm: `slackwater inspect STREAM` lists the pinned settings.
-    What to do: set the session to the pinned value; or start a new checkpoint, `slackwater plan reset STREAM`, which
+    Remedy: set the session to the pinned value; or start a new checkpoint, `slackwater plan reset STREAM`, which
     pins the new value.
-    Is the remedy safe: the first changes nothing. Do not edit the value in `offsets/`: the state depends on it.
+    Safety: the first changes nothing. Do not edit the value in `offsets/`: the state depends on it.
     References: SPARK-19873; Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes
     """
     batch, entry = facts.checkpoint.planned, facts.checkpoint.newest_offset
@@ -232,12 +232,12 @@ def _folder(path: str) -> str:
 def sources_swapped(facts: Facts) -> Iterator[Found]:
     """Two sources have changed places.
 
-    What it finds: two sources of the checkpoint now read each other's data.
-    Why it matters: Spark stores positions by source number. After a swap in the code, such as a reversed union, each
+    Condition: two sources of the checkpoint now read each other's data.
+    Effect: Spark stores positions by source number. After a swap in the code, such as a reversed union, each
     source continues at the other's position: files are read twice or skipped.
     How to confirm: `slackwater inspect STREAM` shows the sources; compare the first and the last entry of both logs.
-    What to do: swap the sources back in the code, and check it with `slackwater check FILE`.
-    Is the remedy safe: it stops further damage. To remove doubled rows, process the batches since the swap again, with
+    Remedy: swap the sources back in the code, and check it with `slackwater check FILE`.
+    Safety: it stops further damage. To remove doubled rows, process the batches since the swap again, with
     `slackwater plan replay STREAM --from batch:N`.
     References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
     """

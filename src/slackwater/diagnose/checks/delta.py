@@ -17,14 +17,14 @@ from slackwater.diagnose.checks.sink import only_other_application
 def log_cleaned(facts: Facts) -> Iterator[Found]:
     """The log of the source table starts after the position of the stream.
 
-    What it finds: the stream's next table version is older than the oldest entry in `_delta_log`.
-    Why it matters: Delta fails with DELTA_MISSING_FILES_UNEXPECTED_VERSION. With `failOnDataLoss=false` it also fails
+    Condition: the stream's next table version is older than the oldest entry in `_delta_log`.
+    Effect: Delta fails with DELTA_MISSING_FILES_UNEXPECTED_VERSION. With `failOnDataLoss=false` it also fails
     if the newest batch's version is missing (DELTA_STREAMING_TRAILING_COMMIT_MISSING); otherwise rows are skipped
     silently.
     How to confirm: list `_delta_log` below the table; `slackwater inspect STREAM` shows the version.
-    What to do: process the whole table, which has all rows not deleted, into a new output that replaces the old output:
+    Remedy: process the whole table, which has all rows not deleted, into a new output that replaces the old output:
     `slackwater plan reset STREAM --from earliest`.
-    Is the remedy safe: yes, if no row of the table was deleted or updated; the undo restores the old output.
+    Safety: yes, if no row of the table was deleted or updated; the undo restores the old output.
     `failOnDataLoss` set to false loses the rows.
     References: Delta Lake documentation, "Table streaming reads and writes", property delta.logRetentionDuration
     """
@@ -44,12 +44,12 @@ def log_cleaned(facts: Facts) -> Iterator[Found]:
 def table_replaced(facts: Facts) -> Iterator[Found]:
     """The source table was created again.
 
-    What it finds: the stream's position names another table id than the Delta table at the recorded path.
-    Why it matters: Delta refuses to continue with DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE.
+    Condition: the stream's position names another table id than the Delta table at the recorded path.
+    Effect: Delta refuses to continue with DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE.
     How to confirm: compare the id in `slackwater inspect STREAM` with `DESCRIBE DETAIL` of the table.
-    What to do: restore the old table; or, if the new table has all rows, process it into a new output: `slackwater plan
+    Remedy: restore the old table; or, if the new table has all rows, process it into a new output: `slackwater plan
     reset STREAM --from earliest`. If it has only new rows, add `--output keep`.
-    Is the remedy safe: a replaced output has exactly the new table's rows; the undo restores the old output. With
+    Safety: a replaced output has exactly the new table's rows; the undo restores the old output. With
     `--output keep` rows copied into the new table are doubled.
     References: Delta Lake documentation, "Table streaming reads and writes"
     """
@@ -74,16 +74,16 @@ def table_replaced(facts: Facts) -> Iterator[Found]:
 def transaction_ahead(facts: Facts) -> Iterator[Found]:
     """The output has transactions of another application that are ahead of the checkpoint.
 
-    What it finds: the Delta table's log has only transactions of another application id, with numbers at or above the
+    Condition: the Delta table's log has only transactions of another application id, with numbers at or above the
     checkpoint's next batch.
-    Why it matters: a batch function that passes this id as `txnAppId` silently writes nothing until its batches pass
+    Effect: a batch function that passes this id as `txnAppId` silently writes nothing until its batches pass
     that number. The cause is often a new checkpoint with an old id.
     How to confirm: look for `txn` in the newest entries of `_delta_log`, and for `txnAppId` in the batch function.
-    What to do: if the checkpoint is newer than the transactions, none of its batches was written: give the function a
+    Remedy: if the checkpoint is newer than the transactions, none of its batches was written: give the function a
     new `txnAppId`, move the checkpoint away, and start the query at this checkpoint's first position. If the checkpoint
     was restored from a backup, give the function a new `txnAppId`, delete the rows of the next and later batches from
     the table, and continue.
-    Is the remedy safe: yes, if the new id comes with a new checkpoint: with the old checkpoint an interrupted batch is
+    Safety: yes, if the new id comes with a new checkpoint: with the old checkpoint an interrupted batch is
     written twice.
     References: Delta Lake documentation, "Idempotent table writes in foreachBatch"
     """
@@ -123,14 +123,14 @@ def transaction_ahead(facts: Facts) -> Iterator[Found]:
 def transaction_expired(facts: Facts) -> Iterator[Found]:
     """The output does not know the batch that runs again.
 
-    What it finds: the next batch is planned, but the output's log has no transaction of the query: it expired, or the
+    Condition: the next batch is planned, but the output's log has no transaction of the query: it expired, or the
     batch function writes without transactions.
-    Why it matters: Delta's and Iceberg's own sinks skip only batches in their log. Without the transaction, for example
+    Effect: Delta's and Iceberg's own sinks skip only batches in their log. Without the transaction, for example
     after `delta.setTransactionRetentionDuration`, the batch is written again.
     How to confirm: look for `txn` with the query id in `_delta_log`, and for the batch's time in the table's history.
-    What to do: before a start, compare the newest output rows with the batch's range in `slackwater inspect LOCATION`;
+    Remedy: before a start, compare the newest output rows with the batch's range in `slackwater inspect LOCATION`;
     delete rows already written.
-    Is the remedy safe: yes, if only rows of this batch are deleted. Without the checkpoint all rows are written again.
+    Safety: yes, if only rows of this batch are deleted. Without the checkpoint all rows are written again.
     References: Delta Lake documentation, "Idempotent table writes in foreachBatch"
     """
     # A single other application is SW-LOG-014 or SW-DELTA-001.

@@ -15,14 +15,14 @@ from slackwater.diagnose.checks.common.check import Check, Found
 def file_changed(facts: Facts) -> Iterator[Found]:
     """A source file was changed after it had been read, or planned.
 
-    What it finds: files in a source's log have another modification time or size than when they were read. A start
+    Condition: files in a source's log have another modification time or size than when they were read. A start
     checks the newest ten entries.
-    Why it matters: Spark knows a file only by its path. Rows added later are never read; a planned batch reads the new
+    Effect: Spark knows a file only by its path. Rows added later are never read; a planned batch reads the new
     content, which may differ from an interrupted attempt's rows.
     How to confirm: compare the times in the finding; `slackwater inspect STREAM` shows the newest entry of the log.
-    What to do: write new rows to files with new names; the next batch reads them. For a planned batch, first restore
+    Remedy: write new rows to files with new names; the next batch reads them. For a planned batch, first restore
     the old content.
-    Is the remedy safe: yes, if the new files repeat no rows. Without its line in the log, the whole file is read again.
+    Safety: yes, if the new files repeat no rows. Without its line in the log, the whole file is read again.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
     for source in facts.sources:
@@ -51,12 +51,12 @@ def file_changed(facts: Facts) -> Iterator[Found]:
 def file_too_old(facts: Facts) -> Iterator[Found]:
     """Files that were never read are too old for their source.
 
-    What it finds: unread files in a source's folder are older than its newest read file by more than `maxFileAge` (7
+    Condition: unread files in a source's folder are older than its newest read file by more than `maxFileAge` (7
     days).
-    Why it matters: the source skips them silently at every start.
+    Effect: the source skips them silently at every start.
     How to confirm: compare the file's time in the finding with the newest entry in `slackwater inspect STREAM`.
-    What to do: give the files a new modification time, for example with `touch`; the next batch reads them.
-    Is the remedy safe: yes, as no batch has read them. Rows behind the watermark are still dropped. A larger
+    Remedy: give the files a new modification time, for example with `touch`; the next batch reads them.
+    Safety: yes, as no batch has read them. Rows behind the watermark are still dropped. A larger
     `maxFileAge` also helps, from the next start on.
     References: Structured Streaming Programming Guide, "Input Sources", option maxFileAge
     """
@@ -86,13 +86,13 @@ def file_too_old(facts: Facts) -> Iterator[Found]:
 def files_removed(facts: Facts) -> Iterator[Found]:
     """Files that were read do not exist any more.
 
-    What it finds: files of finished batches were removed or archived, by the option `cleanSource` or another program.
-    Why it matters: a start does not need them. A replay, rebuild or reset lacks their rows; after `cleanSource=delete`
+    Condition: files of finished batches were removed or archived, by the option `cleanSource` or another program.
+    Effect: a start does not need them. A replay, rebuild or reset lacks their rows; after `cleanSource=delete`
     a reset loses all history.
     How to confirm: look for the files in the finding, and for `sourceArchiveDir` in the query.
-    What to do: nothing for a start. Before a replay or rebuild, copy archived files back; `slackwater plan rebuild
+    Remedy: nothing for a start. Before a replay or rebuild, copy archived files back; `slackwater plan rebuild
     STREAM` shows the files that it needs.
-    Is the remedy safe: yes, if their content is unchanged: the source does not read listed files as new.
+    Safety: yes, if their content is unchanged: the source does not read listed files as new.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
     for source in facts.sources:
@@ -115,13 +115,13 @@ def files_removed(facts: Facts) -> Iterator[Found]:
 def output_read_in_part(facts: Facts) -> Iterator[Found]:
     """The source reads the output of a file sink that hides files.
 
-    What it finds: a file source reads the output of Spark's file sink, whose log lists files under another path, as
+    Condition: a file source reads the output of Spark's file sink, whose log lists files under another path, as
     after a move.
-    Why it matters: the source silently misses these files.
+    Effect: the source silently misses these files.
     How to confirm: compare the addresses in the output's log with the folder.
-    What to do: correct the output's log, as `slackwater explain SW-MOVE-003` describes. The next batch then reads the
+    Remedy: correct the output's log, as `slackwater explain SW-MOVE-003` describes. The next batch then reads the
     missed files.
-    Is the remedy safe: yes, while no stream writes the output. Without the log, the source also reads files of
+    Safety: yes, while no stream writes the output. Without the log, the source also reads files of
     interrupted batches.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
@@ -157,11 +157,11 @@ def output_read_in_part(facts: Facts) -> Iterator[Found]:
 def planned_file_missing(facts: Facts) -> Iterator[Found]:
     """Files of the planned batch do not exist.
 
-    What it finds: files of the next, planned batch do not exist.
-    Why it matters: Spark commits the batch without them, and never reads them later.
+    Condition: files of the next, planned batch do not exist.
+    Effect: Spark commits the batch without them, and never reads them later.
     How to confirm: `slackwater inspect STREAM` shows the planned batch; look for the files in the finding.
-    What to do: restore the files under their paths before the next start.
-    Is the remedy safe: yes, if their content is unchanged. After a start only a backfill can read them;
+    Remedy: restore the files under their paths before the next start.
+    Safety: yes, if their content is unchanged. After a start only a backfill can read them;
     `ignoreMissingFiles=false` does not prevent the loss.
     References: SPARK-17599; Structured Streaming Programming Guide, "Input Sources"
     """

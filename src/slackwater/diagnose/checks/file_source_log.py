@@ -39,13 +39,13 @@ def entries_text(runs: Sequence[range]) -> str:
 def entries_differ(facts: Facts) -> Iterator[Found]:
     """Two entries of a file source's log list different files for the same number.
 
-    What it finds: an older entry of `sources/N` and the newest compacted entry list different files or times.
+    Condition: an older entry of `sources/N` and the newest compacted entry list different files or times.
     Compaction copies every line, so an entry was edited or copied.
-    Why it matters: Spark uses the compacted entry: a file missing there is read twice, a file wrongly listed never.
+    Effect: Spark uses the compacted entry: a file missing there is read twice, a file wrongly listed never.
     Only a rollback reads the older entry.
     How to confirm: compare the lines of the two files that have the same `batchId`.
-    What to do: restore the wrong entry from a copy of the checkpoint; the older entry shows the files as read.
-    Is the remedy safe: yes; the comparison changes nothing. Keep a copy of the replaced entry.
+    Remedy: restore the wrong entry from a copy of the checkpoint; the older entry shows the files as read.
+    Safety: yes; the comparison changes nothing. Keep a copy of the replaced entry.
     References: docs/format.md
     """
     for source in facts.sources:
@@ -73,12 +73,12 @@ _LEFT_BY_A_CRASH = 1
 def log_ahead(facts: Facts) -> Iterator[Found]:
     """The log of a file source is ahead of the batches.
 
-    What it finds: `sources/N` has two or more entries after the end of the newest batch. A crash leaves at most one.
-    Why it matters: the batch logs were cut back or restored without the source's log. The next batch reads all these
+    Condition: `sources/N` has two or more entries after the end of the newest batch. A crash leaves at most one.
+    Effect: the batch logs were cut back or restored without the source's log. The next batch reads all these
     entries under a used id: an output with batch ids skips them silently, any other gets them twice.
     How to confirm: compare the last entry of the source with the newest batch in `slackwater inspect STREAM`.
-    What to do: `slackwater plan rebuild STREAM`. It continues after the newest written batch.
-    Is the remedy safe: yes; the output is not touched. By hand, cut offsets, commits, source log and output back
+    Remedy: `slackwater plan rebuild STREAM`. It continues after the newest written batch.
+    Safety: yes; the output is not touched. By hand, cut offsets, commits, source log and output back
     together.
     References: Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"
     """
@@ -110,11 +110,11 @@ def log_ahead(facts: Facts) -> Iterator[Found]:
 def log_entry_missing(facts: Facts) -> Iterator[Found]:
     """The log of a file source lacks entries of the newest batch.
 
-    What it finds: the newest batch in `offsets/` reads entries that `sources/N` does not have.
-    Why it matters: Spark fails at each start with "batch M doesn't exist"; M is the entry's number, not a batch id.
+    Condition: the newest batch in `offsets/` reads entries that `sources/N` does not have.
+    Effect: Spark fails at each start with "batch M doesn't exist"; M is the entry's number, not a batch id.
     How to confirm: `slackwater inspect STREAM` shows the first and the last entry of the log.
-    What to do: `slackwater plan rebuild STREAM` writes a checkpoint with the log from the ledger's copy.
-    Is the remedy safe: yes; Spark wrote these entries. Without `sources/N` Spark fails as well; a new checkpoint reads
+    Remedy: `slackwater plan rebuild STREAM` writes a checkpoint with the log from the ledger's copy.
+    Safety: yes; Spark wrote these entries. Without `sources/N` Spark fails as well; a new checkpoint reads
     every file twice.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
@@ -149,12 +149,12 @@ def log_entry_missing(facts: Facts) -> Iterator[Found]:
 def log_gap(facts: Facts) -> Iterator[Found]:
     """The log of a file source has a gap after its newest compacted entry.
 
-    What it finds: entries of `sources/N` are missing between the newest compacted entry, or the beginning, and the
+    Condition: entries of `sources/N` are missing between the newest compacted entry, or the beginning, and the
     newest batch.
-    Why it matters: Spark fails at each start with "M.compact doesn't exist".
+    Effect: Spark fails at each start with "M.compact doesn't exist".
     How to confirm: `slackwater inspect STREAM` shows the first and the last entry of the log.
-    What to do: `slackwater plan rebuild STREAM` writes a checkpoint with the log from the ledger's copy.
-    Is the remedy safe: yes; Spark wrote these entries. With an empty replacement file Spark starts, and reads its files
+    Remedy: `slackwater plan rebuild STREAM` writes a checkpoint with the log from the ledger's copy.
+    Safety: yes; Spark wrote these entries. With an empty replacement file Spark starts, and reads its files
     twice.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
@@ -186,11 +186,11 @@ def log_gap(facts: Facts) -> Iterator[Found]:
 def old_entry_missing(facts: Facts) -> Iterator[Found]:
     """An older entry of the log of a file source is missing.
 
-    What it finds: in a checkpoint that is not recorded, `sources/N` has a gap before its newest compacted entry.
-    Why it matters: Spark starts, as the compacted entry lists the files. A rebuild or replay of this batch fails.
+    Condition: in a checkpoint that is not recorded, `sources/N` has a gap before its newest compacted entry.
+    Effect: Spark starts, as the compacted entry lists the files. A rebuild or replay of this batch fails.
     How to confirm: list `sources/N` below the checkpoint: Spark removes the oldest entries first.
-    What to do: nothing for a start. Find the program that removes files from the checkpoint.
-    Is the remedy safe: yes; nothing is changed.
+    Remedy: nothing for a start. Find the program that removes files from the checkpoint.
+    Safety: yes; nothing is changed.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
     for source in facts.sources:

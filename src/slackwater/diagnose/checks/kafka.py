@@ -72,14 +72,14 @@ def _rows(source: SourceFacts) -> int:
 def batch_too_large(facts: Facts) -> Iterator[Found]:
     """A planned batch is far larger than any batch before it, and runs do not complete it.
 
-    What it finds: the planned batch has at least ten times the records of the largest recorded batch, or no batch is
+    Condition: the planned batch has at least ten times the records of the largest recorded batch, or no batch is
     recorded, and at least the last two runs did not complete it.
-    Why it matters: Spark keeps the planned range, even under a new limit. Without enough memory or time, the batch
+    Effect: Spark keeps the planned range, even under a new limit. Without enough memory or time, the batch
     never completes, and later data is never read.
     How to confirm: `slackwater ledger STREAM` shows how the runs ended; `slackwater inspect LOCATION` shows the range.
-    What to do: use more memory and executors until the batch is committed, and limit later batches:
+    Remedy: use more memory and executors until the batch is committed, and limit later batches:
     `maxOffsetsPerTrigger`.
-    Is the remedy safe: yes. Without a limit, a reset or rebuild plans the same range again.
+    Safety: yes. Without a limit, a reset or rebuild plans the same range again.
     References: Structured Streaming + Kafka Integration Guide, option maxOffsetsPerTrigger
     """
     marks = facts.snapshot.marks
@@ -116,15 +116,15 @@ def batch_too_large(facts: Facts) -> Iterator[Found]:
 def behind_position(facts: Facts) -> Iterator[Found]:
     """A partition ends before the position of the stream.
 
-    What it finds: the topic was created again, its log was cut, or the brokers belong to another cluster. No recorded
+    Condition: the topic was created again, its log was cut, or the brokers belong to another cluster. No recorded
     topic id or record time shows the cause.
-    Why it matters: with `failOnDataLoss` the query fails. Without it Spark continues at the lower end and never reads
+    Effect: with `failOnDataLoss` the query fails. Without it Spark continues at the lower end and never reads
     records already in a new topic.
     How to confirm: `kafka-get-offsets.sh --time -1` lists the ends; `slackwater offsets STREAM` the stream's positions.
-    What to do: find the cause. Read a new topic from its beginning: `slackwater plan reset STREAM --from earliest
+    Remedy: find the cause. Read a new topic from its beginning: `slackwater plan reset STREAM --from earliest
     --output keep`. If the log was cut, continue at its end: `slackwater plan reset STREAM --from shift:0 --output
     keep`.
-    Is the remedy safe: `earliest` doubles old records that remain; `shift:0` skips a new topic's records. A lagging
+    Safety: `earliest` doubles old records that remain; `shift:0` skips a new topic's records. A lagging
     broker briefly reports a lower end: compare again first.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss; KAFKA-7703
     """
@@ -144,16 +144,16 @@ def behind_position(facts: Facts) -> Iterator[Found]:
 def log_cut(facts: Facts) -> Iterator[Found]:
     """The log of a topic was cut at its end.
 
-    What it finds: a partition ends before the stream's position, in a topic with the recorded id or, if no id is
+    Condition: a partition ends before the stream's position, in a topic with the recorded id or, if no id is
     recorded, with records as old as the batch. A replica without the newest records became the leader
     (`unclean.leader.election.enable`).
-    Why it matters: with `failOnDataLoss` the query fails. Without it Spark continues at the lower end, or waits for the
+    Effect: with `failOnDataLoss` the query fails. Without it Spark continues at the lower end, or waits for the
     old position: records written until then are never read.
     How to confirm: `kafka-get-offsets.sh --time -1` lists the ends; `slackwater offsets STREAM` the stream's positions;
     the brokers' logs have the election.
-    What to do: continue at the present end, with the same output and other positions: `slackwater plan reset STREAM
+    Remedy: continue at the present end, with the same output and other positions: `slackwater plan reset STREAM
     --from shift:0 --output keep`.
-    Is the remedy safe: yes, for the removed records, which the stream has read. To read records written after the cut,
+    Safety: yes, for the removed records, which the stream has read. To read records written after the cut,
     give the first offset with `--from offsets:FILE`.
     References: Apache Kafka documentation, "Unclean leader election"; Structured Streaming + Kafka Integration Guide,
     option failOnDataLoss
@@ -171,12 +171,12 @@ def log_cut(facts: Facts) -> Iterator[Found]:
 def partition_added(facts: Facts) -> Iterator[Found]:
     """A partition was added that does not start at offset 0.
 
-    What it finds: a subscribed partition without a position in the stream has an oldest offset other than 0.
-    Why it matters: Spark reads an added partition from its oldest record, whatever `startingOffsets` says, and reports
+    Condition: a subscribed partition without a position in the stream has an oldest offset other than 0.
+    Effect: Spark reads an added partition from its oldest record, whatever `startingOffsets` says, and reports
     earlier records as lost: with `failOnDataLoss` it fails.
     How to confirm: `kafka-get-offsets.sh --time -2` lists the oldest offsets; `slackwater offsets STREAM` the stream's.
-    What to do: start once with `failOnDataLoss=false`, and set it back to true.
-    Is the remedy safe: yes, if the removed records are not needed. An added old topic is read from its beginning.
+    Remedy: start once with `failOnDataLoss=false`, and set it back to true.
+    Safety: yes, if the removed records are not needed. An added old topic is read from its beginning.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
     for one in lacking(facts, "partition-added"):
@@ -193,14 +193,14 @@ def partition_added(facts: Facts) -> Iterator[Found]:
 def partitions_gone(facts: Facts) -> Iterator[Found]:
     """Partitions that the stream reads do not exist, or are not subscribed.
 
-    What it finds: the stream's position has partitions that the brokers or the recorded subscription lack.
-    Why it matters: with `failOnDataLoss` the query fails. Without it Spark drops their positions: if a topic comes
+    Condition: the stream's position has partitions that the brokers or the recorded subscription lack.
+    Effect: with `failOnDataLoss` the query fails. Without it Spark drops their positions: if a topic comes
     back, its rows are doubled.
     How to confirm: `kafka-topics.sh --describe` lists the partitions; `slackwater offsets STREAM` the stream's
     positions.
-    What to do: create the topic again under another name, or subscribe to it; if it was removed on purpose, start once
+    Remedy: create the topic again under another name, or subscribe to it; if it was removed on purpose, start once
     with `failOnDataLoss=false`, and set it back to true.
-    Is the remedy safe: unread records of a deleted topic are lost. If the option stays false, later losses are silent.
+    Safety: unread records of a deleted topic are lost. If the option stays false, later losses are silent.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
     for one in lacking(facts, "partitions-gone"):
@@ -216,12 +216,12 @@ def partitions_gone(facts: Facts) -> Iterator[Found]:
 def records_expired(facts: Facts) -> Iterator[Found]:
     """The brokers have removed records that the next batch starts with.
 
-    What it finds: the next batch starts before the oldest offset of a partition.
-    Why it matters: with `failOnDataLoss` the query fails; without it the records are skipped silently.
+    Condition: the next batch starts before the oldest offset of a partition.
+    Effect: with `failOnDataLoss` the query fails; without it the records are skipped silently.
     How to confirm: `kafka-get-offsets.sh --time -2` lists the oldest offsets; `slackwater offsets STREAM` the stream's.
-    What to do: if an archive has the records, backfill them; then start once with `failOnDataLoss=false`, and set it
+    Remedy: if an archive has the records, backfill them; then start once with `failOnDataLoss=false`, and set it
     back to true.
-    Is the remedy safe: the counted records are lost. If the option stays false, later losses are silent; a new
+    Safety: the counted records are lost. If the option stays false, later losses are silent; a new
     checkpoint with `startingOffsets=latest` also loses the remaining records.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss; SPARK-47135
     """
@@ -251,14 +251,14 @@ def records_expired(facts: Facts) -> Iterator[Found]:
 def topic_recreated(facts: Facts) -> Iterator[Found]:
     """A topic was created again.
 
-    What it finds: the topic's id changed since the stream's run started. If no id is recorded: all records before the
+    Condition: the topic's id changed since the stream's run started. If no id is recorded: all records before the
     stream's position are newer than the batch that read up to it.
-    Why it matters: offsets start at 0 again. Once the new topic has more records than the old topic, the query silently
+    Effect: offsets start at 0 again. Once the new topic has more records than the old topic, the query silently
     continues at the old position, and never reads the records before it.
     How to confirm: `kafka-topics.sh --describe` shows the topic id; compare the time of the partition's oldest record
     with the newest batch in `slackwater offsets STREAM`.
-    What to do: read the new topic from its beginning: `slackwater plan reset STREAM --from earliest --output keep`.
-    Is the remedy safe: yes, if the new topic repeats no old record. Linked clusters, and producers with future
+    Remedy: read the new topic from its beginning: `slackwater plan reset STREAM --from earliest --output keep`.
+    Safety: yes, if the new topic repeats no old record. Linked clusters, and producers with future
     timestamps, look like a new topic: then `slackwater plan resume STREAM` keeps position and state, without comparing
     earlier runs.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss

@@ -53,13 +53,13 @@ def _unparsed(facts: Facts, log: str, damage: Damage, batch: int, how: str) -> F
 def commits_ahead(facts: Facts) -> Iterator[Found]:
     """Batches are committed that are not planned: commits/ is ahead of offsets/.
 
-    What it finds: the newest entry of `commits/` is newer than the newest entry of `offsets/`.
-    Why it matters: Spark writes the newest planned batch again, then fails with "Multiple streaming jobs detected",
+    Condition: the newest entry of `commits/` is newer than the newest entry of `offsets/`.
+    Effect: Spark writes the newest planned batch again, then fails with "Multiple streaming jobs detected",
     without a second job. A sink that does not skip batches gets the rows at each restart.
     How to confirm: `slackwater inspect STREAM` lists the entries of both logs.
-    What to do: stop automatic restarts. `slackwater plan resume STREAM` writes the entries again from the ledger's
+    Remedy: stop automatic restarts. `slackwater plan resume STREAM` writes the entries again from the ledger's
     copies. Without a ledger, restore them from a copy of the checkpoint.
-    Is the remedy safe: yes; Spark wrote these entries. Do not delete the newest commits: batches then get other ranges,
+    Safety: yes; Spark wrote these entries. Do not delete the newest commits: batches then get other ranges,
     which an at-least-once sink doubles and a file sink skips. Without the checkpoint everything is read again.
     References: SPARK-43542
     """
@@ -100,13 +100,13 @@ def _commits_entry_damaged_how(facts: Facts, batch: int) -> str:
 def commits_entry_damaged(facts: Facts) -> Iterator[Found]:
     """The newest entry of commits/ cannot be parsed.
 
-    What it finds: the entry is empty, cut or malformed.
-    Why it matters: Spark refuses to start. The entry has the next batch's watermark and, in checkpoint format 2, the
+    Condition: the entry is empty, cut or malformed.
+    Effect: Spark refuses to start. The entry has the next batch's watermark and, in checkpoint format 2, the
     state ids.
     How to confirm: `slackwater inspect STREAM` lists the damage; read the file.
-    What to do: `slackwater plan resume STREAM` writes the entry again from the ledger's copy. Without a ledger, restore
+    Remedy: `slackwater plan resume STREAM` writes the entry again from the ledger's copy. Without a ledger, restore
     it from a copy of the checkpoint.
-    Is the remedy safe: yes; the copy is Spark's own entry. Without the entry its batch runs again: safe only if the
+    Safety: yes; the copy is Spark's own entry. Without the entry its batch runs again: safe only if the
     sink skips written batches.
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
@@ -128,14 +128,14 @@ def commits_entry_damaged(facts: Facts) -> Iterator[Found]:
 def commits_missing(facts: Facts) -> Iterator[Found]:
     """More than one planned batch is not committed: a start runs only the newest of them.
 
-    What it finds: at least two of the newest entries of `offsets/` have no entry in `commits/`, and the output may lack
+    Condition: at least two of the newest entries of `offsets/` have no entry in `commits/`, and the output may lack
     their rows.
-    Why it matters: earlier batches that the sink lacks are lost; Spark only logs a warning. `slackwater run FILE`
+    Effect: earlier batches that the sink lacks are lost; Spark only logs a warning. `slackwater run FILE`
     refuses to start.
     How to confirm: `slackwater inspect STREAM` lists both logs; compare the output with the batches' ranges.
-    What to do: `slackwater plan rebuild STREAM` continues after the output's newest batch. Without a ledger, name the
+    Remedy: `slackwater plan rebuild STREAM` continues after the output's newest batch. Without a ledger, name the
     output with `slackwater doctor LOCATION --sink URI`; if it lacks only the newest batch, start the query.
-    Is the remedy safe: yes; the batches keep their ids and ranges.
+    Safety: yes; the batches keep their ids and ranges.
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
     checkpoint, snapshot = facts.checkpoint, facts.snapshot
@@ -185,14 +185,14 @@ def _same_state(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, s
 def entry_copied(facts: Facts) -> Iterator[Found]:
     """An entry of a log is a copy of an older one.
 
-    What it finds: two batches of `offsets/` have the same planning time and settings, or two entries of `commits/` the
+    Condition: two batches of `offsets/` have the same planning time and settings, or two entries of `commits/` the
     same state, which are unique to a batch. Spark's offline repartition keeps the time, but changes a setting.
-    Why it matters: rows between the two positions are read twice or never, and wrong state is loaded.
+    Effect: rows between the two positions are read twice or never, and wrong state is loaded.
     How to confirm: `slackwater inspect LOCATION` shows time, watermark and offsets of each batch; compare the two
     files.
-    What to do: restore the entry from a copy of the checkpoint. Without a copy, an entry below the newest two prevents
+    Remedy: restore the entry from a copy of the checkpoint. Without a copy, an entry below the newest two prevents
     only a rollback to its batch.
-    Is the remedy safe: yes. Without the entry its batch is read again, or the log becomes unreadable.
+    Safety: yes. Without the entry its batch is read again, or the log becomes unreadable.
     References: docs/format.md
     """
     # A plan of Slackwater's may copy entries: of a recorded stream the ledger has all.
@@ -228,12 +228,12 @@ def _offsets_entry_damaged_how(facts: Facts, batch: int) -> str:
 def offsets_entry_damaged(facts: Facts) -> Iterator[Found]:
     """One of the two newest entries of offsets/ cannot be parsed.
 
-    What it finds: the entry is empty, cut or malformed.
-    Why it matters: Spark refuses to start. No other file has the range of the batch.
+    Condition: the entry is empty, cut or malformed.
+    Effect: Spark refuses to start. No other file has the range of the batch.
     How to confirm: `slackwater inspect STREAM` lists the damage; read the file.
-    What to do: `slackwater plan resume STREAM` writes the entry again from the ledger's copy. Without a ledger, restore
+    Remedy: `slackwater plan resume STREAM` writes the entry again from the ledger's copy. Without a ledger, restore
     it from a copy of the checkpoint.
-    Is the remedy safe: yes; the copy is Spark's own entry. Delete the entry only if its batch has neither a commit nor
+    Safety: yes; the copy is Spark's own entry. Delete the entry only if its batch has neither a commit nor
     output rows: otherwise commits/ is ahead (SW-LOG-007), or a newly planned range may differ from written rows.
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
@@ -249,11 +249,11 @@ def offsets_entry_damaged(facts: Facts) -> Iterator[Found]:
 def offsets_entry_missing(facts: Facts) -> Iterator[Found]:
     """The entry before the newest one in ``offsets/`` is missing.
 
-    What it finds: the newest batch starts at the end of this entry's batch.
-    Why it matters: Spark refuses to start with "batch N doesn't exist".
+    Condition: the newest batch starts at the end of this entry's batch.
+    Effect: Spark refuses to start with "batch N doesn't exist".
     How to confirm: `slackwater inspect STREAM` lists the entries of both logs.
-    What to do: `slackwater plan resume STREAM` writes the entry again from the ledger's copy.
-    Is the remedy safe: yes; the copy is Spark's own entry. Spark's advice to delete the newest entries goes back to an
+    Remedy: `slackwater plan resume STREAM` writes the entry again from the ledger's copy.
+    Safety: yes; the copy is Spark's own entry. Spark's advice to delete the newest entries goes back to an
     older batch: at-least-once sinks get rows twice, a file sink skips new rows.
     References: SPARK-38033
     """
@@ -292,13 +292,13 @@ def _is_unread(path: str, planned: int, committed: int) -> bool:
 def old_entries_missing(facts: Facts) -> Iterator[Found]:
     """Entries of older batches are missing in a log.
 
-    What it finds: in a checkpoint that is not recorded, `offsets/` below the newest two entries, or `commits/` below
+    Condition: in a checkpoint that is not recorded, `offsets/` below the newest two entries, or `commits/` below
     the newest, has gaps.
-    Why it matters: Spark starts, as it reads only the newest entries. A rollback, rebuild or state reader that needs
+    Effect: Spark starts, as it reads only the newest entries. A rollback, rebuild or state reader that needs
     these batches fails.
     How to confirm: `slackwater inspect LOCATION` lists the entries of both logs.
-    What to do: nothing for a start. Find the program that removes files from the checkpoint.
-    Is the remedy safe: yes; nothing is changed. Deleting more entries only loses more history.
+    Remedy: nothing for a start. Find the program that removes files from the checkpoint.
+    Safety: yes; nothing is changed. Deleting more entries only loses more history.
     References: SPARK-38033
     """
     # Of a recorded stream the number line reports them, and can restore them.

@@ -23,12 +23,12 @@ _UUID = re.compile(r"[0-9a-fA-F]{1,8}(-[0-9a-fA-F]{1,4}){3}-[0-9a-fA-F]{1,12}")
 def metadata_malformed(facts: Facts) -> Iterator[Found]:
     """The file metadata has no query id that Spark can parse.
 
-    What it finds: the file `metadata` is empty, is not JSON, or its id is not a UUID.
-    Why it matters: Spark refuses to start the query.
+    Condition: the file `metadata` is empty, is not JSON, or its id is not a UUID.
+    Effect: Spark refuses to start the query.
     How to confirm: `slackwater inspect LOCATION` lists the damage; read the file.
-    What to do: write the file again with the query id, as the finding shows. Besides the ledger, the driver's log and
+    Remedy: write the file again with the query id, as the finding shows. Besides the ledger, the driver's log and
     progress events have the id.
-    Is the remedy safe: yes, with the old id. Without the file Spark up to 4.1 takes a new id, and a sink accepts an
+    Safety: yes, with the old id. Without the file Spark up to 4.1 takes a new id, and a sink accepts an
     interrupted batch twice.
     References: SPARK-55058
     """
@@ -61,14 +61,14 @@ def metadata_malformed(facts: Facts) -> Iterator[Found]:
 def metadata_missing(facts: Facts) -> Iterator[Found]:
     """The file metadata is missing, and the logs have batches.
 
-    What it finds: `offsets/` or `commits/` has entries. The missing file `metadata` has the query id; it is a
+    Condition: `offsets/` or `commits/` has entries. The missing file `metadata` has the query id; it is a
     checkpoint's oldest file, so cleanup rules remove it first.
-    Why it matters: Spark up to 4.1 silently takes a new id, and a sink that recognises batches by it, such as Delta's
+    Effect: Spark up to 4.1 silently takes a new id, and a sink that recognises batches by it, such as Delta's
     own, accepts an interrupted batch again. Spark 4.2 and later refuse to start.
     How to confirm: `slackwater inspect LOCATION` shows no query id.
-    What to do: write the file again with the query id, as the finding shows. Besides the ledger, the driver's log and
+    Remedy: write the file again with the query id, as the finding shows. Besides the ledger, the driver's log and
     progress events have the id. Exclude the checkpoint and the output from cleanup rules.
-    Is the remedy safe: yes, with the old id. With a new id or checkpoint, the sink sees another query.
+    Safety: yes, with the old id. With a new id or checkpoint, the sink sees another query.
     References: SPARK-55058
     """
     checkpoint = facts.checkpoint
@@ -111,15 +111,15 @@ def _difference(recorded: OffsetEntry, now: OffsetEntry) -> tuple[str, str, str]
 def offsets_entry_edited(facts: Facts) -> Iterator[Found]:
     """An entry of offsets/ differs from what Spark wrote there.
 
-    What it finds: one of the two newest entries of `offsets/`, of a committed batch, has the planning time of the
+    Condition: one of the two newest entries of `offsets/`, of a committed batch, has the planning time of the
     ledger's copy, but other offsets, pinned settings or another watermark.
-    Why it matters: lower offsets read rows twice under a new batch id, which no sink drops; higher offsets skip rows;
+    Effect: lower offsets read rows twice under a new batch id, which no sink drops; higher offsets skip rows;
     kept state no longer fits. Spark does not report it; `slackwater run FILE` refuses to start.
     How to confirm: `slackwater ledger STREAM --batches 0..` shows the recorded ranges; `slackwater inspect STREAM` the
     checkpoint's.
-    What to do: `slackwater plan rebuild STREAM` builds a checkpoint from the recorded entries; or write the recorded
+    Remedy: `slackwater plan rebuild STREAM` builds a checkpoint from the recorded entries; or write the recorded
     value into the file. To read rows again on purpose, plan it: `slackwater plan replay STREAM --from batch:5`.
-    Is the remedy safe: yes; the recorded entry fits output and state. Keep the edit only if both were cut back to the
+    Safety: yes; the recorded entry fits output and state. Keep the edit only if both were cut back to the
     same batch.
     References: Structured Streaming Programming Guide, Recovery Semantics after Changes in a Streaming Query
     """
@@ -162,13 +162,13 @@ def offsets_entry_edited(facts: Facts) -> Iterator[Found]:
 def only_metadata(facts: Facts) -> Iterator[Found]:
     """The checkpoint has only the file metadata, and the output has batches.
 
-    What it finds: the checkpoint is not recorded and has a query id.
-    Why it matters: the query starts with batch 0. A sink with batch ids, such as Delta's own and the file sink,
+    Condition: the checkpoint is not recorded and has a query id.
+    Effect: the query starts with batch 0. A sink with batch ids, such as Delta's own and the file sink,
     silently skips new batches up to its newest.
     How to confirm: `slackwater inspect LOCATION` shows the id and no batch; list the output's log.
-    What to do: restore `offsets/`, `commits/`, `sources/` and `state/` from a copy of the checkpoint; or give the query
+    Remedy: restore `offsets/`, `commits/`, `sources/` and `state/` from a copy of the checkpoint; or give the query
     a new checkpoint and a new output.
-    Is the remedy safe: yes; the output is not changed. Without the file `metadata` Delta's own sink writes all rows
+    Safety: yes; the output is not changed. Without the file `metadata` Delta's own sink writes all rows
     again.
     References: Delta Lake documentation, Idempotent table writes in foreachBatch
     """
@@ -212,14 +212,14 @@ def _case(facts: Facts, query_id: str, other: str, by: str) -> Found:
 def query_id_changed(facts: Facts) -> Iterator[Found]:
     """The query id is not the one that wrote the output.
 
-    What it finds: the query id in the file `metadata` differs from the ledger's record; or batches are committed, and
+    Condition: the query id in the file `metadata` differs from the ledger's record; or batches are committed, and
     the output's log has only transactions of another query id.
-    Why it matters: Delta's and Iceberg's own sinks recognise a batch by query id and number. Under another id they
+    Effect: Delta's and Iceberg's own sinks recognise a batch by query id and number. Under another id they
     silently accept it again.
     How to confirm: `slackwater inspect LOCATION` shows the query id; look for `txn` in the newest entries of
     `_delta_log`, and for `spark.sql.streaming.queryId` in the snapshots of an Iceberg table.
-    What to do: before the next start, write the recorded id into the file `metadata`, with the command of the finding.
-    Is the remedy safe: yes, if this checkpoint wrote the output. Otherwise give this query its own output.
+    Remedy: before the next start, write the recorded id into the file `metadata`, with the command of the finding.
+    Safety: yes, if this checkpoint wrote the output. Otherwise give this query its own output.
     References: SPARK-55058; Delta Lake documentation, Idempotent table writes in foreachBatch
     """
     checkpoint = facts.checkpoint
@@ -246,14 +246,14 @@ def _changes(earlier: BatchLine, later: BatchLine) -> Iterator[str]:
 def setting_changed(facts: Facts) -> Iterator[Found]:
     """A pinned setting changes from one batch to the next.
 
-    What it finds: consecutive entries of `offsets/` differ in a setting that Spark never changes. Spark's offline
+    Condition: consecutive entries of `offsets/` differ in a setting that Spark never changes. Spark's offline
     repartition (batches of the same time) and settings added by an upgrade are exempt.
-    Why it matters: the newest entry decides how state is read. With a wrong number of partitions, provider or format
+    Effect: the newest entry decides how state is read. With a wrong number of partitions, provider or format
     Spark fails, or looks for keys in the wrong partition.
     How to confirm: compare the second lines of the two files.
-    What to do: unless the edit was intended, restore the entry from a copy of the checkpoint, or write the other
+    Remedy: unless the edit was intended, restore the entry from a copy of the checkpoint, or write the other
     entries' value into it, and delete the checksum next to it.
-    Is the remedy safe: yes, before the next batch is planned. If a later batch ran with the new value, keep it: its
+    Safety: yes, before the next batch is planned. If a later batch ran with the new value, keep it: its
     state has the new form.
     References: Structured Streaming Programming Guide, "Additional Information", Miscellaneous Notes
     """

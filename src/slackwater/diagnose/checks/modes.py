@@ -14,14 +14,14 @@ from slackwater.diagnose.checks.common.logs import has_gaps_by_design
 def asynchronous_gaps(facts: Facts) -> Iterator[Found]:
     """The logs have the gaps of asynchronous progress tracking.
 
-    What it finds: `offsets/` and `commits/` lack the same batches, including the batch before the newest, as after
+    Condition: `offsets/` and `commits/` lack the same batches, including the batch before the newest, as after
     asynchronous progress tracking.
-    Why it matters: a start without asynchronous progress tracking fails with "batch N doesn't exist". After a crash all
+    Effect: a start without asynchronous progress tracking fails with "batch N doesn't exist". After a crash all
     batches since the newest entry run again as a single batch.
     How to confirm: `slackwater inspect LOCATION` lists the entries of both logs.
-    What to do: start with asynchronous progress tracking. To switch it off, first run at least two batches with the
+    Remedy: start with asynchronous progress tracking. To switch it off, first run at least two batches with the
     option asyncProgressTrackingCheckpointIntervalMs=0.
-    Is the remedy safe: yes; with the option Spark writes an entry for each batch. Deleting or adding entries by hand
+    Safety: yes; with the option Spark writes an entry for each batch. Deleting or adding entries by hand
     changes ranges.
     References: Structured Streaming performance tips, Asynchronous progress tracking
     """
@@ -44,14 +44,14 @@ def asynchronous_gaps(facts: Facts) -> Iterator[Found]:
 def continuous_entries(facts: Facts) -> Iterator[Found]:
     """The newest batch was written by the continuous trigger.
 
-    What it finds: the newest entry of `offsets/` has an empty metadata line.
-    Why it matters: a start with micro-batches fails with a NullPointerException (currentWatermark), although the
+    Condition: the newest entry of `offsets/` has an empty metadata line.
+    Effect: a start with micro-batches fails with a NullPointerException (currentWatermark), although the
     documentation calls all triggers interchangeable.
     How to confirm: `slackwater inspect LOCATION` shows no time of planning; line 2 of the newest file in `offsets/` is
     empty.
-    What to do: keep the continuous trigger. For micro-batches, give the query a new checkpoint that starts at the
+    Remedy: keep the continuous trigger. For micro-batches, give the query a new checkpoint that starts at the
     newest entry's positions; first check how the output treats batch ids from 0.
-    Is the remedy safe: the continuous trigger stays at-least-once. A metadata line added by hand avoids the exception,
+    Safety: the continuous trigger stays at-least-once. A metadata line added by hand avoids the exception,
     but some sources' offsets differ in continuous mode.
     References: Structured Streaming performance tips, Continuous Processing
     """

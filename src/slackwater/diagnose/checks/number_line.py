@@ -36,12 +36,12 @@ from slackwater.diagnose.checks.common.snapshot import (
 def checkpoint_behind(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint lacks batches that had been committed.
 
-    What it finds: the ledger has commits that the checkpoint lacks, as after a restore from a backup, and the sink does
+    Condition: the ledger has commits that the checkpoint lacks, as after a restore from a backup, and the sink does
     not show what it holds.
-    Why it matters: the batches would run again; a sink without batch ids gets their rows twice.
+    Effect: the batches would run again; a sink without batch ids gets their rows twice.
     How to confirm: compare `slackwater inspect STREAM` with `slackwater ledger STREAM --batches 0..`.
-    What to do: `slackwater plan rebuild STREAM`.
-    Is the remedy safe: yes; the new checkpoint continues after the newest committed batch, and the output is not
+    Remedy: `slackwater plan rebuild STREAM`.
+    Safety: yes; the new checkpoint continues after the newest committed batch, and the output is not
     touched.
     References: docs/decisions/0120-sinks-that-show-nothing.md
     """
@@ -70,13 +70,13 @@ def checkpoint_behind(snapshot: Snapshot) -> Iterator[Found]:
 def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
     """A file of the checkpoint is missing or damaged.
 
-    What it finds: a file that the next start reads is missing, torn, differs from its checksum or has an unknown
+    Condition: a file that the next start reads is missing, torn, differs from its checksum or has an unknown
     format.
-    Why it matters: Spark would fail at the start, or a few batches later at the first read of the file.
+    Effect: Spark would fail at the start, or a few batches later at the first read of the file.
     How to confirm: `slackwater inspect STREAM` lists all damage.
-    What to do: `slackwater plan resume STREAM` if only logs are damaged: it restores them from the ledger and copies
+    Remedy: `slackwater plan resume STREAM` if only logs are damaged: it restores them from the ledger and copies
     the state. Otherwise `slackwater plan rebuild STREAM`, or restore the file from a backup of this checkpoint.
-    Is the remedy safe: yes; the undo switches back to the damaged checkpoint.
+    Safety: yes; the undo switches back to the damaged checkpoint.
     References: docs/decisions/0265-all-state-that-a-start-reads.md
     """
     found = damage(snapshot)
@@ -106,13 +106,13 @@ def checkpoint_damaged(snapshot: Snapshot) -> Iterator[Found]:
 def checkpoint_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint holds no batch, but the stream has run.
 
-    What it finds: the ledger has batches, and the checkpoint's offsets/ is empty or does not exist.
-    Why it matters: Spark would count from batch 0 again. A sink with batch ids skips the new batches silently; any
+    Condition: the ledger has batches, and the checkpoint's offsets/ is empty or does not exist.
+    Effect: Spark would count from batch 0 again. A sink with batch ids skips the new batches silently; any
     other sink gets their rows twice.
     How to confirm: `slackwater inspect STREAM` and `slackwater ledger STREAM --batches 0..`.
-    What to do: `slackwater plan rebuild STREAM`. It builds a checkpoint from the recorded ranges, under the original
+    Remedy: `slackwater plan rebuild STREAM`. It builds a checkpoint from the recorded ranges, under the original
     ids.
-    Is the remedy safe: yes; the new checkpoint is verified before it is used, and the output is not touched.
+    Safety: yes; the new checkpoint is verified before it is used, and the output is not touched.
     References: docs/decisions/0056-what-a-lost-ledger-is-restored-from.md
     """
     newest = lost_batch(snapshot)
@@ -135,11 +135,11 @@ def checkpoint_lost(snapshot: Snapshot) -> Iterator[Found]:
 def clean(snapshot: Snapshot) -> Iterator[Found]:
     """Checkpoint and sink agree.
 
-    What it finds: the newest batch of the sink is the newest committed batch, and its state can be loaded.
-    Why it matters: it does not; an interrupted batch runs again with its planned range.
+    Condition: the newest batch of the sink is the newest committed batch, and its state can be loaded.
+    Effect: it does not; an interrupted batch runs again with its planned range.
     How to confirm: `slackwater status STREAM --verify` reads every file that the marks depend on.
-    What to do: `slackwater run FILE`.
-    Is the remedy safe: yes.
+    Remedy: `slackwater run FILE`.
+    Safety: yes.
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
     marks = snapshot.marks
@@ -163,12 +163,12 @@ def clean(snapshot: Snapshot) -> Iterator[Found]:
 def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
     """The sink has the next batch, and its commit is missing.
 
-    What it finds: a run was killed after the sink wrote the batch and before Spark committed it; the batch is planned
+    Condition: a run was killed after the sink wrote the batch and before Spark committed it; the batch is planned
     with its recorded range.
-    Why it matters: it does not; the batch runs again with its planned range, and the sink skips it.
+    Effect: it does not; the batch runs again with its planned range, and the sink skips it.
     How to confirm: compare committed and written in `slackwater status STREAM`.
-    What to do: `slackwater run FILE`.
-    Is the remedy safe: yes; the sink skips a batch that it has.
+    Remedy: `slackwater run FILE`.
+    Safety: yes; the sink skips a batch that it has.
     References: docs/decisions/0255-a-batch-that-the-sink-has.md
     """
     having, following = outputs_with_next(snapshot), snapshot.marks.next_batch
@@ -187,12 +187,12 @@ def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
 def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Found]:
     """A batch without data is pending.
 
-    What it finds: the newest commit has a newer watermark than its offsets, so a running query would plan a batch
+    Condition: the newest commit has a newer watermark than its offsets, so a running query would plan a batch
     without data to write the results that the watermark has closed.
-    Why it matters: a restart by Spark alone forgets this batch; a run by Slackwater plans it.
+    Effect: a restart by Spark alone forgets this batch; a run by Slackwater plans it.
     How to confirm: `slackwater status STREAM --format json` has its id as `marks.pending_no_data`.
-    What to do: `slackwater run FILE`.
-    Is the remedy safe: yes; the output is the same as without an interruption.
+    Remedy: `slackwater run FILE`.
+    Safety: yes; the output is the same as without an interruption.
     References: docs/decisions/0053-the-no-data-batch.md, docs/decisions/0256-when-the-no-data-batch-is-planned.md
     """
     batch = snapshot.marks.pending_no_data
@@ -213,12 +213,12 @@ def no_data_batch_pending(snapshot: Snapshot) -> Iterator[Found]:
 def range_changed(snapshot: Snapshot) -> Iterator[Found]:
     """The next batch is planned with another range than the one that the sink has written.
 
-    What it finds: the sink has the planned batch, and its offsets in offsets/ differ from the ledger's.
-    Why it matters: the sink would silently skip the rows of the new range.
+    Condition: the sink has the planned batch, and its offsets in offsets/ differ from the ledger's.
+    Effect: the sink would silently skip the rows of the new range.
     How to confirm: compare the offsets of the batch in `slackwater inspect STREAM` and in `slackwater ledger STREAM
     --batches 0..`.
-    What to do: `slackwater plan rebuild STREAM`. It continues after the written batch with its recorded range.
-    Is the remedy safe: yes; the output is not touched.
+    Remedy: `slackwater plan rebuild STREAM`. It continues after the written batch with its recorded range.
+    Safety: yes; the output is not touched.
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
     seen = written(snapshot)
@@ -249,12 +249,12 @@ def range_changed(snapshot: Snapshot) -> Iterator[Found]:
 def state_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The next batch needs state that cannot be loaded.
 
-    What it finds: state of the newest committed batch is missing or damaged in an operator, partition or store.
-    Why it matters: Spark would fail at every start with CANNOT_LOAD_STATE_STORE.
+    Condition: state of the newest committed batch is missing or damaged in an operator, partition or store.
+    Effect: Spark would fail at every start with CANNOT_LOAD_STATE_STORE.
     How to confirm: compare committed and state in `slackwater status STREAM`; `slackwater inspect STREAM --operators`
     shows each store.
-    What to do: `slackwater plan rebuild STREAM`. It recomputes the state from the batches that contribute to it.
-    Is the remedy safe: yes; the plan checks that the sources still have these batches' rows.
+    Remedy: `slackwater plan rebuild STREAM`. It recomputes the state from the batches that contribute to it.
+    Safety: yes; the plan checks that the sources still have these batches' rows.
     References: docs/decisions/0265-all-state-that-a-start-reads.md
     """
     if not state_is_lost(snapshot):
@@ -283,13 +283,13 @@ def state_lost(snapshot: Snapshot) -> Iterator[Found]:
 def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
     """A batch that the sink skips does not advance the watermark.
 
-    What it finds: without Slackwater, a query was killed after the sink wrote a batch and before Spark committed it;
+    Condition: without Slackwater, a query was killed after the sink wrote a batch and before Spark committed it;
     its sink skips the batch without reading its rows.
-    Why it matters: rows that an uninterrupted run drops as late may be counted.
+    Effect: rows that an uninterrupted run drops as late may be counted.
     How to confirm: compare committed and written in `slackwater status STREAM`.
-    What to do: `slackwater plan resume STREAM` cuts the batch out of the sink and runs it again; if the sink cannot be
+    Remedy: `slackwater plan resume STREAM` cuts the batch out of the sink and runs it again; if the sink cannot be
     cut, `slackwater plan rebuild STREAM --pipeline STREAM.py`.
-    Is the remedy safe: yes; the rows that are cut are kept for the undo.
+    Safety: yes; the rows that are cut are kept for the undo.
     References: docs/decisions/0048-batches-the-sink-skipped.md
     """
     # Measured: no row of such a batch is read.
@@ -324,12 +324,12 @@ def watermark_misses_batch(snapshot: Snapshot) -> Iterator[Found]:
 def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
     """The sink has batches that the checkpoint has not planned.
 
-    What it finds: the sink's newest batch is newer than the next batch, or equals an unplanned next batch: the
+    Condition: the sink's newest batch is newer than the next batch, or equals an unplanned next batch: the
     checkpoint was restored from an older copy, or cut back.
-    Why it matters: Spark would give these ids to new rows, and the sink would skip them silently.
+    Effect: Spark would give these ids to new rows, and the sink would skip them silently.
     How to confirm: compare planned and written in `slackwater status STREAM`.
-    What to do: `slackwater plan rebuild STREAM`. It continues after the newest written batch.
-    Is the remedy safe: yes; the output is not touched, and no id is used for other rows.
+    Remedy: `slackwater plan rebuild STREAM`. It continues after the newest written batch.
+    Safety: yes; the output is not touched, and no id is used for other rows.
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
     seen = written(snapshot)
@@ -356,14 +356,14 @@ def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
 def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
     """The sink lacks batches that the checkpoint has committed.
 
-    What it finds: the newest batch of an output is older than the newest committed batch: the output was emptied,
+    Condition: the newest batch of an output is older than the newest committed batch: the output was emptied,
     restored from an older copy, or cut.
-    Why it matters: Spark would continue after the missing batches and lose their rows.
+    Effect: Spark would continue after the missing batches and lose their rows.
     How to confirm: compare committed and written in `slackwater status STREAM`.
-    What to do: `slackwater plan rebuild STREAM`. It continues after the newest batch that all outputs have. If the sink
+    Remedy: `slackwater plan rebuild STREAM`. It continues after the newest batch that all outputs have. If the sink
     shows no batch, put a moved or deleted output back; without it `slackwater plan rebuild STREAM --at earliest`
     processes everything again.
-    Is the remedy safe: yes; the missing batches are processed again, and the sink's rows are kept.
+    Safety: yes; the missing batches are processed again, and the sink's rows are kept.
     References: docs/decisions/0050-one-snapshot-one-number-line.md, docs/decisions/0150-several-outputs-and-audits.md
     """
     seen = written(snapshot)
@@ -397,11 +397,11 @@ def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
 def source_files_missing(snapshot: Snapshot) -> Iterator[Found]:
     """Source files of the planned batch do not exist.
 
-    What it finds: source files of the next, planned batch were deleted or moved.
-    Why it matters: Spark fails, or with ignoreMissingFiles skips their rows silently.
+    Condition: source files of the next, planned batch were deleted or moved.
+    Effect: Spark fails, or with ignoreMissingFiles skips their rows silently.
     How to confirm: the finding names the files; `slackwater inspect STREAM` shows the batch.
-    What to do: restore the files under their recorded paths, then `slackwater run FILE`.
-    Is the remedy safe: yes, if their content is unchanged.
+    Remedy: restore the files under their recorded paths, then `slackwater run FILE`.
+    Safety: yes, if their content is unchanged.
     References: docs/decisions/0243-replaced-source-files.md
     """
     missing = snapshot.missing_files

@@ -31,11 +31,11 @@ from slackwater.diagnose.checks.common.snapshot import (
 def sink_foreign(snapshot: Snapshot) -> Iterator[Found]:
     """The output holds batches of which the stream has no record.
 
-    What it finds: the sink shows batches, and neither the ledger nor the checkpoint has a batch of the stream.
-    Why it matters: the sink would silently skip the stream's own first batches, because it has their ids.
+    Condition: the sink shows batches, and neither the ledger nor the checkpoint has a batch of the stream.
+    Effect: the sink would silently skip the stream's own first batches, because it has their ids.
     How to confirm: `slackwater ledger STREAM --batches 0..` is empty, and written in `slackwater status STREAM` is not.
-    What to do: give the stream an output of its own, or move this output away.
-    Is the remedy safe: yes; the output's content is not touched.
+    Remedy: give the stream an output of its own, or move this output away.
+    Safety: yes; the output's content is not touched.
     References: docs/decisions/0262-an-output-of-its-own.md
     """
     seen = written(snapshot)
@@ -67,13 +67,13 @@ def sink_foreign(snapshot: Snapshot) -> Iterator[Found]:
 def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
     """The sink's marker was lost or set back, and the output may have rows that it does not show.
 
-    What it finds: the marker shows an older batch than the stream is known to have written, or none.
-    Why it matters: batches in the output would be written twice. Nothing else is compared, as the other findings rely
+    Condition: the marker shows an older batch than the stream is known to have written, or none.
+    Effect: batches in the output would be written twice. Nothing else is compared, as the other findings rely
     on this marker.
     How to confirm: compare the marker with the newest batches of `slackwater ledger STREAM --batches 0..`.
-    What to do: `slackwater plan reset STREAM --from earliest --output swap` if the sink can swap; otherwise restore the
+    Remedy: `slackwater plan reset STREAM --from earliest --output swap` if the sink can swap; otherwise restore the
     marker from the output's backup, or empty the output and plan as the finding says.
-    Is the remedy safe: a swap keeps the old rows for the undo. Emptying the output by hand cannot be undone.
+    Safety: a swap keeps the old rows for the undo. Emptying the output by hand cannot be undone.
     References: docs/decisions/0246-a-marker-that-was-lost.md, docs/decisions/0275-a-reset-without-a-marker.md
     """
     unmarked = snapshot.output.unmarked
@@ -112,12 +112,12 @@ def sink_marker_lost(snapshot: Snapshot) -> Iterator[Found]:
 def sink_owned(snapshot: Snapshot) -> Iterator[Found]:
     """The output belongs to another stream.
 
-    What it finds: the output's owner file or marker names another stream.
-    Why it matters: batch ids of two streams collide in one output: the sink skips a batch whose id the other stream has
+    Condition: the output's owner file or marker names another stream.
+    Effect: batch ids of two streams collide in one output: the sink skips a batch whose id the other stream has
     written.
     How to confirm: `slackwater status STREAM` names the owner; `slackwater status` shows the streams of this home.
-    What to do: give the stream an output of its own, or move this output away.
-    Is the remedy safe: yes; the owner's rows are not touched.
+    Remedy: give the stream an output of its own, or move this output away.
+    Safety: yes; the owner's rows are not touched.
     References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md
     """
     output = snapshot.output
@@ -136,11 +136,11 @@ def sink_owned(snapshot: Snapshot) -> Iterator[Found]:
 def sink_silent(snapshot: Snapshot) -> Iterator[Found]:
     """The checkpoint is in order; the sink does not show what it holds.
 
-    What it finds: the sink has no mark of its newest batch to compare with the checkpoint.
-    Why it matters: an interrupted batch is written again, even if the sink has its rows.
+    Condition: the sink has no mark of its newest batch to compare with the checkpoint.
+    Effect: an interrupted batch is written again, even if the sink has its rows.
     How to confirm: `slackwater sinks` shows each sink's guarantee.
-    What to do: `slackwater run FILE`.
-    Is the remedy safe: as safe as the sink's guarantee: an at-least-once sink can get the rows of one batch twice.
+    Remedy: `slackwater run FILE`.
+    Safety: as safe as the sink's guarantee: an at-least-once sink can get the rows of one batch twice.
     References: docs/decisions/0120-sinks-that-show-nothing.md
     """
     marks = snapshot.marks
@@ -167,13 +167,13 @@ def _advice(snapshot: Snapshot, problem: Unreadable) -> str:
 def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     """The newest batch in the sink cannot be read.
 
-    What it finds: the manifest, log, marker or snapshot with the newest written batch cannot be parsed. The finding has
+    Condition: the manifest, log, marker or snapshot with the newest written batch cannot be parsed. The finding has
     the sink's error code, such as `manifest-unreadable`.
-    Why it matters: the batches in the output are unknown, so rows could be lost or doubled.
+    Effect: the batches in the output are unknown, so rows could be lost or doubled.
     How to confirm: `slackwater status STREAM` names the file, the expected and the found content.
-    What to do: move a damaged manifest entry of a file sink away, and write its batch again: with `slackwater run FILE`
+    Remedy: move a damaged manifest entry of a file sink away, and write its batch again: with `slackwater run FILE`
     if it is not committed, otherwise with `slackwater plan rebuild STREAM`. Restore any other file from a backup.
-    Is the remedy safe: yes; the damaged file is kept. An older backup than the output is reported as another finding.
+    Safety: yes; the damaged file is kept. An older backup than the output is reported as another finding.
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
     problem = snapshot.output.unreadable
@@ -204,12 +204,12 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
 def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
     """A file of the output is missing or damaged.
 
-    What it finds: a data file that the manifest or table lists is missing or has another size.
-    Why it matters: written rows are lost; readers fail, or skip them.
+    Condition: a data file that the manifest or table lists is missing or has another size.
+    Effect: written rows are lost; readers fail, or skip them.
     How to confirm: `slackwater status STREAM --verify` looks at every file that the output lists.
-    What to do: restore the files from a backup, or process the batches again: `slackwater plan rebuild STREAM --at
+    Remedy: restore the files from a backup, or process the batches again: `slackwater plan rebuild STREAM --at
     earliest`.
-    Is the remedy safe: the rebuild keeps the removed rows for the undo. The plan checks that the sources still have the
+    Safety: the rebuild keeps the removed rows for the undo. The plan checks that the sources still have the
     rows.
     References: docs/decisions/0063-outputs-cut-and-restore.md
     """
@@ -238,11 +238,11 @@ def output_damaged(snapshot: Snapshot) -> Iterator[Found]:
 def orphan_files(snapshot: Snapshot) -> Iterator[Found]:
     """Files in the output belong to no batch.
 
-    What it finds: data files in the output's directory are not in its manifest, such as files of interrupted batches.
-    Why it matters: readers that list the directory, not the manifest, would count their rows.
+    Condition: data files in the output's directory are not in its manifest, such as files of interrupted batches.
+    Effect: readers that list the directory, not the manifest, would count their rows.
     How to confirm: `slackwater status STREAM --verify` lists the first of them.
-    What to do: nothing; they can be deleted while nothing runs.
-    Is the remedy safe: yes, for the files in the finding; no batch refers to them.
+    Remedy: nothing; they can be deleted while nothing runs.
+    Safety: yes, for the files in the finding; no batch refers to them.
     References: docs/decisions/0063-outputs-cut-and-restore.md
     """
     orphans = snapshot.output.orphans
@@ -258,11 +258,11 @@ def orphan_files(snapshot: Snapshot) -> Iterator[Found]:
 def written_in_part(snapshot: Snapshot) -> Iterator[Found]:
     """One of several outputs has the next batch, another has not.
 
-    What it finds: a run was killed between the outputs of one batch.
-    Why it matters: it does not; the batch runs again with its planned range, and outputs that have it skip it.
+    Condition: a run was killed between the outputs of one batch.
+    Effect: it does not; the batch runs again with its planned range, and outputs that have it skip it.
     How to confirm: `slackwater status STREAM` shows the newest batch of each output.
-    What to do: `slackwater run FILE`.
-    Is the remedy safe: yes; each output shows its own batches.
+    Remedy: `slackwater run FILE`.
+    Safety: yes; each output shows its own batches.
     References: docs/decisions/0150-several-outputs-and-audits.md
     """
     having, following = outputs_with_next(snapshot), snapshot.marks.next_batch
@@ -279,11 +279,11 @@ def written_in_part(snapshot: Snapshot) -> Iterator[Found]:
 def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
     """The sink keeps no rows over a restart.
 
-    What it finds: this kind of sink holds its rows in memory or discards them.
-    Why it matters: rows of earlier runs are lost with the process.
+    Condition: this kind of sink holds its rows in memory or discards them.
+    Effect: rows of earlier runs are lost with the process.
     How to confirm: `slackwater sinks` shows each sink's guarantee and its reason.
-    What to do: nothing in a trial; otherwise use a sink that keeps its rows.
-    Is the remedy safe: a stream with another sink is a new stream with a new name and a new output.
+    Remedy: nothing in a trial; otherwise use a sink that keeps its rows.
+    Safety: a stream with another sink is a new stream with a new name and a new output.
     References: docs/decisions/0120-sinks-that-show-nothing.md, docs/sinks.md
     """
     delivery = snapshot.output.delivery
@@ -307,11 +307,11 @@ def rows_not_kept(snapshot: Snapshot) -> Iterator[Found]:
 def at_least_once(snapshot: Snapshot) -> Iterator[Found]:
     """The sink guarantees only at least once.
 
-    What it finds: this kind of sink, with its options, cannot recognise a batch that it has.
-    Why it matters: a batch that was interrupted after the sink wrote it is written a second time.
+    Condition: this kind of sink, with its options, cannot recognise a batch that it has.
+    Effect: a batch that was interrupted after the sink wrote it is written a second time.
     How to confirm: `slackwater sinks` shows each sink's guarantee and its reason.
-    What to do: nothing if readers drop duplicates; otherwise use an exactly-once sink.
-    Is the remedy safe: a stream with another sink is a new stream with a new name and a new output.
+    Remedy: nothing if readers drop duplicates; otherwise use an exactly-once sink.
+    Safety: a stream with another sink is a new stream with a new name and a new output.
     References: docs/decisions/0120-sinks-that-show-nothing.md, docs/sinks.md
     """
     delivery = snapshot.output.delivery

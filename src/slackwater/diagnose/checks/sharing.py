@@ -76,15 +76,15 @@ def _kinds(facts: Facts) -> Iterator[tuple[str, Found]]:
 def ranges_go_back(facts: Facts) -> Iterator[Found]:
     """The range of a batch goes back: two queries may use the checkpoint.
 
-    What it finds: a batch of `offsets/` ends before the previous batch, or a source changes its kind and changes back.
+    Condition: a batch of `offsets/` ends before the previous batch, or a source changes its kind and changes back.
     Manual edits and recreated sources look alike.
-    Why it matters: two queries overwrite each other's progress, and each silently skips the rows that the other has
+    Effect: two queries overwrite each other's progress, and each silently skips the rows that the other has
     read.
     How to confirm: `slackwater inspect LOCATION` shows the batches' offsets; look for a second program with this
     checkpoint location.
-    What to do: keep one query running, and give the others their own checkpoints. Then process the skipped ranges in a
+    Remedy: keep one query running, and give the others their own checkpoints. Then process the skipped ranges in a
     batch job.
-    Is the remedy safe: yes, if the checkpoint stays with the query whose sources it has. If both run, both lose rows.
+    Safety: yes, if the checkpoint stays with the query whose sources it has. If both run, both lose rows.
     References: Structured Streaming Programming Guide, Recovering from Failures with Checkpointing
     """
     # The newest batch of each source.
@@ -122,14 +122,14 @@ def _times(facts: Facts) -> Iterator[Found]:
 def two_writers(facts: Facts) -> Iterator[Found]:
     """Two drivers may have written to the checkpoint.
 
-    What it finds: a batch of `offsets/` was planned earlier than the batch before it; or two temporary files in
+    Condition: a batch of `offsets/` was planned earlier than the batch before it; or two temporary files in
     `offsets/` or `commits/` are for the same entry. Different host clocks, and two crashes in a batch, look alike.
-    Why it matters: Spark keeps no lock: the slower driver fails with "Multiple streaming jobs detected", perhaps after
+    Effect: Spark keeps no lock: the slower driver fails with "Multiple streaming jobs detected", perhaps after
     writing its rows, which a sink without batch ids then has twice.
     How to confirm: `slackwater inspect LOCATION` shows the batch's time: ask the scheduler for drivers at that time,
     and look for an older driver that still runs.
-    What to do: stop all drivers but one. Compare the rows of the batch with the output; then start the query.
-    Is the remedy safe: yes; nothing is changed. Deleting the checkpoint reads everything again.
+    Remedy: stop all drivers but one. Compare the rows of the batch with the output; then start the query.
+    Safety: yes; nothing is changed. Deleting the checkpoint reads everything again.
     References: SPARK-43542; SPARK-26425
     """
     yield from list(_times(facts))[-1:]

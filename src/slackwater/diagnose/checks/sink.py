@@ -51,13 +51,13 @@ LIMIT = 100_000
 def log_large(facts: Facts) -> Iterator[Found]:
     """The log of the file sink is large.
 
-    What it finds: the output's log lists more than 100,000 files.
-    Why it matters: each compaction, by default every tenth batch, rewrites the whole list: these batches slow down, and
+    Condition: the output's log lists more than 100,000 files.
+    Effect: each compaction, by default every tenth batch, rewrites the whole list: these batches slow down, and
     the driver needs more memory until it fails.
     How to confirm: compare the times of every tenth batch with the others; `slackwater status STREAM` shows them.
-    What to do: write fewer and larger files, with a longer trigger interval or a `repartition` before the sink; or, if
+    Remedy: write fewer and larger files, with a longer trigger interval or a `repartition` before the sink; or, if
     no reader needs old files, set the sink's option `retention`.
-    Is the remedy safe: the first is. With `retention` readers of the log no longer see old files. Do not delete the
+    Safety: the first is. With `retention` readers of the log no longer see old files. Do not delete the
     log: the next compaction fails, and readers see interrupted batches.
     References: SPARK-30462
     """
@@ -86,13 +86,13 @@ def log_large(facts: Facts) -> Iterator[Found]:
 def output_moved(facts: Facts) -> Iterator[Found]:
     """The log of the output lists files under another path.
 
-    What it finds: addresses in the output's log are not below its directory: it was moved, copied or is reached under
+    Condition: addresses in the output's log are not below its directory: it was moved, copied or is reached under
     another scheme or host.
-    Why it matters: readers that use the log silently skip these files. The stream continues without an error.
+    Effect: readers that use the log silently skip these files. The stream continues without an error.
     How to confirm: compare the addresses in the output's log with its directory.
-    What to do: move the output back; or back up the log, then replace the old address in all its files, and keep the
+    Remedy: move the output back; or back up the log, then replace the old address in all its files, and keep the
     version lines.
-    Is the remedy safe: yes, while no query writes to the output. Do not delete the log: readers then see files of
+    Safety: yes, while no query writes to the output. Do not delete the log: readers then see files of
     interrupted batches, and the next compaction fails.
     References: Structured Streaming Programming Guide, Output Sinks
     """
@@ -139,14 +139,14 @@ def _done(facts: Facts, batch: int) -> str:
 def written_again(facts: Facts) -> Iterator[Found]:
     """An interrupted batch will be written a second time.
 
-    What it finds: the newest batch is planned and not committed, and the sink cannot recognise it: a batch function, a
+    Condition: the newest batch is planned and not committed, and the sink cannot recognise it: a batch function, a
     JDBC writer that appends, Spark's own Kafka sink.
-    Why it matters: the sink may have all rows of the batch, some, or none. The next start writes all: rows already
+    Effect: the sink may have all rows of the batch, some, or none. The next start writes all: rows already
     written are silently doubled.
     How to confirm: `slackwater inspect LOCATION` shows the range of the batch; look for its rows in the output.
-    What to do: delete the rows of the batch from the output and start the query. If the output has all of them, and the
+    Remedy: delete the rows of the batch from the output and start the query. If the output has all of them, and the
     query keeps no state, you can mark the batch as done instead: copy the previous entry of `commits/` to its number.
-    Is the remedy safe: yes, while no query runs. Without the checkpoint every batch is written a second time.
+    Safety: yes, while no query runs. Without the checkpoint every batch is written a second time.
     References: Structured Streaming Programming Guide, ForeachBatch; docs/decisions/0120-sinks-that-show-nothing.md
     """
     snapshot = facts.snapshot

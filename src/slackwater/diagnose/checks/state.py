@@ -31,14 +31,14 @@ def _batch_without_data(batches: Sequence[BatchLine]) -> int | None:
 def all_deleted(facts: Facts) -> Iterator[Found]:
     """All state was deleted.
 
-    What it finds: `state/` is empty, but the newest commit names state versions, or a batch was planned without data,
+    Condition: `state/` is empty, but the newest commit names state versions, or a batch was planned without data,
     which Spark does only for stateful operators.
-    Why it matters: the next batch needs this state; Spark fails at every start.
+    Effect: the next batch needs this state; Spark fails at every start.
     How to confirm: `slackwater inspect STREAM --operators` shows no operator. If no batch without data ran, the logs
     look like a stateless query's.
-    What to do: restore `state/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`, which recomputes
+    Remedy: restore `state/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`, which recomputes
     it.
-    Is the remedy safe: yes; the output is not touched. State is not a cache: without it the query cannot continue.
+    Safety: yes; the output is not touched. State is not a cache: without it the query cannot continue.
     References: SPARK-54307; Structured Streaming Programming Guide, "State Store"
     """
     checkpoint = facts.checkpoint
@@ -82,13 +82,13 @@ def _read_nothing(batch: BatchRecord) -> bool:
 def batch_without_rows(facts: Facts) -> Iterator[Found]:
     """A batch has read none of its rows.
 
-    What it finds: a recorded, committed batch read no row, although its sources had new data.
-    Why it matters: the batch counts as done. The cause is a batch function that catches its errors or returns early.
+    Condition: a recorded, committed batch read no row, although its sources had new data.
+    Effect: the batch counts as done. The cause is a batch function that catches its errors or returns early.
     Outputs that rightly skip batches after a crash are exempt.
     How to confirm: `slackwater ledger STREAM --batches N..N` shows the range and the rows of the batch.
-    What to do: let the function raise its errors, then process the batches again: `slackwater plan replay STREAM --from
+    Remedy: let the function raise its errors, then process the batches again: `slackwater plan replay STREAM --from
     batch:N`.
-    Is the remedy safe: the plan shows the rows that it cuts, and keeps them for the undo. If the output cannot be cut,
+    Safety: the plan shows the rows that it cuts, and keeps them for the undo. If the output cannot be cut,
     it gets later batches twice. A restart does not read the missed rows.
     References: Structured Streaming Programming Guide, "Using Foreach and ForeachBatch"
     """
@@ -147,13 +147,13 @@ def _metadata(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[str, 
 def checks_disabled(facts: Facts) -> Iterator[Found]:
     """The schema or the metadata of a stateful operator is missing.
 
-    What it finds: an operator with state has no schema file, no operator metadata though Spark 4.0 or later wrote it,
+    Condition: an operator with state has no schema file, no operator metadata though Spark 4.0 or later wrote it,
     or malformed metadata. Copy tools that skip names with an underscore lose both.
-    Why it matters: Spark then does not compare the query with its state at a start: it writes the started query's
+    Effect: Spark then does not compare the query with its state at a start: it writes the started query's
     schema, and reads the state by it.
     How to confirm: `slackwater inspect STREAM --operators` shows the operators, and which of them are inferred.
-    What to do: restore the file from a copy of the checkpoint; or compare the code with `slackwater check FILE`.
-    Is the remedy safe: yes; only the missing file changes. `spark.sql.streaming.stateStore.stateSchemaCheck` set to
+    Remedy: restore the file from a copy of the checkpoint; or compare the code with `slackwater check FILE`.
+    Safety: yes; only the missing file changes. `spark.sql.streaming.stateStore.stateSchemaCheck` set to
     false also disables the comparison.
     References: SPARK-27237
     """
@@ -191,12 +191,12 @@ def checks_disabled(facts: Facts) -> Iterator[Found]:
 def ids_lost(facts: Facts) -> Iterator[Found]:
     """The ids of state versions are lost.
 
-    What it finds: state files have ids in their names (checkpoint format 2), and no commit names them.
-    Why it matters: without `commits/` Spark looks for files without ids and fails with "1.changelog does not exist".
+    Condition: state files have ids in their names (checkpoint format 2), and no commit names them.
+    Effect: without `commits/` Spark looks for files without ids and fails with "1.changelog does not exist".
     How to confirm: `slackwater inspect STREAM` shows the entries of both logs.
-    What to do: restore `commits/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`, which recomputes
+    Remedy: restore `commits/` from a copy of the checkpoint; or `slackwater plan rebuild STREAM`, which recomputes
     the state.
-    Is the remedy safe: yes; the output is not touched. Ids chosen by hand can mix the state of two attempts. In this
+    Safety: yes; the output is not touched. Ids chosen by hand can mix the state of two attempts. In this
     format, do not delete an entry of `commits/` to run a batch again.
     References: Structured Streaming Programming Guide, "State Store"
     """
@@ -227,13 +227,13 @@ def ids_lost(facts: Facts) -> Iterator[Found]:
 def left_behind(facts: Facts) -> Iterator[Found]:
     """State is left under a new query.
 
-    What it finds: the checkpoint has neither planned nor committed batches, and `state/` has files.
-    Why it matters: batch 0 expects empty state. Spark 4.1 and later refuse to start; older releases overwrite the files
+    Condition: the checkpoint has neither planned nor committed batches, and `state/` has files.
+    Effect: batch 0 expects empty state. Spark 4.1 and later refuse to start; older releases overwrite the files
     one by one, and RocksDB may mix both queries' tables.
     How to confirm: `slackwater inspect STREAM` shows no batch; list `state/` below the checkpoint.
-    What to do: restore `offsets/`, `commits/` and `sources/` if they were deleted by mistake; for a new query, use a
+    Remedy: restore `offsets/`, `commits/` and `sources/` if they were deleted by mistake; for a new query, use a
     new checkpoint directory.
-    Is the remedy safe: yes; nothing is deleted. A common cause is Spark's advice for some sinks to delete only
+    Safety: yes; nothing is deleted. A common cause is Spark's advice for some sinks to delete only
     `offsets/` and `commits/`.
     References: SPARK-54307; Structured Streaming Programming Guide, "Recovering from Failures with Checkpointing"
     """
@@ -260,12 +260,12 @@ def left_behind(facts: Facts) -> Iterator[Found]:
 def partly_committed(facts: Facts) -> Iterator[Found]:
     """Only some partitions have committed their state.
 
-    What it finds: the newest batch is committed, but some partitions' state ends at the previous batch.
-    Why it matters: Spark fails at every start. The cause is a batch function that does not read its whole DataFrame,
+    Condition: the newest batch is committed, but some partitions' state ends at the previous batch.
+    Effect: Spark fails at every start. The cause is a batch function that does not read its whole DataFrame,
     such as `limit(1)` or a skipping branch, or a lost file in each partition.
     How to confirm: `slackwater inspect STREAM --operators` shows the versions of each store.
-    What to do: correct the batch function, if the query has one; then `slackwater plan rebuild STREAM`.
-    Is the remedy safe: yes; the output is not touched. With an unchanged function the batch fails again; an empty
+    Remedy: correct the batch function, if the query has one; then `slackwater plan rebuild STREAM`.
+    Safety: yes; the output is not touched. With an unchanged function the batch fails again; an empty
     replacement file loses a partition's keys.
     References: SPARK-52008
     """
@@ -311,13 +311,13 @@ def partly_committed(facts: Facts) -> Iterator[Found]:
 def versions_missing(facts: Facts) -> Iterator[Found]:
     """Versions of state between others cannot be loaded.
 
-    What it finds: in a checkpoint that is not recorded, a file between an older and a newer loadable version is
+    Condition: in a checkpoint that is not recorded, a file between an older and a newer loadable version is
     missing, and Spark did not remove it.
-    Why it matters: Spark starts, as it loads only the newest version. A rollback, rebuild or state reader that needs
+    Effect: Spark starts, as it loads only the newest version. A rollback, rebuild or state reader that needs
     these versions fails.
     How to confirm: `slackwater inspect LOCATION` shows the versions that each operator can load.
-    What to do: nothing for a start. Find the program that removes files from the checkpoint.
-    Is the remedy safe: yes; nothing is changed.
+    Remedy: nothing for a start. Find the program that removes files from the checkpoint.
+    Safety: yes; nothing is changed.
     References: Structured Streaming Programming Guide, "State Store"
     """
     if facts.recorded:

@@ -52,17 +52,17 @@ _WITHOUT_RENAME = "AbortableStreamBased"
 def no_atomic_rename(facts: Facts) -> Iterator[Found]:
     """The store of the checkpoint has no atomic rename.
 
-    What it finds: the checkpoint's store renames by copy and delete, and the last run's checkpoint file manager did not
+    Condition: the checkpoint's store renames by copy and delete, and the last run's checkpoint file manager did not
     avoid renames.
-    Why it matters: a driver that dies during the copy leaves a partial file under its final name, and two drivers can
+    Effect: a driver that dies during the copy leaves a partial file under its final name, and two drivers can
     both win.
     How to confirm: when the query starts, the driver's log has a warning about FileContext and rename().
-    What to do: move the checkpoint to HDFS or a shared disk. Or, if it is on S3 and no output has a manifest on another
+    Remedy: move the checkpoint to HDFS or a shared disk. Or, if it is on S3 and no output has a manifest on another
     store, add Spark's module `spark-hadoop-cloud` to `spark.jars.packages`, in Spark's own version, and set
     `spark.sql.streaming.checkpointFileManagerClass` to the module's
     `org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager`. Without the module the query does
     not start (CANNOT_LOAD_CHECKPOINT_FILE_MANAGER).
-    Is the remedy safe: yes. Stop the query before you copy a checkpoint, and check the copy with `slackwater doctor
+    Safety: yes. Stop the query before you copy a checkpoint, and check the copy with `slackwater doctor
     LOCATION --verify`.
     References: SPARK-40039; SPARK-19407
     """
@@ -114,14 +114,14 @@ def _versions(names: Sequence[str]) -> frozenset[int]:
 def rename_lost(facts: Facts) -> Iterator[Found]:
     """A file is missing, and its temporary file is there: a rename was lost.
 
-    What it finds: an entry of `offsets/` or `commits/`, or a delta or changelog of state, is missing below newer files,
+    Condition: an entry of `offsets/` or `commits/`, or a delta or changelog of state, is missing below newer files,
     and its temporary file remains.
-    Why it matters: the store reported a rename that it did not make; a start, or a rollback to that batch, fails later.
+    Effect: the store reported a rename that it did not make; a start, or a rollback to that batch, fails later.
     How to confirm: list the folder with its hidden files; `slackwater doctor LOCATION --verify` reads all files of
     state.
-    What to do: restore the file from a copy of the checkpoint; `slackwater plan rebuild STREAM` recomputes state. The
+    Remedy: restore the file from a copy of the checkpoint; `slackwater plan rebuild STREAM` recomputes state. The
     temporary file is complete only if its write finished.
-    Is the remedy safe: yes. Do not rename a truncated temporary file: Spark then reads partial state, or refuses it.
+    Safety: yes. Do not rename a truncated temporary file: Spark then reads partial state, or refuses it.
     References: SPARK-40826
     """
     checkpoint = facts.checkpoint
@@ -150,15 +150,15 @@ def _with_metadata(checkpoint: CheckpointSeen) -> set[int]:
 def state_on_other_disks(facts: Facts) -> Iterator[Found]:
     """The state of an operator is not where its metadata is.
 
-    What it finds: a checkpoint on a local disk has committed batches and an operator's metadata, but none of the
+    Condition: a checkpoint on a local disk has committed batches and an operator's metadata, but none of the
     operator's state. Deleted state, and a batch function that reads no row, look alike.
-    Why it matters: on a cluster a path without a scheme is each machine's local disk: the state is on the executors'
+    Effect: on a cluster a path without a scheme is each machine's local disk: the state is on the executors'
     disks, and a start on other machines fails.
     How to confirm: look for the path on the executors' machines; `slackwater inspect LOCATION --operators` shows the
     operators.
-    What to do: copy the state from the executors' disks into the checkpoint, move it to a store that all machines
+    Remedy: copy the state from the executors' disks into the checkpoint, move it to a store that all machines
     reach, and use its URI; or `slackwater plan rebuild STREAM`.
-    Is the remedy safe: yes, while the query is stopped. A start without it loses the state, or fails.
+    Safety: yes, while the query is stopped. A start without it loses the state, or fails.
     References: Structured Streaming Programming Guide, "Recovering from Failures with Checkpointing"
     """
     # Of format 2 the commit names state: SW-STATE-003.
@@ -187,14 +187,14 @@ def state_on_other_disks(facts: Facts) -> Iterator[Found]:
 def stray_entry(facts: Facts) -> Iterator[Found]:
     """A log has an entry with a number that no batch of the query has.
 
-    What it finds: the newest number in `offsets/`, `commits/` or a file source's log is far above all others, after a
+    Condition: the newest number in `offsets/`, `commits/` or a file source's log is far above all others, after a
     gap. Spark ignores names that are not numbers.
-    Why it matters: Spark takes it for the newest entry, and refuses to start: "batch N doesn't exist", or "Multiple
+    Effect: Spark takes it for the newest entry, and refuses to start: "batch N doesn't exist", or "Multiple
     streaming jobs detected".
     How to confirm: `slackwater inspect LOCATION` lists the entries; read the file.
-    What to do: move the file out of the checkpoint with the command of the finding; then `slackwater doctor LOCATION`
+    Remedy: move the file out of the checkpoint with the command of the finding; then `slackwater doctor LOCATION`
     again.
-    Is the remedy safe: yes; nothing is deleted. Spark's advice to delete the newest entries until two are consecutive
+    Safety: yes; nothing is deleted. Spark's advice to delete the newest entries until two are consecutive
     is safe only for the stray entry: stop after it.
     References: SPARK-38033
     """

@@ -28,11 +28,11 @@ def _in_progress(operation: OperationRecord | None, holder: str | None) -> Itera
 def operation_running(snapshot: Snapshot) -> Iterator[Found]:
     """An operation on the stream is in progress.
 
-    What it finds: an operation in the ledger has not ended, and the process that applies or undoes it holds the lease.
-    Why it matters: the checkpoint or the output is being changed; a start now would read a partial change.
+    Condition: an operation in the ledger has not ended, and the process that applies or undoes it holds the lease.
+    Effect: the checkpoint or the output is being changed; a start now would read a partial change.
     How to confirm: `slackwater status STREAM` names the process that holds the lease, and since when.
-    What to do: wait until the operation has ended, then run `slackwater status STREAM` again.
-    Is the remedy safe: yes; waiting changes nothing.
+    Remedy: wait until the operation has ended, then run `slackwater status STREAM` again.
+    Safety: yes; waiting changes nothing.
     References: docs/decisions/0013-lease.md
     """
     yield from _in_progress(snapshot.operation, snapshot.holder)
@@ -59,13 +59,13 @@ def _unfinished(operation: OperationRecord | None, holder: str | None, session: 
 def operation_unfinished(snapshot: Snapshot) -> Iterator[Found]:
     """An operation on the stream was interrupted.
 
-    What it finds: an operation in the ledger has not ended, and no process works on it.
-    Why it matters: the checkpoint or the output may be partly changed. Each step is journaled, so that it can be
+    Condition: an operation in the ledger has not ended, and no process works on it.
+    Effect: the checkpoint or the output may be partly changed. Each step is journaled, so that it can be
     finished.
     How to confirm: `slackwater ledger STREAM --operations` lists the operation with its status.
-    What to do: `slackwater apply PLAN --yes` finishes it, `slackwater undo OPERATION --yes` undoes it; an interrupted
+    Remedy: `slackwater apply PLAN --yes` finishes it, `slackwater undo OPERATION --yes` undoes it; an interrupted
     undo needs the latter.
-    Is the remedy safe: yes; finished steps are not repeated, and all preconditions are checked before the next step.
+    Safety: yes; finished steps are not repeated, and all preconditions are checked before the next step.
     References: docs/decisions/0052-actions-with-inverses.md
     """
     yield from _unfinished(snapshot.operation, snapshot.holder, snapshot.stream.session)
@@ -97,12 +97,12 @@ def _misplaced(place: Literal["moved", "copied"], was: str | None, advice: str) 
 def home_moved(snapshot: Snapshot) -> Iterator[Found]:
     """The home was moved.
 
-    What it finds: the home is not in its recorded folder, and that folder no longer has it.
-    Why it matters: checkpoint locations in the ledger are below the old folder; a start could not find them.
+    Condition: the home is not in its recorded folder, and that folder no longer has it.
+    Effect: checkpoint locations in the ledger are below the old folder; a start could not find them.
     How to confirm: compare `--home` with the folder that the finding names.
-    What to do: if the move was intended, confirm it with `slackwater plan resume STREAM --moved` or `slackwater run
+    Remedy: if the move was intended, confirm it with `slackwater plan resume STREAM --moved` or `slackwater run
     FILE --moved`.
-    Is the remedy safe: yes; recorded locations below the old folder are replaced by locations below the new folder.
+    Safety: yes; recorded locations below the old folder are replaced by locations below the new folder.
     References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md
     """
     if snapshot.home == "moved":
@@ -122,12 +122,12 @@ def home_moved(snapshot: Snapshot) -> Iterator[Found]:
 def home_copied(snapshot: Snapshot) -> Iterator[Found]:
     """The home is a copy.
 
-    What it finds: the home is not in its recorded folder, which still has the original.
-    Why it matters: both would write to the same outputs, and each would skip or double the other's batches.
+    Condition: the home is not in its recorded folder, which still has the original.
+    Effect: both would write to the same outputs, and each would skip or double the other's batches.
     How to confirm: look for a home in the folder that the finding names.
-    What to do: to use the copy, confirm it with `slackwater plan resume STREAM --copied` or `slackwater run FILE
+    Remedy: to use the copy, confirm it with `slackwater plan resume STREAM --copied` or `slackwater run FILE
     --copied`. The copy gets new ids, and its streams need their own outputs.
-    Is the remedy safe: yes; the original keeps its outputs, and its operations cannot be undone in the copy.
+    Safety: yes; the original keeps its outputs, and its operations cannot be undone in the copy.
     References: docs/decisions/0054-homes-and-outputs-know-whose-they-are.md,
     docs/decisions/0261-operations-of-a-copied-home.md
     """
@@ -140,11 +140,11 @@ def home_copied(snapshot: Snapshot) -> Iterator[Found]:
 def running(snapshot: Snapshot) -> Iterator[Found]:
     """The stream is running, or an operation on it is in progress.
 
-    What it finds: a process holds the lease of the stream.
-    Why it matters: marks and files change while a process writes, so nothing else is compared until it has ended.
+    Condition: a process holds the lease of the stream.
+    Effect: marks and files change while a process writes, so nothing else is compared until it has ended.
     How to confirm: `slackwater status STREAM` shows the host and the process that hold the lease.
-    What to do: nothing; `slackwater stop STREAM` ends a run after its batch.
-    Is the remedy safe: yes; the stopped run finishes and commits its batch.
+    Remedy: nothing; `slackwater stop STREAM` ends a run after its batch.
+    Safety: yes; the stopped run finishes and commits its batch.
     References: docs/decisions/0013-lease.md
     """
     if snapshot.holder is not None:
@@ -155,11 +155,11 @@ def running(snapshot: Snapshot) -> Iterator[Found]:
 def new(snapshot: Snapshot) -> Iterator[Found]:
     """No batch has been planned yet.
 
-    What it finds: the checkpoint and the ledger have no batch of the stream.
-    Why it matters: it does not; the first batch will be batch 0.
+    Condition: the checkpoint and the ledger have no batch of the stream.
+    Effect: it does not; the first batch will be batch 0.
     How to confirm: `slackwater inspect STREAM` shows an empty checkpoint.
-    What to do: `slackwater run FILE`.
-    Is the remedy safe: yes.
+    Remedy: `slackwater run FILE`.
+    Safety: yes.
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
     if snapshot.marks.planned < 0:
@@ -170,12 +170,12 @@ def new(snapshot: Snapshot) -> Iterator[Found]:
 def start_refused(snapshot: Snapshot) -> Iterator[Found]:
     """The last start was refused.
 
-    What it finds: the current generation's last start failed before its query ran. The facts of the other findings are
+    Condition: the current generation's last start failed before its query ran. The facts of the other findings are
     not repeated.
-    Why it matters: the stream does not run; no row is lost or doubled.
+    Effect: the stream does not run; no row is lost or doubled.
     How to confirm: start it again: while the reason remains, the start is refused again and changes nothing.
-    What to do: follow the error's advice, then `slackwater run FILE`.
-    Is the remedy safe: each command of the error shows its effect before it changes anything.
+    Remedy: follow the error's advice, then `slackwater run FILE`.
+    Safety: each command of the error shows its effect before it changes anything.
     References: docs/decisions/0230-verdict.md, docs/decisions/0336-a-refused-start-changes-nothing.md
     """
     refused = snapshot.last_refusal
@@ -191,11 +191,11 @@ def start_refused(snapshot: Snapshot) -> Iterator[Found]:
 def failed(snapshot: Snapshot) -> Iterator[Found]:
     """The last run failed, and another run may succeed.
 
-    What it finds: the current generation's last run ended with an error that is not known to be permanent.
-    Why it matters: the stream does not run; no row is lost or doubled.
+    Condition: the current generation's last run ended with an error that is not known to be permanent.
+    Effect: the stream does not run; no row is lost or doubled.
     How to confirm: `slackwater ledger STREAM` shows the run with the error.
-    What to do: `slackwater run FILE`; if the machine caused the error, first fix it.
-    Is the remedy safe: yes; Spark continues at its last position.
+    Remedy: `slackwater run FILE`; if the machine caused the error, first fix it.
+    Safety: yes; Spark continues at its last position.
     References: docs/decisions/0036-which-failures-are-tried-again.md
     """
     run = failed_run(snapshot)
@@ -208,13 +208,13 @@ def failed(snapshot: Snapshot) -> Iterator[Found]:
 def failed_permanently(snapshot: Snapshot) -> Iterator[Found]:
     """The last run failed, and the same run would fail again.
 
-    What it finds: the current generation's last run failed for a permanent reason: changed operators or sources,
+    Condition: the current generation's last run failed for a permanent reason: changed operators or sources,
     damaged state, a function that fails, a query that Spark does not accept.
-    Why it matters: the stream does not run; no row is lost or doubled.
+    Effect: the stream does not run; no row is lost or doubled.
     How to confirm: `slackwater ledger STREAM` shows the run with the error.
-    What to do: correct the pipeline, then `slackwater run FILE`; if the state does not fit, `slackwater plan rebuild
+    Remedy: correct the pipeline, then `slackwater run FILE`; if the state does not fit, `slackwater plan rebuild
     STREAM`.
-    Is the remedy safe: yes; a rebuild leaves the output unchanged and keeps the old checkpoint for the undo.
+    Safety: yes; a rebuild leaves the output unchanged and keeps the old checkpoint for the undo.
     References: docs/decisions/0036-which-failures-are-tried-again.md
     """
     run, stream = failed_run(snapshot), snapshot.stream
@@ -235,16 +235,16 @@ def failed_permanently(snapshot: Snapshot) -> Iterator[Found]:
 def global_watermark(snapshot: Snapshot) -> Iterator[Found]:
     """An operator of the query returns rows that the stateful operator behind it drops as late.
 
-    What it finds: an aggregation in update or complete mode is followed by another stateful operator, for which Spark's
+    Condition: an aggregation in update or complete mode is followed by another stateful operator, for which Spark's
     global watermark is too far ahead.
-    Why it matters: results are silently too low, or rows are missing. Spark refuses such a query, unless
+    Effect: results are silently too low, or rows are missing. Spark refuses such a query, unless
     `statefulOperator.checkCorrectness.enabled = false`: then it only logs a warning, and the stream runs with this
     finding.
     How to confirm: without the setting `spark.sql.streaming.statefulOperator.checkCorrectness.enabled` the start is
     refused with this code. See the guide's section "Limitation of global watermark".
-    What to do: use append mode with watermarks; or write the first result to an output that a second stream reads, with
+    Remedy: use append mode with watermarks; or write the first result to an output that a second stream reads, with
     its own watermark.
-    Is the remedy safe: yes. To add missing rows, process everything again with `slackwater plan reset STREAM --from
+    Safety: yes. To add missing rows, process everything again with `slackwater plan reset STREAM --from
     earliest`.
     References: docs/reference/conformance.md
     """
@@ -259,14 +259,14 @@ def global_watermark(snapshot: Snapshot) -> Iterator[Found]:
 def several_watermarks(snapshot: Snapshot) -> Iterator[Found]:
     """The query has several watermarks, and those after its newest batch are not recorded.
 
-    What it finds: the ledger lacks the watermarks after the newest committed batch: the Spark that ran it does not show
+    Condition: the ledger lacks the watermarks after the newest committed batch: the Spark that ran it does not show
     them, or Slackwater did not run it.
-    Why it matters: Spark keeps only the combined watermark over a restart: late rows may be counted, and windows may be
+    Effect: Spark keeps only the combined watermark over a restart: late rows may be counted, and windows may be
     written later.
     How to confirm: `slackwater inspect STREAM --operators` shows the operators; look for several withWatermark in the
     pipeline.
-    What to do: nothing: Slackwater records them from its next batch on. Or give all inputs one watermark.
-    Is the remedy safe: a changed watermark changes which rows are late; `slackwater check FILE` compares the code with
+    Remedy: nothing: Slackwater records them from its next batch on. Or give all inputs one watermark.
+    Safety: a changed watermark changes which rows are late; `slackwater check FILE` compares the code with
     the state.
     References: docs/decisions/0481-the-watermark-of-each-input.md
     """
@@ -286,12 +286,12 @@ LOST = "rows of a batch that is interrupted are lost, and a restart or a rebuild
 def source_not_fault_tolerant(snapshot: Snapshot) -> Iterator[Found]:
     """The query reads a source that cannot serve rows again.
 
-    What it finds: a source is a socket, which is for tests only and not fault-tolerant (programming guide, section
+    Condition: a source is a socket, which is for tests only and not fault-tolerant (programming guide, section
     "Input Sources").
-    Why it matters: the rows of an interrupted batch are lost; a restart or a rebuild cannot read them again.
+    Effect: the rows of an interrupted batch are lost; a restart or a rebuild cannot read them again.
     How to confirm: look for `.format("socket")` in the pipeline.
-    What to do: read from files or Kafka; for a test start the stream under a new name.
-    Is the remedy safe: yes. With another source it is a new stream: it needs a new name and a new output.
+    Remedy: read from files or Kafka; for a test start the stream under a new name.
+    Safety: yes. With another source it is a new stream: it needs a new name and a new output.
     References: docs/reference/conformance.md
     """
     sources = snapshot.profile.sources if snapshot.profile is not None else ()

@@ -39,13 +39,13 @@ def minor_release(version: str) -> tuple[int, ...]:
 def downgrade(facts: Facts) -> Iterator[Found]:
     """An older Spark continues the checkpoint.
 
-    What it finds: the last run used an older Spark release than an earlier run on this checkpoint.
-    Why it matters: Spark does not promise that this works. It refuses newer log versions; newer RocksDB tables and
+    Condition: the last run used an older Spark release than an earlier run on this checkpoint.
+    Effect: Spark does not promise that this works. It refuses newer log versions; newer RocksDB tables and
     changelogs fail when state is loaded, and settings unknown to the older release are lost.
     How to confirm: `slackwater inspect STREAM` shows the oldest Spark that writes these files.
-    What to do: run the query with the newer release. If you need the older release, restore checkpoint and output from
+    Remedy: run the query with the newer release. If you need the older release, restore checkpoint and output from
     copies made together before the upgrade.
-    Is the remedy safe: yes. Do not restore only the checkpoint: the output is then ahead of it, and a sink skips or
+    Safety: yes. Do not restore only the checkpoint: the output is then ahead of it, and a sink skips or
     doubles batches.
     References: SPARK-36519; Structured Streaming migration guide
     """
@@ -71,15 +71,15 @@ def downgrade(facts: Facts) -> Iterator[Found]:
 def known_defect(facts: Facts) -> Iterator[Found]:
     """The stream ran with a Spark that has a defect which changes rows unseen.
 
-    What it finds: the last run's Spark release has a known defect that can affect this stream's operators and state
+    Condition: the last run's Spark release has a known defect that can affect this stream's operators and state
     store.
-    Why it matters: rows are lost, doubled or changed although no error and no check shows it.
+    Effect: rows are lost, doubled or changed although no error and no check shows it.
     How to confirm: read the issue in Spark's tracker. Compare the output of a time range with a batch query over the
     same input.
-    What to do: use a release with the fix. If only the state may be wrong, recompute it with `slackwater plan rebuild
+    Remedy: use a release with the fix. If only the state may be wrong, recompute it with `slackwater plan rebuild
     STREAM`, which leaves the output unchanged. If the output is wrong from batch N on, write it again with `slackwater
     plan replay STREAM --from batch:N`, or all of it with `slackwater plan rebuild STREAM --at earliest`.
-    Is the remedy safe: yes; a newer release of the same line reads the checkpoint.
+    Safety: yes; a newer release of the same line reads the checkpoint.
     References: the issue that the finding names
     """
     release = next(iter(releases(facts)), "")
@@ -118,12 +118,12 @@ def _not_for_last_run(facts: Facts) -> Iterator[tuple[str, str, str, str]]:
 def log_too_new(facts: Facts) -> Iterator[Found]:
     """A log has a version that the Spark of the query cannot read.
 
-    What it finds: a log entry has a newer format version than the last run's Spark can read, or than Slackwater knows.
-    Why it matters: Spark refuses to start with UnsupportedLogVersion: a newer Spark has continued the query meanwhile.
+    Condition: a log entry has a newer format version than the last run's Spark can read, or than Slackwater knows.
+    Effect: Spark refuses to start with UnsupportedLogVersion: a newer Spark has continued the query meanwhile.
     How to confirm: `slackwater inspect LOCATION` shows the versions of the logs and the oldest Spark that writes them.
-    What to do: run the query with the Spark that wrote the logs, or newer. If `slackwater doctor LOCATION` does not
+    Remedy: run the query with the Spark that wrote the logs, or newer. If `slackwater doctor LOCATION` does not
     know the version, update Slackwater too.
-    Is the remedy safe: yes; nothing is changed. Do not edit the version line: Spark then parses the entry by another
+    Safety: yes; nothing is changed. Do not edit the version line: Spark then parses the entry by another
     layout, and can read a file twice.
     References: SPARK-36519
     """
@@ -145,14 +145,14 @@ def log_too_new(facts: Facts) -> Iterator[Found]:
 def upgrade(facts: Facts) -> Iterator[Found]:
     """A newer Spark continues the checkpoint.
 
-    What it finds: the last run used a newer Spark release than earlier runs on this checkpoint.
-    Why it matters: newer releases read older logs and state. Pinned settings keep their values; other settings keep the
+    Condition: the last run used a newer Spark release than earlier runs on this checkpoint.
+    Effect: newer releases read older logs and state. Pinned settings keep their values; other settings keep the
     old release's defaults.
     How to confirm: `slackwater inspect STREAM` lists the pinned settings; the driver's log names each default that is
     used.
-    What to do: nothing. Spark does not promise a downgrade: keep copies of checkpoint and output from the same time
+    Remedy: nothing. Spark does not promise a downgrade: keep copies of checkpoint and output from the same time
     until the new release has proven itself.
-    Is the remedy safe: yes; nothing is changed.
+    Safety: yes; nothing is changed.
     References: Structured Streaming migration guide
     """
     before, now, is_upgrade = changed_release(facts) or ("", "", False)

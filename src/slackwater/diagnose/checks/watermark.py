@@ -20,12 +20,12 @@ from slackwater.diagnose.checks.common.settings import newest_committed
 def commit_behind(facts: Facts) -> Iterator[Found]:
     """The newest commit has an older watermark than its batch.
 
-    What it finds: the newest entry of `commits/` has a lower watermark than its batch was planned with. Spark never
+    Condition: the newest entry of `commits/` has a lower watermark than its batch was planned with. Spark never
     writes that: the entry was edited.
-    Why it matters: the next batch counts rows that an uninterrupted run drops as late.
+    Effect: the next batch counts rows that an uninterrupted run drops as late.
     How to confirm: `slackwater inspect STREAM` shows the watermark of each batch.
-    What to do: `slackwater plan rebuild STREAM`. It uses the recorded watermarks.
-    Is the remedy safe: yes; the output is not touched.
+    Remedy: `slackwater plan rebuild STREAM`. It uses the recorded watermarks.
+    Safety: yes; the output is not touched.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"
     """
     checkpoint = facts.checkpoint
@@ -64,13 +64,13 @@ def _text(milliseconds: int) -> str:
 def commit_differs(facts: Facts) -> Iterator[Found]:
     """A batch was planned with another watermark than the commit before it has.
 
-    What it finds: a batch in `offsets/` and the previous batch in `commits/` have different watermarks. Spark writes
+    Condition: a batch in `offsets/` and the previous batch in `commits/` have different watermarks. Spark writes
     equal watermarks, so an entry was edited or copied.
-    Why it matters: late rows and written windows no longer follow from the recorded watermarks. If it is the newest
+    Effect: late rows and written windows no longer follow from the recorded watermarks. If it is the newest
     batch, the next batch may count late rows, or drop rows that are in time.
     How to confirm: `slackwater inspect LOCATION` shows the watermarks of each batch.
-    What to do: watermarks only grow, so the neighbours show the wrong entry. Restore it from a copy of the checkpoint.
-    Is the remedy safe: yes. Only a rollback reads older entries; for the newest batch, first compare its output.
+    Remedy: watermarks only grow, so the neighbours show the wrong entry. Restore it from a copy of the checkpoint.
+    Safety: yes. Only a rollback reads older entries; for the newest batch, first compare its output.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"
     """
     # A plan of Slackwater's may set watermarks: recorded streams are left.
@@ -97,13 +97,13 @@ _CLOCKS_DIFFER_MS = 10 * 60 * 1000
 def future(facts: Facts) -> Iterator[Found]:
     """The watermark is ahead of the clock.
 
-    What it finds: a batch moved the watermark more than ten minutes past its planning time.
-    Why it matters: a single record with a future timestamp causes this. A watermark never goes back: until the clock
+    Condition: a batch moved the watermark more than ten minutes past its planning time.
+    Effect: a single record with a future timestamp causes this. A watermark never goes back: until the clock
     reaches it, rows with correct times are silently dropped as late.
     How to confirm: compare watermark and time of the batches in `slackwater inspect STREAM`.
-    What to do: filter out rows with future times before `withWatermark`, then process the batches again from the batch
+    Remedy: filter out rows with future times before `withWatermark`, then process the batches again from the batch
     in the finding: `slackwater plan replay STREAM --from batch:N`.
-    Is the remedy safe: the plan shows the rows that it cuts, and keeps them for the undo. Without the filter the
+    Safety: the plan shows the rows that it cuts, and keeps them for the undo. Without the filter the
     watermark moves again. Editing the watermark in the logs does not bring back dropped state.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"
     """
@@ -147,13 +147,13 @@ _IDLE_SOURCE_BATCHES = 10
 def idle_source(facts: Facts) -> Iterator[Found]:
     """An idle source keeps the watermark where it is.
 
-    What it finds: over the last ten batches with rows the watermark has not moved, and one of several sources had no
+    Condition: over the last ten batches with rows the watermark has not moved, and one of several sources had no
     rows.
-    Why it matters: with the policy `min` the slowest source decides. Windows stay open, append mode writes nothing, and
+    Effect: with the policy `min` the slowest source decides. Windows stay open, append mode writes nothing, and
     the state grows.
     How to confirm: `slackwater ledger STREAM --batches 0..` shows the watermark and the rows of each batch.
-    What to do: send the idle source a record from time to time, or read it in its own query.
-    Is the remedy safe: yes. Only a new checkpoint uses the policy `max`, which drops rows of the slower source as late.
+    Remedy: send the idle source a record from time to time, or read it in its own query.
+    Safety: yes. Only a new checkpoint uses the policy `max`, which drops rows of the slower source as late.
     References: Structured Streaming Programming Guide, "Policy for handling multiple watermarks"
     """
     batches = [one for one in facts.batches if one.input_rows][-_IDLE_SOURCE_BATCHES:]
@@ -203,15 +203,15 @@ def _delay_ms(facts: Facts, batch: int) -> int | None:
 def rows_late(facts: Facts) -> Iterator[Found]:
     """The watermark has dropped rows as late.
 
-    What it finds: a stateful operator dropped rows older than the watermark in recorded batches, and the newest program
+    Condition: a stateful operator dropped rows older than the watermark in recorded batches, and the newest program
     has no longer delay.
-    Why it matters: these rows are in no result, and Spark reports no error.
+    Effect: these rows are in no result, and Spark reports no error.
     How to confirm: `slackwater ledger STREAM --batches 0..` shows each batch's dropped rows in the column `late`. Spark
     counts rows after partial aggregation as one.
-    What to do: nothing if the rows do not matter: only the newest 200 batches are checked. Otherwise correct a slow or
+    Remedy: nothing if the rows do not matter: only the newest 200 batches are checked. Otherwise correct a slow or
     restarted producer, lengthen the watermark delay in the code, then `slackwater plan reset STREAM --from earliest`
     processes everything again in order.
-    Is the remedy safe: the plan shows the effect on the output, and rows that the sources no longer have. Without the
+    Safety: the plan shows the effect on the output, and rows that the sources no longer have. Without the
     reset a longer delay helps only future rows.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"; `StateOperatorProgress`
     (`numRowsDroppedByWatermark`)
@@ -241,15 +241,15 @@ _STATE_GROWS_BATCHES = 50
 def state_grows(facts: Facts) -> Iterator[Found]:
     """State is never removed: no watermark, or its column is not part of the key.
 
-    What it finds: over at least the newest 50 recorded batches with rows the state never shrank, and it grew within the
+    Condition: over at least the newest 50 recorded batches with rows the state never shrank, and it grew within the
     last quarter.
-    Why it matters: batches become slower and need more memory, until one fails.
+    Effect: batches become slower and need more memory, until one fails.
     How to confirm: `slackwater ledger STREAM --batches 0..` shows the state rows in the column `state`. A young
     stream's state also grows, until the watermark passes the first keys.
-    What to do: put `withWatermark` before the stateful operator, and its column or a window of it into the key; or use
+    Remedy: put `withWatermark` before the stateful operator, and its column or a window of it into the key; or use
     `dropDuplicatesWithinWatermark`; for a stateful function set a timeout. `slackwater check FILE` shows the effect on
     the kept state.
-    Is the remedy safe: `check` compares the changed code with the kept state before a start.
+    Safety: `check` compares the changed code with the kept state before a start.
     References: Structured Streaming Programming Guide, "Handling Late Data and Watermarking"; `StateOperatorProgress`
     (`numRowsTotal`)
     """

@@ -89,7 +89,7 @@ def _head(made: Evidence, head: Head) -> Html:
 def _stake(made: Evidence, head: Head) -> str | None:
     if head.state == "healthy" or head.risk == "none":
         return None
-    why = next((one.explanation.get("Why it matters") for one in made.findings if one.code == head.code), None)
+    why = next((one.explanation.get("Effect") for one in made.findings if one.code == head.code), None)
     return ". ".join(filter(None, (f"{RISKS[head.risk]}{': ' + head.at_stake if head.at_stake else ''}", why)))
 
 

@@ -18,11 +18,11 @@ REFUSED = 5
 FAILED = 7
 
 HEADINGS = (
-    "What it finds",
-    "Why it matters",
+    "Condition",
+    "Effect",
     "How to confirm",
-    "What to do",
-    "Is the remedy safe",
+    "Remedy",
+    "Safety",
     "References",
 )
 """The page of a check has them after its first paragraph, each at the start of a line and with a colon."""
