@@ -28,6 +28,7 @@ BUILT: Any = SimpleNamespace(
     frame=None,
     profile=None,
     program=None,
+    sources=(),
     upstreams=frozenset(),
 )
 """A stream whose query is never started."""

@@ -38,7 +38,7 @@ def _built(project: Project, program: Program | None) -> BuiltStream:
     definition = load(str(project.folder / "clicks.py")).pipeline.streams["per_page"]
     built = BuiltStream(definition, cast("Any", None), frozenset())
     # What Spark's plan would show.
-    built.__dict__["program"] = program
+    built.__dict__.update(program=program, sources=[])
     return built
 
 
