@@ -28,7 +28,7 @@ from slackwater.core.program import SourceShape
 from slackwater.core.records import NEWEST_BATCHES, GenerationRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.facts.attempt import tried
-from slackwater.facts.served import offset_before, planned_ms, recorded_ids, shape_at, shapes_of, unserved
+from slackwater.facts.served import at_place, offset_before, planned_ms, recorded_ids, shapes_of, unserved
 from slackwater.facts.source_files import (
     changed_files,
     missing_files,
@@ -263,7 +263,7 @@ def _sources(
         listed = line.log.entries if line.log is not None else ()
         sizes = recorded_sizes(ledger, stream, log, listed) if ledger is not None else {}
         parsed = [entry for file in files if (entry := parse_entry_name(file)) is not None]
-        shape = shape_at(shapes, line.index)
+        shape = at_place(shapes, line.index)
         asked = Asked(start, end if marks.next_is_planned else None, made_ms, ids.get(str(line.index), {}))
         found.append(
             SourceFacts(

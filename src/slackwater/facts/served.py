@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from slackwater.checkpoint.logs import CheckpointLogs
 from slackwater.checkpoint.opened import OpenedCheckpoint
@@ -24,6 +24,7 @@ from slackwater.ledger.tables import unreadable
 from slackwater.sources import kind_of, kinds_of_format
 from slackwater.sources.common.contract import Asked, SparkSource
 
+_T = TypeVar("_T")
 Ids: TypeAlias = Mapping[str, Mapping[str, str]]
 """``LiveSource.ids`` by the source's number in the query."""
 
@@ -34,8 +35,8 @@ def shapes_of(snapshot: Snapshot) -> Sequence[SourceShape]:
     return recorded.sources if recorded is not None else ()
 
 
-def shape_at(shapes: Sequence[SourceShape], index: int | None) -> SourceShape | None:
-    return shapes[index] if index is not None and index < len(shapes) else None
+def at_place(values: Sequence[_T], place: int | None) -> _T | None:
+    return values[place] if place is not None and place < len(values) else None
 
 
 def offset_before(opened: OpenedCheckpoint) -> OffsetEntry | None:
@@ -63,7 +64,7 @@ def asked_sources(
     made_ms = planned_ms(snapshot, newest, before)
     found = []
     for index, offset in enumerate(newest.offsets):
-        shape, kind = shape_at(shapes, index), kind_of(offset.text, {})
+        shape, kind = at_place(shapes, index), kind_of(offset.text, {})
         if (last := kind.cut_entry(offset.text)) is not None:
             changed = _changed(ledger, snapshot, offset.source, last)
             found.append(SourceFacts(offset.source, kind.kind, None, offset.text, changed_files=changed, shape=shape))
@@ -71,7 +72,7 @@ def asked_sources(
             continue
         start = starts.get(offset.source) if marks.next_is_planned else offset.text
         asked = Asked(start, offset.text if marks.next_is_planned else None, made_ms, ids.get(str(index), {}))
-        lacking = unserved(offset.source, shape, asked, query[index] if index < len(query) else None)
+        lacking = unserved(offset.source, shape, asked, at_place(query, index))
         found.append(SourceFacts(offset.source, kind.kind, start, offset.text, unserved=lacking, shape=shape))
     return tuple(found)
 
@@ -140,8 +141,7 @@ def record_ids(
     offsets = [one.text for one in logs.newest_offset.offsets] if logs.newest_offset is not None else []
     found: dict[str, Mapping[str, str]] = {}
     for index, shape in enumerate(shapes):
-        now = query[index] if index < len(query) else None
-        ids = _present_ids(shape, offsets[index] if index < len(offsets) else None, now)
+        ids = _present_ids(shape, at_place(offsets, index), at_place(query, index))
         if isinstance(ids, Unknown):
             return
         if ids:

@@ -92,7 +92,7 @@ def files_removed(facts: Facts) -> Iterator[Found]:
     How to confirm: look for the files in the finding, and for `sourceArchiveDir` in the query.
     Remedy: nothing for a start. Before a replay or rebuild, copy archived files back; `slackwater plan rebuild
     STREAM` shows the files that it needs.
-    Safety: yes, if their content is unchanged: the source does not read listed files as new.
+    Safety: yes, if their content is unchanged: the source skips listed files.
     References: Structured Streaming Programming Guide, "Input Sources"
     """
     for source in facts.sources:

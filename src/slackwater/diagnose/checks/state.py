@@ -89,7 +89,7 @@ def batch_without_rows(facts: Facts) -> Iterator[Found]:
     Remedy: let the function raise its errors, then process the batches again: `slackwater plan replay STREAM --from
     batch:N`.
     Safety: the plan shows the rows that it cuts, and keeps them for the undo. If the output cannot be cut,
-    it gets later batches twice. A restart does not read the missed rows.
+    it gets later batches twice. A restart skips the missed rows.
     References: Structured Streaming Programming Guide, "Using Foreach and ForeachBatch"
     """
     output = facts.snapshot.output
@@ -261,7 +261,7 @@ def partly_committed(facts: Facts) -> Iterator[Found]:
     """Only some partitions have committed their state.
 
     Condition: the newest batch is committed, but some partitions' state ends at the previous batch.
-    Effect: Spark fails at every start. The cause is a batch function that does not read its whole DataFrame,
+    Effect: Spark fails at every start. The cause is a batch function that evaluates only a part of its DataFrame,
     such as `limit(1)` or a skipping branch, or a lost file in each partition.
     How to confirm: `slackwater inspect STREAM --operators` shows the versions of each store.
     Remedy: correct the batch function, if the query has one; then `slackwater plan rebuild STREAM`.

@@ -319,7 +319,7 @@ def require_library() -> None:
 
 
 def storage_options(location: str) -> dict[str, str]:
-    """Options from the environment, which the library, unlike fsspec, does not read.
+    """Options from the environment, which the library, unlike fsspec, ignores.
 
     It needs an explicit choice for an endpoint without TLS; here a URL in ``AWS_ENDPOINT_URL``.
     """
