@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -376,7 +375,7 @@ def test_a_reset_needs_the_code_and_clears_the_output(project: AdoptedProject) -
 def test_a_start_with_other_arguments_is_refused_with_a_command_that_names_them_once(project: AdoptedProject) -> None:
     shutil.rmtree(project.path)
     with project.open() as workspace:
-        stream = replace(find_stream(workspace.ledger, ADOPTED), pipeline_file="app.py -- --once")
+        stream = find_stream(workspace.ledger, ADOPTED)._replace(pipeline_file="app.py -- --once")
         with pytest.raises(Refused) as refused:
             check(workspace.home, workspace.ledger, stream)
     assert refused.value.code == "checkpoint-lost"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -146,7 +145,7 @@ def test_another_writer_or_mode_is_refused(sink: Mapping[str, str] | None, mode:
     assert refused.value.code == code
     if mode == "append":
         check_writer(stream, Query(Path("app.py"), sink=sink), into_directory=True)
-        check_writer(replace(stream, pipeline="clicks"), Query(Path("app.py"), sink=sink), into_directory=False)
+        check_writer(stream._replace(pipeline="clicks"), Query(Path("app.py"), sink=sink), into_directory=False)
 
 
 def _position(project: AdoptedProject) -> str:

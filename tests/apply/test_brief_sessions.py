@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ def test_a_short_replay_asks_for_a_short_life(tmp_path: Path, took_ms: int | Non
     with project.open() as workspace:
         for batch in workspace.ledger.batches(project.stream):
             durations = {} if took_ms is None else {"triggerExecution": took_ms}
-            workspace.ledger.record_batch(replace(batch, durations_ms=durations))
+            workspace.ledger.record_batch(batch._replace(durations_ms=durations))
     plan = project.plan()
     assert (plan.cost.apply.batches > 0, plan.cost.apply.duration_ms is None) == (True, took_ms is None)
     runtime = StubRuntime(StubReplayer(project.folder / "clicks.py"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ def _time(project: Project, stream: str = STREAM, milliseconds: int = TOOK_MS) -
     """Give the recorded batches the durations that Spark reports."""
     with project.open() as workspace:
         for batch in workspace.ledger.batches(stream):
-            workspace.ledger.record_batch(replace(batch, durations_ms={"triggerExecution": milliseconds}))
+            workspace.ledger.record_batch(batch._replace(durations_ms={"triggerExecution": milliseconds}))
 
 
 def _page(plan: Plan) -> str:
@@ -134,7 +133,7 @@ def test_the_sizes_of_source_files_are_those_recorded_as_they_were_read(project:
 def test_durations_that_are_not_recorded_are_said_to_be_unknown(project: Project) -> None:
     with project.open() as workspace:
         for batch in workspace.ledger.batches(STREAM):
-            workspace.ledger.record_batch(replace(batch, durations_ms={}))
+            workspace.ledger.record_batch(batch._replace(durations_ms={}))
 
     plan = project.plan("batch:3")
 
@@ -145,7 +144,7 @@ def test_durations_that_are_not_recorded_are_said_to_be_unknown(project: Project
 def test_a_batch_without_a_duration_is_estimated_from_the_others(project: Project) -> None:
     _time(project)
     with project.open() as workspace:
-        workspace.ledger.record_batch(replace(_recorded(project)[-1], durations_ms={}))
+        workspace.ledger.record_batch(_recorded(project)[-1]._replace(durations_ms={}))
 
     plan = project.plan("batch:3")
 

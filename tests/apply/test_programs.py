@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,7 +105,7 @@ def test_a_refused_plan_repeats_the_options_of_the_last_run(tmp_path: Path) -> N
     words = ("--conf", "spark.app.zone=Europe/Berlin")
 
     with project.open() as workspace:
-        workspace.ledger.register_stream(replace(workspace.ledger.find_stream(STREAM), session=words))
+        workspace.ledger.register_stream(workspace.ledger.find_stream(STREAM)._replace(session=words))
         with pytest.raises(Refused) as caught:
             make_plan(workspace, STREAM, Request.at("rebuild", "batch:3"), StubRuntime(OfHours(clicks)), lambda _: None)
 

@@ -67,7 +67,7 @@ def recorded(folder: Path, spec: HomeSpec, rows: int | None = None, sizes: Mappi
     with project.open() as workspace:
         batch = workspace.ledger.batch(STREAM, BATCH)
         if batch is not None and rows is not None:
-            workspace.ledger.record_batch(replace(batch, input_rows=rows))
+            workspace.ledger.record_batch(batch._replace(input_rows=rows))
         if sizes is not None:
             workspace.ledger.record_lines([LogLine(STREAM, 1, "sizes/0", BATCH, json.dumps(sizes))])
     return project
@@ -233,8 +233,8 @@ def of_source(folder: Path, count: int) -> Project:
     with project.open() as workspace:
         batch = workspace.ledger.batch(STREAM, BATCH)
         assert batch is not None
-        sources = tuple(replace(source, input_rows=count) for source in batch.sources)
-        workspace.ledger.record_batch(replace(batch, input_rows=count, sources=sources))
+        sources = tuple(source._replace(input_rows=count) for source in batch.sources)
+        workspace.ledger.record_batch(batch._replace(input_rows=count, sources=sources))
     return project
 
 

@@ -98,7 +98,7 @@ def test_an_apply_walks_it_once_to_plan_again_and_once_for_the_preconditions_of_
 def test_what_could_not_be_gathered_is_a_fact(tmp_path: Path) -> None:
     project = make_project(tmp_path, HomeSpec())
     with project.open() as workspace:
-        stream = replace(workspace.ledger.find_stream(STREAM), pipeline_file=str(tmp_path / "absent.py"))
+        stream = workspace.ledger.find_stream(STREAM)._replace(pipeline_file=str(tmp_path / "absent.py"))
         facts = gather(workspace, stream, RUNTIME)
 
     assert facts.snapshot.marks.planned == 5

@@ -138,7 +138,7 @@ def test_a_program_shows_where_its_query_writes(
 
     def program(_workspace: Workspace, stream: StreamRecord) -> StreamRecord:
         read.append(stream.full_name)
-        return replace(stream, sink=sink, output_mode="complete", pipeline_file="app.py")
+        return stream._replace(sink=sink, output_mode="complete", pipeline_file="app.py")
 
     request = Request(str(project.path), None, "clicks", program)
     with open_workspace(Settings(home=Path("home")), create=True) as workspace:

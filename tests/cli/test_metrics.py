@@ -122,8 +122,8 @@ def _kafka(left: int, *, more: BatchSource | None = None) -> BatchRecord:
     batch = batch_record(HomeSpec(source="kafka"), 5)
     (source,) = batch.sources
     latest = json.dumps({"clicks": {"0": 360, "1": 240 + left}})
-    source = replace(source, description="KafkaV2[Subscribe[clicks]]", latest=latest)
-    return replace(batch, sources=(source, *filter(None, [more])))
+    source = source._replace(description="KafkaV2[Subscribe[clicks]]", latest=latest)
+    return batch._replace(sources=(source, *filter(None, [more])))
 
 
 def _seconds(folder: Path, spec: HomeSpec, newest: BatchRecord, *, state: str = "running") -> float | None:

@@ -10,7 +10,6 @@ import socket
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,7 +122,7 @@ def test_printed_commands_repeat_the_options_of_the_last_run(
     home = make_home(tmp_path, HomeSpec(written=written))
     words = ("--master", "local[1]", "--conf", "spark.app.zone=Europe/Berlin")
     with Ledger.open(home / "ledger.db", create=False) as ledger:
-        ledger.register_stream(replace(ledger.find_stream(STREAM), session=words))
+        ledger.register_stream(ledger.find_stream(STREAM)._replace(session=words))
 
     shown = slackwater("status", STREAM, "--format", "json").document["streams"][0]
 
@@ -237,8 +236,8 @@ def test_a_lease_that_is_held(slackwater: Slackwater, tmp_path: Path) -> None:
 @pytest.mark.parametrize("only_jvm", [False, True])
 def test_a_killed_run(slackwater: Slackwater, tmp_path: Path, only_jvm: bool) -> None:
     home = make_home(tmp_path, HomeSpec(planned=6, run="open"))
-    dead = replace(this_process(), pid=NO_SUCH_PROCESS)
-    jvm = replace(dead, jvm_pid=os.getpid(), jvm_started=this_process().pid_started)
+    dead = this_process()._replace(pid=NO_SUCH_PROCESS)
+    jvm = dead._replace(jvm_pid=os.getpid(), jvm_started=this_process().pid_started)
     _hold(home, LeaseRecord(STREAM, 1, jvm if only_jvm else dead, "run", RAN_MS, RAN_MS))
 
     stream = slackwater("status", "--format", "json").document["streams"][0]
@@ -249,7 +248,7 @@ def test_a_killed_run(slackwater: Slackwater, tmp_path: Path, only_jvm: bool) ->
 
 def test_a_holder_on_another_host_that_fell_silent(slackwater: Slackwater, tmp_path: Path) -> None:
     home = make_home(tmp_path)
-    away = replace(this_process(), host=f"not-{socket.gethostname()}")
+    away = this_process()._replace(host=f"not-{socket.gethostname()}")
     _hold(home, LeaseRecord(STREAM, 1, away, "run", RAN_MS, RAN_MS))
 
     assert slackwater("status", "--format", "json").document["streams"][0]["lease"]["state"] == "expired"
@@ -395,10 +394,10 @@ def _second_stream(home: Path, folder: Path) -> None:
     for entry in (folder / "totals" / "_spark_metadata").iterdir():
         entry.write_text(entry.read_text().replace(f"{folder}/out/", f"{folder}/totals/"))
     with Ledger.open(home / "ledger.db", create=False) as ledger:
-        stream = replace(ledger.find_stream(STREAM), name="totals", id=None)
+        stream = ledger.find_stream(STREAM)._replace(name="totals", id=None)
         sink = {**stream.sink, "path": stream.sink["path"].replace("/out", "/totals")}
-        generation = replace(ledger.generation(STREAM, 1), stream=stream.full_name, location=str(second))
-        ledger.register_stream(replace(stream, sink=sink), generation)
+        generation = ledger.generation(STREAM, 1)._replace(stream=stream.full_name, location=str(second))
+        ledger.register_stream(stream._replace(sink=sink), generation)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,7 +99,7 @@ def test_a_driver_that_ended_without_its_ledger(slackwater: Slackwater, ledger: 
 
 def test_a_holder_that_is_dead(slackwater: Slackwater, ledger: Ledger) -> None:
     run = ledger.begin_run(STREAM, 1, "4.1.3")
-    dead = replace(this_process(), pid=NO_SUCH_PROCESS)
+    dead = this_process()._replace(pid=NO_SUCH_PROCESS)
     assert ledger.take_lease(None, LeaseRecord(STREAM, 1, dead, "run", RAN_MS, RAN_MS))
 
     done = slackwater("stop", "per_page", "--format", "json")

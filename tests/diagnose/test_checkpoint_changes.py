@@ -81,7 +81,7 @@ def test_the_number_of_sources_is_compared_before_their_kinds() -> None:
     ],
 )
 def test_kinds_are_compared_where_both_are_known(kind: str, format_now: str, changed: bool) -> None:
-    kept = replace(KEPT, sources=(SourceEvidence(kind),))
+    kept = KEPT._replace(sources=(SourceEvidence(kind),))
 
     assert _codes(kept, replace(NOW, sources=(SourceShape(format_now),))) == ["sources-changed"] * changed
 
@@ -101,7 +101,7 @@ def test_operators_that_were_added_or_removed(operators: tuple[OperatorShape, ..
 
 
 def test_an_operator_of_an_unknown_kind_is_no_evidence() -> None:
-    kept = replace(KEPT, operators=(OperatorEvidence("ofALaterSpark"),))
+    kept = KEPT._replace(operators=(OperatorEvidence("ofALaterSpark"),))
 
     assert _codes(kept, replace(NOW, operators=())) == []
 
@@ -123,10 +123,10 @@ def test_the_number_of_key_columns_is_in_the_schema_of_the_state() -> None:
 def test_window_lengths_are_compared_where_an_earlier_version_recorded_them() -> None:
     profile = QueryProfile(("Aggregate",), (600_000,), (1_800_000,), 1_800_000, ("FileSource[landing]",))
 
-    (change,) = checkpoint_changes(replace(KEPT, profile=profile), NOW, ran=True).changes
+    (change,) = checkpoint_changes(KEPT._replace(profile=profile), NOW, ran=True).changes
     assert (change.code, change.text) == ("window-changed", "window length was 30.0 min, is 1.0 h")
     same = replace(profile, windows_ms=(3_600_000,))
-    assert _codes(replace(KEPT, profile=same), NOW) == []
+    assert _codes(KEPT._replace(profile=same), NOW) == []
 
 
 LEFT, RIGHT = SourceEvidence("file", ("file:///data/left",)), SourceEvidence("file", ("file:///data/right",))

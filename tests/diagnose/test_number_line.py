@@ -202,11 +202,11 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
     ),
     "a running stream": (replace(at(5, 5, 3, 9), holder="run"), ("running", "info", "none", None, 0)),
     "a failed run": (
-        replace(CLEAN, last_run=replace(RUN, end="failed", failure="transient", reason="disk full")),
+        replace(CLEAN, last_run=RUN._replace(end="failed", failure="transient", reason="disk full")),
         ("failed", "warning", "stuck", "resume", 7),
     ),
     "a run that would fail again": (
-        replace(CLEAN, last_run=replace(RUN, end="failed", failure="permanent", failure_code="user-function")),
+        replace(CLEAN, last_run=RUN._replace(end="failed", failure="permanent", failure_code="user-function")),
         ("failed-permanently", "warning", "stuck", None, 7),
     ),
 }
@@ -241,7 +241,7 @@ def test_whatever_must_not_be_started_or_has_failed_says_what_to_do(name: str) -
 @pytest.mark.parametrize("name", CASES)
 def test_every_printed_command_can_be_parsed(name: str, session: tuple[str, ...]) -> None:
     snapshot = CASES[name][0]
-    for finding in findings(replace(snapshot, stream=replace(snapshot.stream, session=session))):
+    for finding in findings(replace(snapshot, stream=snapshot.stream._replace(session=session))):
         for command in _commands(finding):
             words = shlex.split(command)
             assert words[0] == "slackwater"
@@ -250,7 +250,7 @@ def test_every_printed_command_can_be_parsed(name: str, session: tuple[str, ...]
 
 @pytest.mark.parametrize("code", FAILURES)
 def test_a_permanent_failure_names_its_goal_or_what_to_correct(code: str) -> None:
-    failed = replace(CLEAN, last_run=replace(RUN, end="failed", failure="permanent", failure_code=code))
+    failed = replace(CLEAN, last_run=RUN._replace(end="failed", failure="permanent", failure_code=code))
 
     found = findings(failed)
 
@@ -281,7 +281,7 @@ def test_several_watermarks_are_reported_where_those_after_the_newest_batch_are_
 
 
 def test_a_batch_that_the_sink_skips_advances_no_watermark_of_a_query_that_slackwater_does_not_run() -> None:
-    watched = replace(CLEAN.stream, pipeline=WATCHED, pipeline_file="")
+    watched = CLEAN.stream._replace(pipeline=WATCHED, pipeline_file="")
     assert _codes(at(6, 5, 5, 6, stream=watched, **INTERRUPTED)) == ["commit-missing", "watermark-misses-batch"]
     stateless = at(6, 5, 5, 6, stream=watched, profile=STATELESS, **INTERRUPTED)
     assert _codes(stateless) == ["commit-missing"]

@@ -77,7 +77,7 @@ def with_query_id(query_id: str) -> Callable[[Facts], Facts]:
 
     def change(facts: Facts) -> Facts:
         snapshot = facts.snapshot
-        return replace(facts, snapshot=replace(snapshot, generation=replace(snapshot.generation, query_id=query_id)))
+        return replace(facts, snapshot=replace(snapshot, generation=snapshot.generation._replace(query_id=query_id)))
 
     return change
 

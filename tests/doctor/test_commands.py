@@ -40,13 +40,13 @@ UUID = "00000000-0000-0000-0000-000000000000"
 
 
 def _run_by_slackwater(facts: Facts) -> StreamRecord:
-    return replace(
-        facts.snapshot.stream, pipeline="clicks", name="per page", pipeline_file="my clicks.py", session=SESSION
+    return facts.snapshot.stream._replace(
+        pipeline="clicks", name="per page", pipeline_file="my clicks.py", session=SESSION
     )
 
 
 def _watched(facts: Facts) -> StreamRecord:
-    return replace(facts.snapshot.stream, pipeline=WATCHED, name="per_page", pipeline_file="")
+    return facts.snapshot.stream._replace(pipeline=WATCHED, name="per_page", pipeline_file="")
 
 
 @pytest.mark.parametrize("of", [_run_by_slackwater, _watched])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from slackwater.core.records import BatchRecord
@@ -43,7 +42,7 @@ def many_batches(folder: Path) -> list[str]:
 
 def _varied(record: BatchRecord) -> BatchRecord:
     rows = 0 if record.batch_id % 7 == 0 else record.batch_id**3 % 98_765_432
-    return replace(record, input_rows=rows, durations_ms={"triggerExecution": 400 + rows % 70_000}, run=1)
+    return record._replace(input_rows=rows, durations_ms={"triggerExecution": 400 + rows % 70_000}, run=1)
 
 
 def far_times(folder: Path) -> list[str]:
@@ -52,7 +51,7 @@ def far_times(folder: Path) -> list[str]:
     with Ledger.open(home / "ledger.db", create=False) as ledger:
         wrong = batch_record(HomeSpec(source="kafka"), 4)
         latest = (wrong.event_time_max_ms or 0) + CENTURY_MS
-        ledger.record_batch(replace(wrong, event_time_max_ms=latest, run=1))
+        ledger.record_batch(wrong._replace(event_time_max_ms=latest, run=1))
     return [STREAM]
 
 

@@ -7,7 +7,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,7 +168,7 @@ def test_a_living_holder_on_this_host_keeps_the_lease_however_old_its_heartbeat(
 
 def test_a_recycled_process_id_is_not_the_holder(ledger: Ledger, folder: Path, clock: Clock) -> None:
     here = this_process()
-    _held_by(ledger, replace(here, pid_started=here.pid_started - 1), clock)
+    _held_by(ledger, here._replace(pid_started=here.pid_started - 1), clock)
     assert Lease.acquire(ledger, STREAM, folder, "apply").fence == 5
 
 
@@ -201,7 +200,7 @@ def test_a_holder_with_another_clock_is_watched_by_the_clock_here(
         assert said == []
         return
     if alive:
-        timer = threading.Timer(0.2, ledger.renew_lease, (replace(other, heartbeat_ms=at + 1),))
+        timer = threading.Timer(0.2, ledger.renew_lease, (other._replace(heartbeat_ms=at + 1),))
         timer.start()
         with pytest.raises(LeaseHeld):
             wait_until_free(ledger, STREAM, wait_s=0, say=said.append, expires_s=2)
@@ -220,13 +219,13 @@ def test_leases_of_a_dead_host_are_watched_together(ledger: Ledger, clock: Clock
     wait_until_free(ledger, STREAM, wait_s=0, say=lambda _: None, before=(old, began - 60))
 
     assert time.monotonic() - began < 5
-    assert ledger.lease(STREAM) == (old if ledger.has_clock else replace(old, holder=None))
+    assert ledger.lease(STREAM) == (old if ledger.has_clock else old._replace(holder=None))
 
 
 def test_a_heartbeat_just_in_time_keeps_the_lease(ledger: Ledger, clock: Clock) -> None:
     seen = _held_by(ledger, ELSEWHERE, clock)
-    assert ledger.renew_lease(replace(seen, heartbeat_ms=clock.now_ms + 1))
-    assert not ledger.take_lease(seen, replace(seen, fence=5, holder=this_process()))
+    assert ledger.renew_lease(seen._replace(heartbeat_ms=clock.now_ms + 1))
+    assert not ledger.take_lease(seen, seen._replace(fence=5, holder=this_process()))
 
 
 def test_a_holder_who_was_replaced_learns_it_and_changes_nothing(ledger: Ledger, folder: Path, clock: Clock) -> None:

@@ -4,7 +4,6 @@ import os
 import pathlib
 import subprocess
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -55,7 +54,7 @@ def test_a_command_with_brackets_and_spaces_in_its_name_is_read_well() -> None:
 
 @pytest.mark.parametrize("change", [{"host": "elsewhere"}, {"pid_space": "an earlier boot"}])
 def test_ids_of_another_host_boot_or_container_cannot_be_looked_up(change: dict[str, str]) -> None:
-    assert not can_look_up(replace(this_process(), **change))  # type: ignore[arg-type]  # only its texts are changed
+    assert not can_look_up(this_process()._replace(**change))  # type: ignore[arg-type]  # only its texts are changed
 
 
 def _wait_for_zombie(pid: int) -> None:

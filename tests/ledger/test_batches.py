@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from slackwater.core.errors import NotFound
@@ -40,14 +38,14 @@ def test_a_batch_comes_back_as_it_was_recorded(ledger: Ledger) -> None:
 
 def test_a_batch_that_ran_again_replaces_what_was_recorded(ledger: Ledger) -> None:
     ledger.record_batch(BATCH)
-    again = replace(BATCH, timestamp_ms=BATCH.timestamp_ms + 60_000, output_rows=12)
+    again = BATCH._replace(timestamp_ms=BATCH.timestamp_ms + 60_000, output_rows=12)
     ledger.record_batch(again)
     assert ledger.batches(STREAM) == [again]
 
 
 def test_batches_are_listed_in_order_with_both_ends(ledger: Ledger) -> None:
     for batch_id in (11, 9, 10, 8):
-        ledger.record_batch(replace(BATCH, batch_id=batch_id))
+        ledger.record_batch(BATCH._replace(batch_id=batch_id))
     assert [batch.batch_id for batch in ledger.batches(STREAM)] == [8, 9, 10, 11]
     assert [batch.batch_id for batch in ledger.batches(STREAM, 9, 10)] == [9, 10]
     assert [batch.batch_id for batch in ledger.batches(STREAM, first=10)] == [10, 11]
@@ -56,10 +54,10 @@ def test_batches_are_listed_in_order_with_both_ends(ledger: Ledger) -> None:
 
 def test_batches_that_an_operation_discarded_do_not_come_back(ledger: Ledger) -> None:
     for batch_id in range(6):
-        ledger.record_batch(replace(BATCH, batch_id=batch_id, input_rows=1))
+        ledger.record_batch(BATCH._replace(batch_id=batch_id, input_rows=1))
     ledger.add_generation(GenerationRecord(STREAM, 2, "/home/checkpoints/0002", based_at=3))
-    ledger.record_batch(replace(BATCH, generation=2, batch_id=3, input_rows=2))
-    ledger.record_batch(replace(BATCH, generation=2, batch_id=4, input_rows=2))
+    ledger.record_batch(BATCH._replace(generation=2, batch_id=3, input_rows=2))
+    ledger.record_batch(BATCH._replace(generation=2, batch_id=4, input_rows=2))
     ledger.set_current_generation(STREAM, 2)
     in_use = [(batch.batch_id, batch.generation) for batch in ledger.batches(STREAM)]
     assert in_use == [(0, 1), (1, 1), (2, 1), (3, 2), (4, 2)]

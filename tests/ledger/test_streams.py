@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from slackwater.core.errors import NotFound, UsageError
@@ -40,7 +38,7 @@ def test_a_full_name_comes_before_the_name_of_a_watched_query(ledger: Ledger) ->
 def test_registering_again_changes_what_the_run_says_but_not_the_generation_in_use(ledger: Ledger) -> None:
     ledger.add_generation(GenerationRecord(STREAM, 2, "/home/checkpoints/0002", based_at=7))
     ledger.set_current_generation(STREAM, 2)
-    ledger.register_stream(replace(stream_record(), pipeline_file="other.py", output_mode="update"))
+    ledger.register_stream(stream_record()._replace(pipeline_file="other.py", output_mode="update"))
     found = ledger.find_stream("hourly")
     assert (found.pipeline_file, found.output_mode, found.current_generation) == ("other.py", "update", 2)
 

@@ -255,7 +255,7 @@ def test_the_newest_event_time_is_the_newest_that_is_recorded_anywhere() -> None
 @given(cases(), st.frozensets(st.integers(0, 6), max_size=4))
 def test_evidence_of_other_code_does_not_count(case: Case, by_other_code: frozenset[int]) -> None:
     """Other code may have filtered rows before its watermark: what it recorded of a batch proves nothing."""
-    other = replace(RUN, code="other")
+    other = RUN._replace(code="other")
     runs = {batch: other if batch in by_other_code else RUN for batch in range(len(case.event_times))}
     history = replace(case.history(), runs=runs)
     before = [batch for batch in by_other_code if batch <= case.target]
@@ -269,23 +269,23 @@ def test_evidence_of_other_code_does_not_count(case: Case, by_other_code: frozen
     ("run", "counts"),
     [
         (RUN, True),
-        (replace(RUN, code="other"), False),
-        (replace(RUN, rows_digest="rows"), True),
+        (RUN._replace(code="other"), False),
+        (RUN._replace(rows_digest="rows"), True),
         # The query read a setting from a file that is no code.
-        (replace(RUN, rows_digest="other rows"), False),
-        (replace(RUN, code="other", rows_digest="rows"), True),
-        (replace(RUN, code="other", rows_digest="other rows"), False),
+        (RUN._replace(rows_digest="other rows"), False),
+        (RUN._replace(code="other", rows_digest="rows"), True),
+        (RUN._replace(code="other", rows_digest="other rows"), False),
         # Of one query, two releases of Spark do not optimise the same plan.
-        (replace(RUN, rows_digest="other plan", spark_version="3.5.9"), True),
-        (replace(RUN, rows_digest="rows", spark_version="3.5.9", code="other"), False),
-        (replace(RUN, rows_digest="other plan", spark_version="3.5.9", program="same"), True),
-        (replace(RUN, rows_digest="other plan", spark_version="3.5.9", program="other"), False),
+        (RUN._replace(rows_digest="other plan", spark_version="3.5.9"), True),
+        (RUN._replace(rows_digest="rows", spark_version="3.5.9", code="other"), False),
+        (RUN._replace(rows_digest="other plan", spark_version="3.5.9", program="same"), True),
+        (RUN._replace(rows_digest="other plan", spark_version="3.5.9", program="other"), False),
         # The ledger has dropped it: it may have read other rows.
-        (replace(RUN, rows_digest="other plan", spark_version="3.5.9", program="dropped"), False),
-        (replace(RUN, program="dropped"), True),
-        (replace(RUN, program="other"), False),
-        (replace(RUN, code=None), False),
-        (replace(RUN, code=None, rows_digest="rows"), False),
+        (RUN._replace(rows_digest="other plan", spark_version="3.5.9", program="dropped"), False),
+        (RUN._replace(program="dropped"), True),
+        (RUN._replace(program="other"), False),
+        (RUN._replace(code=None), False),
+        (RUN._replace(code=None, rows_digest="rows"), False),
         (None, False),
     ],
 )
@@ -294,22 +294,22 @@ def test_which_runs_read_the_rows_that_the_present_code_reads(run: RunRecord | N
 
 
 def test_before_programs_were_compared_equal_files_are_the_evidence() -> None:
-    assert CODE.reads_as(replace(RUN, rows_digest="other plan", spark_version="3.5.9", program="dropped"))
+    assert CODE.reads_as(RUN._replace(rows_digest="other plan", spark_version="3.5.9", program="dropped"))
 
 
 def test_an_unknown_digest_of_rows_equals_no_other() -> None:
-    assert not Code("new").reads_as(replace(RUN, rows_digest=None))
+    assert not Code("new").reads_as(RUN._replace(rows_digest=None))
 
 
 @pytest.mark.parametrize(
     ("code", "run", "comparable"),
     [
         (Code("c0de", "rows", "4.1.0"), RUN, True),
-        (Code("new", "rows", "4.1.0"), replace(RUN, rows_digest="rows"), True),
+        (Code("new", "rows", "4.1.0"), RUN._replace(rows_digest="rows"), True),
         (Code("new", "other rows", "4.1.0"), RUN, False),
-        (Code("c0de", "other rows", "4.1.0"), replace(RUN, rows_digest="rows"), False),
+        (Code("c0de", "other rows", "4.1.0"), RUN._replace(rows_digest="rows"), False),
         (Code("c0de", "rows", "4.0.5"), RUN, False),
-        (Code("c0de", "rows", "4.0.5"), replace(RUN, rows_digest="rows"), False),
+        (Code("c0de", "rows", "4.0.5"), RUN._replace(rows_digest="rows"), False),
         (Code("c0de", "rows", "4.1.0"), None, False),
     ],
 )

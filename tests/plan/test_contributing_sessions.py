@@ -69,7 +69,7 @@ class Case:
             event_time_max_ms={n: max(found) for n, found in times.items()},
             event_time_min_ms={n: min(found) for n, found in times.items()},
             input_rows={},
-            runs=dict.fromkeys(numbers, replace(RUN, settings={MERGE: "true"} if self.merged else {})),
+            runs=dict.fromkeys(numbers, RUN._replace(settings={MERGE: "true"} if self.merged else {})),
         )
 
     @property
@@ -126,7 +126,7 @@ def test_with_records_missing_too(case: Case, data: st.DataObject) -> None:
         commits=_thinned(history.commits, without["commits"]),
         event_time_max_ms=_thinned(history.event_time_max_ms, without["times"]),
         event_time_min_ms=_thinned(history.event_time_min_ms, without["times"] | without["oldest"]),
-        runs={**history.runs, **dict.fromkeys(data.draw(some, "runs"), replace(RUN, code="other", settings=None))},
+        runs={**history.runs, **dict.fromkeys(data.draw(some, "runs"), RUN._replace(code="other", settings=None))},
     )
     try:
         first = case.first(history)
@@ -188,4 +188,4 @@ def test_where_late_rows_are_joined_first_the_watermark_bounds_nothing() -> None
 def test_settings_that_are_not_recorded_bound_nothing() -> None:
     history = VISITS.history()
 
-    assert VISITS.first(replace(history, runs=dict.fromkeys(history.runs, replace(RUN, settings=None)))) == 0
+    assert VISITS.first(replace(history, runs=dict.fromkeys(history.runs, RUN._replace(settings=None)))) == 0

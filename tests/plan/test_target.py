@@ -151,7 +151,7 @@ def _silent(spec: HomeSpec, target: int | None = None, *, mode: str = "append", 
     rebuild = _rebuild(spec, target)
     snapshot = rebuild.snapshot
     marks = Marks() if lost else replace(snapshot.marks, written=None)
-    stream = replace(snapshot.stream, output_mode=mode)
+    stream = snapshot.stream._replace(output_mode=mode)
     recorded = replace(snapshot.recorded, shown=-1)
     seen = replace(snapshot, marks=marks, output=SILENT, stream=stream, recorded=recorded, profile=WINDOWED)
     return _seen(rebuild, seen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from slackwater.core.records import BatchRecord, BatchSource, GenerationRecord
@@ -20,8 +19,8 @@ def test_a_watched_batch_without_rows_may_have_been_skipped_by_its_output(sqlite
         watched = BatchRecord(STREAM, 1, 3, 0, input_rows=0, sources=(SOURCE,))
         ledger.record_batch(watched)
         run = ledger.begin_run(STREAM, 1, "4.1.3")
-        ledger.record_batch(replace(watched, batch_id=4, run=run.id))
-        ledger.record_batch(replace(watched, batch_id=5, input_rows=2))
+        ledger.record_batch(watched._replace(batch_id=4, run=run.id))
+        ledger.record_batch(watched._replace(batch_id=5, input_rows=2))
 
         history = history_of(ledger, ledger.stream(STREAM))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -130,5 +129,5 @@ def _check_end_of_run(run: StreamingQuery, newest: OffsetEntry, checkpoint: Path
         end.record()
         assert end.recorded
         assert reached_end(ledger, generation, 0, newest) == "end"
-        earlier = replace(newest.offsets[0], text='{"readings":{"0":1,"1":4,"2":0}}')
-        assert reached_end(ledger, generation, 0, replace(newest, offsets=(earlier, *newest.offsets[1:]))) == "before"
+        earlier = newest.offsets[0]._replace(text='{"readings":{"0":1,"1":4,"2":0}}')
+        assert reached_end(ledger, generation, 0, newest._replace(offsets=(earlier, *newest.offsets[1:]))) == "before"

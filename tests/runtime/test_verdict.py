@@ -125,8 +125,8 @@ def test_a_start_says_that_a_longer_delay_brings_back_no_closed_window(project: 
 def test_what_a_function_depends_on_is_said_once(project: Project, tmp_path: Path) -> None:
     clock = replace(OLD, outside={"clean": ("the clock",)})
     with project.open() as workspace:
-        first = judge(_built(project, clock), replace(_generation(workspace), location=str(tmp_path / "absent")))
-        adopted = judge(_built(project, clock), replace(_generation(workspace), programs=None))
+        first = judge(_built(project, clock), _generation(workspace)._replace(location=str(tmp_path / "absent")))
+        adopted = judge(_built(project, clock), _generation(workspace)._replace(programs=None))
     assert [one.verdict.changes[-1].code for one in (first, adopted)] == ["function-not-repeatable"] * 2
 
     said: list[str] = []
@@ -171,11 +171,11 @@ def test_what_is_compared_with(project: Project, tmp_path: Path) -> None:
         generation = _generation(workspace)
         assert judge(_built(project, OLD), generation).basis == "recorded"
         # The checkpoint shows the query that made it if no program is recorded.
-        assert judge(_built(project, OLD), replace(generation, programs=None)).basis == "checkpoint"
+        assert judge(_built(project, OLD), generation._replace(programs=None)).basis == "checkpoint"
         damaged = [{"after": -1, "program": {"sources": 3}}, "no entry", {"after": "x"}]
-        assert judge(_built(project, OLD), replace(generation, programs=cast("Any", damaged[:1]))).basis == "checkpoint"
+        assert judge(_built(project, OLD), generation._replace(programs=cast("Any", damaged[:1]))).basis == "checkpoint"
         assert judge(_built(project, OLD), None).basis == "nothing"
-        empty = replace(generation, location=str(tmp_path / "absent"))
+        empty = generation._replace(location=str(tmp_path / "absent"))
         assert judge(_built(project, UPPER), empty).verdict.effect is Effect.SAME
         assert judge(_built(project, None), empty).basis == "nothing"
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -226,7 +226,7 @@ def _record(
         ledger.record_rows_digest(run.id, None if digest is None else str(digest))
     ledger.record_lines(lines)
     for batch in range(spec.committed + 1) if spec.reported is None else spec.reported:
-        ledger.record_batch(replace(batch_record(spec, batch), run=run.id if run is not None else None))
+        ledger.record_batch(batch_record(spec, batch)._replace(run=run.id if run is not None else None))
     if run is not None and spec.run != "open":
         ledger.end_run(run.id, spec.run, "IOException: disk full" if spec.run == "failed" else None)
 

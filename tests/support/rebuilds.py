@@ -353,7 +353,7 @@ class Project:
         """Mark the output as the stream's, as its first run does."""
         with self.open() as workspace:
             stream = workspace.ledger.find_stream(STREAM)
-            claim_output(workspace.home, replace(stream, id=stream_id(workspace.home, stream)))
+            claim_output(workspace.home, stream._replace(id=stream_id(workspace.home, stream)))
 
     def checkpoint(self, number: int) -> Path:
         return self.home / "streams" / "clicks" / "per_page" / "checkpoints" / f"{number:04d}"

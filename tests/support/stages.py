@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
@@ -87,7 +87,7 @@ def add_stage(project: Project, name: str, reads: str, spec: HomeSpec) -> None:
         ledger.record_lines(lines)
         run = ledger.begin_run(stream, 1, "4.1.3", settings={}, code=digest(str(folder / "clicks.py")))
         for batch in range(spec.planned + 1):
-            ledger.record_batch(replace(batch_record(spec, batch), stream=stream, run=run.id))
+            ledger.record_batch(batch_record(spec, batch)._replace(stream=stream, run=run.id))
         ledger.end_run(run.id, "finished", None)
         write_stream_file_of(workspace.home, ledger, stream)
 

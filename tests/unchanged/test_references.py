@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -279,7 +278,7 @@ def test_a_query_whose_checkpoint_was_moved_is_the_same_stream(tmp_path: Path) -
 
 def test_another_output_of_a_program_is_refused_with_the_command_that_forgets_the_recorded_one() -> None:
     known = StreamRecord(WATCHED, "counts", {"kind": "table", "name": "t", "format": "parquet"}, "append", "shop.py")
-    now = replace(known, sink={"kind": "table", "name": "t", "format": "iceberg", "path": "/lake/t"})
+    now = known._replace(sink={"kind": "table", "name": "t", "format": "iceberg", "path": "/lake/t"})
     with pytest.raises(Refused) as refused:
         check_same_sink(known, now)
     assert refused.value.code == "sink-changed"

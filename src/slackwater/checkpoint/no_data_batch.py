@@ -9,8 +9,6 @@ Spark runs it as a planned batch (measured: exact, 4.1.3).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from slackwater.checkpoint.logs import CheckpointLogs
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.profile import QueryProfile
@@ -35,8 +33,8 @@ def no_data_entry(
         return None
     # `current_timestamp()` and timeouts in processing time read this time, which has to be that of planning, as in
     # Spark.
-    metadata = replace(entry.metadata, batch_watermark_ms=commit.next_batch_watermark_ms, batch_timestamp_ms=now_ms)
-    return replace(entry, metadata=metadata)
+    metadata = entry.metadata._replace(batch_watermark_ms=commit.next_batch_watermark_ms, batch_timestamp_ms=now_ms)
+    return entry._replace(metadata=metadata)
 
 
 def _asks_for_batches(profile: QueryProfile | None, output_mode: str) -> bool:

@@ -60,8 +60,7 @@ class UnreadState(NamedTuple):
     verified_by_store: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetMetadata:
+class OffsetMetadata(NamedTuple):
     """Line 2 of ``offsets/N``.
 
     ``batch_watermark_ms`` is *used by* batch N (0: none yet); ``conf`` has pinned settings.
@@ -70,11 +69,10 @@ class OffsetMetadata:
     batch_watermark_ms: int
     batch_timestamp_ms: int
     conf: Mapping[str, str]
-    extra: Mapping[str, object] = field(default_factory=dict)
+    extra: Mapping[str, object] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class SourceOffset:
+class SourceOffset(NamedTuple):
     """``source`` is the position ("0", "1", ...) or the name of a named source; ``text`` is Spark's line, ``None`` for
     ``-`` (no offset yet).
     """
@@ -83,8 +81,7 @@ class SourceOffset:
     text: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetEntry:
+class OffsetEntry(NamedTuple):
     """``offsets/N``, the write-ahead record of batch N. Continuous mode has no ``metadata``."""
 
     version: int
@@ -97,8 +94,7 @@ class OffsetEntry:
         return self.metadata.batch_watermark_ms if self.metadata else 0
 
 
-@dataclass(frozen=True, slots=True)
-class CommitEntry:
+class CommitEntry(NamedTuple):
     """``commits/N``: batch N is done.
 
     ``state_unique_ids`` is ``{operator: [partition: [store: id]]}`` (checkpoint format 2 only).
@@ -131,8 +127,7 @@ class SinkFile(NamedTuple):
     block_size: int = 33554432
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
+class ReadLimits(NamedTuple):
     """The most bytes of a file, also decompressed; a larger file counts as damaged.
 
     ``compacted_log`` is for ``.compact`` entries, ``archive`` for all small files in a RocksDB zip together, ``state``
@@ -151,14 +146,13 @@ class ReadLimits:
         return cls(limit, limit, limit, limit, limit)
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(NamedTuple):
     """``batch`` shows operators as they were then; ``state`` loads state and counts its rows."""
 
     batch: int | None = None
     state: bool = False
     source_files: bool = False
-    limits: ReadLimits = field(default_factory=ReadLimits)
+    limits: ReadLimits = ReadLimits()
 
 
 class SparkVersion(NamedTuple):
@@ -276,8 +270,7 @@ class CheckpointReport(NamedTuple):
     leftovers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SourceEvidence:
+class SourceEvidence(NamedTuple):
     """``kind`` is of the registry, else ``unknown``.
 
     ``folders`` have some of the log's files. ``location`` is as a plan names it (``topics a,b``), if the offsets show
@@ -289,16 +282,14 @@ class SourceEvidence:
     location: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorEvidence:
+class OperatorEvidence(NamedTuple):
     """``name`` is Spark's physical name (``stateStoreSave``); ``key_columns`` are the first store's."""
 
     name: str
     key_columns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointShape:
+class CheckpointShape(NamedTuple):
     """Sources in offset order, operators by id, and a recorded plan's profile."""
 
     sources: tuple[SourceEvidence, ...] = ()

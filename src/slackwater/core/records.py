@@ -14,8 +14,7 @@ WATCHED = "watched"
 """The pipeline of queries that ``slackwater.watch`` records and Slackwater does not run."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRecord:
+class StreamRecord(NamedTuple):
     """``sink`` is its identity: ``{"kind": "files", "path": <absolute URI>, "format": ...}``. ``pipeline_file`` is the
     last run's file or module. ``id`` never changes; outputs record it as their owner. ``session`` are the last run's
     options of Spark.
@@ -45,8 +44,7 @@ class StreamRecord:
         return self.sink.get("kind") != "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class GenerationRecord:
+class GenerationRecord(NamedTuple):
     """A checkpoint directory in the life of a stream.
 
     ``based_at`` is the last batch inherited from ``parent`` (``None``: nothing); ``parent`` ``None`` is the number just
@@ -63,7 +61,7 @@ class GenerationRecord:
     based_at: int | None = None
     layout: Mapping[str, object] | None = None
     parent: int | None = None
-    source_cut: Mapping[str, int] = field(default_factory=dict)
+    source_cut: Mapping[str, int] = {}
     begins: int | None = None
     programs: Sequence[Mapping[str, object]] | None = None
 
@@ -73,8 +71,7 @@ class GenerationRecord:
         return -1 if self.begins is None else self.begins - 1
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
+class RunRecord(NamedTuple):
     """A query's life in a Spark application. ``ended_ms`` and ``end`` are ``None`` while it runs.
 
     ``settings`` are ``spark.sql.*`` settings that differ from Spark's defaults, and the user's own; ``code`` is the
@@ -102,8 +99,7 @@ class RunRecord:
     trigger_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BatchSource:
+class BatchSource(NamedTuple):
     description: str
     start: str | None
     end: str | None
@@ -111,8 +107,7 @@ class BatchSource:
     input_rows: int
 
 
-@dataclass(frozen=True, slots=True)
-class BatchRecord:
+class BatchRecord(NamedTuple):
     """A batch in a progress event. ``state_bytes`` is the state stores' memory (``memoryUsedBytes``)."""
 
     stream: str
@@ -127,7 +122,7 @@ class BatchRecord:
     late_rows: int = 0
     state_rows: int = 0
     output_rows: int | None = None
-    durations_ms: Mapping[str, int] = field(default_factory=dict)
+    durations_ms: Mapping[str, int] = {}
     run: int | None = None
     state_bytes: int | None = None
 
@@ -141,8 +136,7 @@ class BatchSummary(NamedTuple):
     durations_ms: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(NamedTuple):
     """A verbatim log entry.
 
     ``log`` is ``metadata``, ``offsets``, ``commits``, ``sink`` or ``sources/<source>``; ``entry`` is the number in the
@@ -156,8 +150,7 @@ class LogLine:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class SinkMark:
+class SinkMark(NamedTuple):
     """A sink's newest batch, -1 for none. ``committed`` was Spark's newest batch then. The sink skips a batch in
     between when it runs again.
     """
@@ -181,8 +174,7 @@ def leader_id(operation: str) -> str:
     return "-".join(operation.split("-")[:2])
 
 
-@dataclass(frozen=True, slots=True)
-class OperationRecord:
+class OperationRecord(NamedTuple):
     """``status``: applying, applied, refused, unknown, undoing, undone or pruned."""
 
     id: str
@@ -194,8 +186,7 @@ class OperationRecord:
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OperationFiles:
+class OperationFiles(NamedTuple):
     """Files in the folder can be edited or lost. ``home`` and ``stream_id`` are from the start of the operation."""
 
     operation: str
@@ -205,8 +196,7 @@ class OperationFiles:
     journal: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """The driver's Python process and its JVM, by pid and start time (clock ticks).
 
     ``pid_space`` names the host's boot and pid namespace: a pid can be looked up only if host and pid_space are equal.
@@ -220,8 +210,7 @@ class Holder:
     pid_space: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseRecord:
+class LeaseRecord(NamedTuple):
     """``fence`` grows with each holder; a released lease has none."""
 
     stream: str

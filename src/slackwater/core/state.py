@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,7 @@ class StateSchema:
         return next((family for family in self.families if family.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class StoreInfo:
+class StoreInfo(NamedTuple):
     """``schema_files`` are base names by schema id."""
 
     name: str
@@ -109,21 +109,19 @@ class StoreInfo:
     schema_files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorMetadata:
+class OperatorMetadata(NamedTuple):
     version: int
     operator: int
     name: str
     stores: tuple[StoreInfo, ...]
-    properties: Mapping[str, object] = field(default_factory=dict)
+    properties: Mapping[str, object] = {}
 
 
 JOIN = "symmetricHashJoin"
 LIST_VARIABLE = "ListState"
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorStore:
+class OperatorStore(NamedTuple):
     """The families, ``default`` for a store without families. ``with_families``: keys start with the family's number.
     ``value_schemas`` are all ever written, by schema id.
     """
@@ -131,11 +129,10 @@ class OperatorStore:
     name: str
     families: tuple[ColumnFamily, ...]
     with_families: bool = False
-    value_schemas: Mapping[str, Mapping[int, ColumnFamily]] = field(default_factory=dict)
+    value_schemas: Mapping[str, Mapping[int, ColumnFamily]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Operator:
+class Operator(NamedTuple):
     """0 is the operator nearest the sink. ``inferred``: no metadata names it."""
 
     id: int
@@ -143,7 +140,7 @@ class Operator:
     inferred: bool
     partitions: int
     stores: tuple[OperatorStore, ...]
-    properties: Mapping[str, object] = field(default_factory=dict)
+    properties: Mapping[str, object] = {}
 
     @property
     def list_variables(self) -> frozenset[str]:

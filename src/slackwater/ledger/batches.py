@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any
 
 from slackwater.core.marks import NONE_YET
 from slackwater.core.records import BatchRecord, BatchSource, BatchSummary, LogLine, SinkMark
 from slackwater.ledger.database import Row
-from slackwater.ledger.part import LedgerPart, as_row, between, inherited
+from slackwater.ledger.part import LedgerPart, between, inherited
 from slackwater.ledger.tables import batches, log_lines, replaced_lines, sink_marks, unreadable
 
 _OFFSETS = "offsets"
@@ -18,14 +17,13 @@ _OWN = "stream = :stream AND generation = :generation AND log = :log"
 _LINE = ("entry", "text")
 _CODEC = ("utf-8", "surrogateescape")
 """The encoding of files: bytes that are not UTF-8 survive the round trip."""
-_FIELDS_OF_SOURCE = {field.name for field in fields(BatchSource)}
 
 
 class BatchesPart(LedgerPart):
     def record_batch(self, record: BatchRecord) -> None:
-        nested = {"sources": [as_row(source) for source in record.sources], "durations_ms": dict(record.durations_ms)}
+        nested = {"sources": [source._asdict() for source in record.sources], "durations_ms": dict(record.durations_ms)}
         with self._database.write_unflushed() as connection:
-            connection.upsert(batches, [as_row(record) | nested])
+            connection.upsert(batches, [record._asdict() | nested])
 
     def batches(
         self, stream: str, first: int | None = None, last: int | None = None, *, generation: int | None = None
@@ -70,9 +68,9 @@ class BatchesPart(LedgerPart):
 
         ``replaced`` are the old lines, which are kept separately.
         """
-        rows = [as_row(line) | {"text": _to_bytes(line.text)} for line in lines]
+        rows = [line._asdict() | {"text": _to_bytes(line.text)} for line in lines]
         seen_ms = self._now_ms()
-        kept = [as_row(line) | {"text": _to_bytes(line.text), "seen_ms": seen_ms} for line in replaced]
+        kept = [line._asdict() | {"text": _to_bytes(line.text), "seen_ms": seen_ms} for line in replaced]
         with self._database.write_unflushed() as connection:
             for start in range(0, len(rows), _ROWS_AT_ONCE):
                 connection.upsert(log_lines, rows[start : start + _ROWS_AT_ONCE])
@@ -171,7 +169,7 @@ class SinkMarksPart(LedgerPart):
         # Two reads may fall into one millisecond, and the clock may have been set back.
         seen_ms = max(self._now_ms(), last.seen_ms + 1) if last is not None else self._now_ms()
         with self._database.write() as connection:
-            connection.upsert(sink_marks, [as_row(SinkMark(stream, seen_ms, written, committed))])
+            connection.upsert(sink_marks, [SinkMark(stream, seen_ms, written, committed)._asdict()])
 
     def last_sink_mark(self, stream: str) -> SinkMark | None:
         with self._database.read() as connection:
@@ -200,8 +198,10 @@ def _batch(row: Row) -> BatchRecord:
 
 
 def _source(value: object) -> BatchSource:
-    if isinstance(value, dict) and value.keys() == _FIELDS_OF_SOURCE and _has_its_types(source := BatchSource(**value)):
-        return source
+    if isinstance(value, dict) and value.keys() == set(BatchSource._fields):
+        source = BatchSource(**value)
+        if _has_its_types(source):
+            return source
     raise unreadable("a source of a batch", value)
 
 

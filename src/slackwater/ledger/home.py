@@ -12,7 +12,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -158,7 +158,7 @@ def read_stream_file(home: Home, pipeline: str, stream: str) -> StreamFile | Non
 
 def write_stream_file(home: Home, pipeline: str, stream: str, content: StreamFile) -> None:
     generations = [
-        {key: value for key, value in asdict(record).items() if key != "stream"} for record in content.generations
+        {key: value for key, value in record._asdict().items() if key != "stream"} for record in content.generations
     ]
     fields_ = {**asdict(content), "sink": dict(content.sink), "generations": generations}
     text = json.dumps(fields_, indent=2, sort_keys=True) + "\n"
@@ -186,7 +186,7 @@ def _check_texts(value: object) -> None:
 
 
 def _generation(stream: str, record: Mapping[str, Any]) -> GenerationRecord:
-    known = {item.name for item in fields(GenerationRecord)}
+    known = set(GenerationRecord._fields)
     return GenerationRecord(stream=stream, **{key: value for key, value in record.items() if key in known - {"stream"}})
 
 

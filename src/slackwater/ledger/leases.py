@@ -7,10 +7,9 @@ from typing import Any
 from slackwater.core.records import Holder, LeaseRecord
 from slackwater.ledger.database import Row
 from slackwater.ledger.lease.lease import INTEGER_LIMIT
-from slackwater.ledger.part import LedgerPart, as_row
+from slackwater.ledger.part import LedgerPart
 from slackwater.ledger.tables import leases, unreadable
 
-_HOLDER_FIELDS = ("host", "pid", "pid_started", "jvm_pid", "jvm_started", "pid_space")
 _MINE = "stream = :stream AND fence = :fence"
 
 
@@ -37,20 +36,20 @@ class LeasesPart(LedgerPart):
 
     def release_lease(self, held: LeaseRecord) -> bool:
         """Clear the holder, keep the fence; ``False`` if the lease is held by a different process."""
-        no_holder = dict.fromkeys(_HOLDER_FIELDS)
+        no_holder = dict.fromkeys(Holder._fields)
         with self._database.write() as connection:
             return connection.update(leases, no_holder, _MINE, {"stream": held.stream, "fence": held.fence}) == 1
 
 
 def _row(record: LeaseRecord) -> dict[str, Any]:
-    row = as_row(record)
+    row = record._asdict()
     holder = row.pop("holder")
-    return row | (as_row(holder) if holder else dict.fromkeys(_HOLDER_FIELDS))
+    return row | (holder._asdict() if holder else dict.fromkeys(Holder._fields))
 
 
 def _lease(row: Row) -> LeaseRecord:
     fields = dict(row)
     if row["fence"] not in range(INTEGER_LIMIT):
         raise unreadable(f"a fence number below {INTEGER_LIMIT}", row["fence"])
-    holder = {name: fields.pop(name) for name in _HOLDER_FIELDS}
+    holder = {name: fields.pop(name) for name in Holder._fields}
     return LeaseRecord(**fields, holder=Holder(**holder) if holder["host"] is not None else None)

@@ -1,10 +1,9 @@
-"""Shared by the ledger's parts: database, clock, and conversion of rows."""
+"""Shared by the ledger's parts: database, clock, and lineages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger import tables
@@ -12,8 +11,6 @@ from slackwater.ledger.database import Connection
 from slackwater.ledger.lineage import Contribution, contributions
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
     from slackwater.ledger.database import Database
 
 
@@ -31,10 +28,6 @@ class LedgerPart:
             newest = next(iter(in_use), None)
         rows = connection.rows(tables.generations, "WHERE stream = :stream", {"stream": stream})
         return contributions([GenerationRecord(**row) for row in rows], newest) if newest is not None else ()
-
-
-def as_row(record: DataclassInstance) -> dict[str, Any]:
-    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def between(column: str, first: int | None, last: int | None) -> tuple[str, dict[str, int]]:

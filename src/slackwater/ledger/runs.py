@@ -10,7 +10,7 @@ from slackwater.core.errors import NotFound
 from slackwater.core.masking import mask
 from slackwater.core.records import OperationFiles, OperationRecord, RunRecord
 from slackwater.ledger.database import Connection
-from slackwater.ledger.part import LedgerPart, as_row
+from slackwater.ledger.part import LedgerPart
 from slackwater.ledger.tables import leases, operation_files, operations, runs
 
 KILLED = "killed"
@@ -155,7 +155,7 @@ class RunsPart(LedgerPart):
     def begin_operation(self, record: OperationRecord) -> None:
         """Record an operation before its first step; a resumed apply replaces its record."""
         with self._database.write() as connection:
-            connection.upsert(operations, [as_row(record)])
+            connection.upsert(operations, [record._asdict()])
 
     def end_operation(self, operation_id: str, status: str, summary: str) -> None:
         """End an operation. ``status``: applied, refused or unknown. Raises ``NotFound`` (``operation-unknown``)."""
@@ -182,7 +182,7 @@ class OperationFilesPart(LedgerPart):
     def record_operation_files(self, files: OperationFiles) -> None:
         """Record the files before the first step; a repeated id replaces the record."""
         with self._database.write() as connection:
-            connection.upsert(operation_files, [as_row(files)])
+            connection.upsert(operation_files, [files._asdict()])
 
     def record_journal(self, operation: str, text: str) -> None:
         """Record the whole journal before its new line is written to the file.

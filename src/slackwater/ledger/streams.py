@@ -11,7 +11,7 @@ from slackwater.core.errors import NotFound, Refused, UsageError
 from slackwater.core.escaping import is_path, is_unicode
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.ledger.database import Connection, Row
-from slackwater.ledger.part import LedgerPart, as_row
+from slackwater.ledger.part import LedgerPart
 from slackwater.ledger.tables import (
     batches,
     generations,
@@ -49,7 +49,7 @@ class StreamsPart(LedgerPart):
         Only ``set_current_generation`` changes a known stream's generation. A stream without its generation in use
         counts as absent. Raises Refused (``query-checkpoint``) if a watched stream's first checkpoint is taken.
         """
-        row = as_row(record) | {"full_name": record.full_name, "sink": dict(record.sink)}
+        row = record._asdict() | {"full_name": record.full_name, "sink": dict(record.sink)}
         with self._database.write() as connection:
             if first is not None and record.is_watched:
                 self._require_free(connection, first)
@@ -214,7 +214,7 @@ def _generation_row(record: GenerationRecord) -> dict[str, Any]:
         "layout": _plain(record.layout),
         "programs": _plain_list(record.programs),
     }
-    return as_row(record) | plain
+    return record._asdict() | plain
 
 
 def _plain(mapping: Mapping[str, object] | None) -> dict[str, object] | None:

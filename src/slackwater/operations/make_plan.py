@@ -44,7 +44,7 @@ def make_plan(
     # The JVM of a killed driver can still commit a batch, after which the plan would be outdated.
     wait_until_free(workspace.ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
     request = replace(request, pipeline_named=bool(request.pipeline_file), session=request.session or stream.session)
-    stream = replace(stream, session=request.session)
+    stream = stream._replace(session=request.session)
     made_at = datetime.now(UTC)
     identifier = f"{made_at:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
     upgraded = request.pipeline_file or stream.pipeline_file

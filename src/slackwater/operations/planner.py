@@ -74,7 +74,7 @@ class Planning:
         """
         if not pipeline_file:
             _check_code(stream)
-        named = replace(stream, pipeline_file=pipeline_file or stream.pipeline_file)
+        named = stream._replace(pipeline_file=pipeline_file or stream.pipeline_file)
         executed = goal_named(goal).needs_executed
         return gather(self.workspace, named, self.reader, with_executed=executed, own_lease=self.own_lease)
 

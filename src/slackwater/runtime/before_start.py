@@ -74,7 +74,7 @@ def register(
         known = ledger.find_stream(record.full_name)
     except NotFound:
         # ``stream.json`` outlives a lost ledger: under a new id the stream's output would count as another stream's.
-        record = replace(record, id=file.id if file is not None else str(uuid.uuid4()))
+        record = record._replace(id=file.id if file is not None else str(uuid.uuid4()))
         location = definition.checkpoint or str(home.checkpoint(record.pipeline, record.name, 1))
         ledger.register_stream(record, GenerationRecord(record.full_name, 1, _absolute(location)))
     else:
@@ -82,8 +82,8 @@ def register(
         if ledger.entries(record.full_name, "offsets"):
             check_same_sink(known, record)
         identifier = file.id if file is not None else known.id or str(uuid.uuid4())
-        record = replace(record, current_generation=known.current_generation, id=identifier)
-        ledger.register_stream(replace(known, id=identifier))
+        record = record._replace(current_generation=known.current_generation, id=identifier)
+        ledger.register_stream(known._replace(id=identifier))
     write_stream_file_of(home, ledger, record.full_name)
     return record
 

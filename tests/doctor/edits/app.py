@@ -19,8 +19,8 @@ def _waiting(rows: Iterable[int]) -> Callable[[Facts], Facts]:
 def _of_topic(number: int, waiting: int) -> BatchRecord:
     start, end = number * 5, number * 5 + 5
     start_text, end_text, latest = (f'{{"clicks":{{"0":{offset}}}}}' for offset in (start, end, end + waiting))
-    return replace(
-        batch(number, 5), sources=(BatchSource("KafkaV2[Subscribe[clicks]]", start_text, end_text, latest, 5),)
+    return batch(number, 5)._replace(
+        sources=(BatchSource("KafkaV2[Subscribe[clicks]]", start_text, end_text, latest, 5),)
     )
 
 
@@ -28,7 +28,7 @@ def _taking(took_ms: Iterable[int], trigger_ms: int | None) -> Callable[[Facts],
     """Batches of one run that took so long, with a trigger of this interval."""
     run = RunRecord(1, "s", 1, "4.3.0", 0, trigger_ms=trigger_ms)
     batches = tuple(
-        replace(batch(number, 5), run=1, durations_ms={"triggerExecution": took}) for number, took in enumerate(took_ms)
+        batch(number, 5)._replace(run=1, durations_ms={"triggerExecution": took}) for number, took in enumerate(took_ms)
     )
     return lambda facts: replace(facts, history=HistoryFacts((run,), batches), recorded=True)
 

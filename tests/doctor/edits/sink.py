@@ -19,7 +19,7 @@ def _sink(guarantee: Guarantee, mode: str = "append", holder: str | None = None)
 
     def change(facts: Facts) -> Facts:
         seen, snapshot = OutputSeen(delivery=Delivery(guarantee, "it is a function")), facts.snapshot
-        stream = replace(snapshot.stream, sink=_IDENTITY, output_mode=mode, pipeline="web", pipeline_file="clicks.py")
+        stream = snapshot.stream._replace(sink=_IDENTITY, output_mode=mode, pipeline="web", pipeline_file="clicks.py")
         return replace(
             facts,
             recorded=True,

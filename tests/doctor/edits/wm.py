@@ -21,7 +21,7 @@ _IDLE = with_history(*(batch(number, 5, 0, watermark_ms=1000) for number in rang
 _MOVED = with_history(*(batch(number, 5, 0, watermark_ms=number) for number in range(10)))
 _BOTH = with_history(*(batch(number, 5, 1, watermark_ms=1000) for number in range(10)))
 
-_LATE = with_history(*(replace_fields(batch(number, 5), late_rows=number // 8 * 3) for number in range(10)))
+_LATE = with_history(*(batch(number, 5)._replace(late_rows=number // 8 * 3) for number in range(10)))
 
 
 def _with_delays(before_ms: int, now_ms: int) -> Callable[[Facts], Facts]:
@@ -30,7 +30,7 @@ def _with_delays(before_ms: int, now_ms: int) -> Callable[[Facts], Facts]:
 
     def change(facts: Facts) -> Facts:
         found = _LATE(facts)
-        generation = replace_fields(found.snapshot.generation, programs=programs)
+        generation = found.snapshot.generation._replace(programs=programs)
         return replace_fields(found, snapshot=replace_fields(found.snapshot, generation=generation))
 
     return change
@@ -42,7 +42,7 @@ def _program(delay_ms: int) -> dict[str, Any]:
 
 
 def _state(*rows: int) -> Callable[[Facts], Facts]:
-    return with_history(*(replace_fields(batch(number, 5), state_rows=count) for number, count in enumerate(rows)))
+    return with_history(*(batch(number, 5)._replace(state_rows=count) for number, count in enumerate(rows)))
 
 
 CASES = [

@@ -152,7 +152,7 @@ def _from_file(home: Home, definition: StreamDefinition) -> GenerationRecord | N
 def _here(home: Home, generation: GenerationRecord) -> GenerationRecord:
     pipeline, _, name = generation.stream.partition("/")
     folder = home.checkpoint(pipeline, name, generation.number)
-    return replace(generation, location=str(folder)) if open_read_store(folder).exists("") else generation
+    return generation._replace(location=str(folder)) if open_read_store(folder).exists("") else generation
 
 
 def with_code(

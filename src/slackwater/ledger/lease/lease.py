@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -121,7 +121,8 @@ def read_lease_file(stream_folder: AnyLocation) -> LeaseRecord | None:
 
 
 def write_lease_file(stream_folder: AnyLocation, lease: LeaseRecord) -> None:
-    document = json.dumps(asdict(lease), indent=2, sort_keys=True) + "\n"
+    holder = lease.holder._asdict() if lease.holder else None
+    document = json.dumps(lease._asdict() | {"holder": holder}, indent=2, sort_keys=True) + "\n"
     open_write_store(stream_folder, private=True).write(LEASE_FILE, document.encode())
 
 
@@ -130,9 +131,9 @@ def delete_lease_file(stream_folder: AnyLocation) -> None:
     open_write_store(stream_folder, private=True).delete(LEASE_FILE)
 
 
-def _is_well_typed(record: Any) -> bool:
+def _is_well_typed(record: LeaseRecord | Holder) -> bool:
     hints = get_type_hints(type(record))
-    return all(_fits(getattr(record, field.name), hints[field.name]) for field in fields(record))
+    return all(_fits(value, hints[name]) for name, value in record._asdict().items())
 
 
 def _fits(value: object, kind: Any) -> bool:
@@ -143,7 +144,7 @@ def _fits(value: object, kind: Any) -> bool:
         return type(value) in allowed and -INTEGER_LIMIT <= value < INTEGER_LIMIT
     if isinstance(value, str):
         return str in allowed and is_unicode(value)
-    return is_dataclass(value) and type(value) in allowed and _is_well_typed(value)
+    return isinstance(value, Holder) and Holder in allowed and _is_well_typed(value)
 
 
 RUN = "run"
@@ -207,8 +208,8 @@ class Lease:
         """Add a JVM, which writes and so must exit before the next holder may write."""
         with self._one_at_a_time:
             holder = self._record.holder or this_process()
-            holder = replace(holder, jvm_pid=pid, jvm_started=start_time(pid) or UNKNOWN_START)
-            self._renew(replace(self._record, holder=holder))
+            holder = holder._replace(jvm_pid=pid, jvm_started=start_time(pid) or UNKNOWN_START)
+            self._renew(self._record._replace(holder=holder))
 
     def heartbeat(self) -> None:
         """Renew the lease, a few times in ``expires_s``. Raises ``LeaseHeld`` (``lease-lost``): stop writing."""
@@ -218,7 +219,7 @@ class Lease:
     def release(self) -> None:
         """Release the lease; no error if it is lost."""
         with self._one_at_a_time:
-            released = replace(self._record, holder=None)
+            released = self._record._replace(holder=None)
             if self._ledger.release_lease(self._record):
                 self._repeat_in_file(released)
 
@@ -231,7 +232,7 @@ class Lease:
         self.release()
 
     def _renew(self, record: LeaseRecord) -> None:
-        record = replace(record, heartbeat_ms=self._ledger.now_ms())
+        record = record._replace(heartbeat_ms=self._ledger.now_ms())
         if not self._ledger.renew_lease(record):
             raise lost(record.stream, record.fence, self._ledger.lease(record.stream))
         self._record = record

@@ -231,7 +231,7 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
     place = place_of(context.home) if context.place is None else context.place()
     found = _damage(opened, marks, source_logs, thorough=context.thorough, all_state=context.starting)
     snapshot = Snapshot(
-        stream=replace(stream, id=identifier),
+        stream=stream._replace(id=identifier),
         generation=generation,
         marks=marks,
         recorded=recorded,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import replace
 
 from slackwater.core.records import GenerationRecord, OperationRecord, StreamRecord
 from slackwater.ledger.home import STREAM_FILE, Home, StreamFile, read_operation, read_stream_file, write_stream_file
@@ -76,7 +75,7 @@ def _restore_generation(home: Home, ledger: Ledger, stream: StreamRecord, genera
     here = home.checkpoint(stream.pipeline, stream.name, generation.number)
     store = open_read_store(here)
     is_here = store.exists("")
-    ledger.add_generation(replace(generation, location=str(here)) if is_here else generation)
+    ledger.add_generation(generation._replace(location=str(here)) if is_here else generation)
     if is_here:
         # Also of those no longer in use: a newer one holds only the entries that it was built from.
         copy_new(ledger, stream.full_name, generation.number, store)

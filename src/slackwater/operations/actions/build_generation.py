@@ -84,7 +84,7 @@ def _check_query(operation: Operation, batches: BatchHistory, replayer: Replayer
     plan = operation.plan
     check_reproducible(profile, operation.stream, plan.request)
     program = replayer.program()
-    stream = replace(operation.stream, session=operation.session)
+    stream = operation.stream._replace(session=operation.session)
     check_restorable(operation.ledger, stream, facts.target, program, plan.pipeline_file)
     recorded = profile_of(operation.ledger.generation(operation.stream.full_name, operation.stream.current_generation))
     given = plan.request.retention_ms

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from slackwater.checkpoint.layout import commit_path, offset_path
@@ -229,5 +229,5 @@ def _restore_next_watermark(operation: Operation, store: WriteStore, last: int) 
         return
     commit = parse_commit_entry(store.read(commit_path(last)))
     if commit.next_batch_watermark_ms != recorded.next_batch_watermark_ms:
-        corrected = replace(commit, next_batch_watermark_ms=recorded.next_batch_watermark_ms)
+        corrected = commit._replace(next_batch_watermark_ms=recorded.next_batch_watermark_ms)
         write_log(store, commit_path(last), render_commit_entry(corrected))

@@ -5,7 +5,7 @@ The operation claims the directory before the first file, so that undo removes o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from slackwater.core.errors import Refused
@@ -37,7 +37,7 @@ class EmptyDirectory(Inverse):
         if operation.journal.state(operation.index_of(self)) == "undoing" or output.owner() is None:
             # A continued undo has checked this, and without the owner file nothing is removed from the directory.
             return
-        written = replace(operation.stream, sink=backfill_output.identity(self.output))
+        written = operation.stream._replace(sink=backfill_output.identity(self.output))
         readers = operation.readers(written, output.cut_after(BEFORE_ALL, {}))
         if readers:
             raise Refused(

@@ -15,7 +15,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -102,12 +102,12 @@ class AdoptedCheckpoint(ABC):
         """The place in which the new checkpoint is built."""
 
     def record_in_place(self, new: GenerationRecord) -> None:
-        self._switch(new.number, [replace(new, location=self.location), self._old(str(self.kept))])
+        self._switch(new.number, [new._replace(location=self.location), self._old(str(self.kept))])
         self.end(applied=True)
 
     def record_back(self) -> None:
         new = self.recorded(self.switch.new)
-        built = [] if new is None else [replace(new, location=str(self.built))]
+        built = [] if new is None else [new._replace(location=str(self.built))]
         self._switch(self.switch.old, [*built, self._old(self.location)])
         self.end(applied=False)
 
@@ -115,7 +115,7 @@ class AdoptedCheckpoint(ABC):
         return next((one for one in self.ledger.generations(self.plan.stream) if one.number == number), None)
 
     def _old(self, location: str) -> GenerationRecord:
-        return replace(self.ledger.generation(self.plan.stream, self.switch.old), location=location)
+        return self.ledger.generation(self.plan.stream, self.switch.old)._replace(location=location)
 
     def _switch(self, current: int, records: Sequence[GenerationRecord]) -> None:
         # One transaction: after a kill the generation in use must be the one that is recorded at the path.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 from slackwater.core.errors import FormatError
@@ -71,7 +70,7 @@ class Journal:
     def begin(self, files: OperationFiles) -> None:
         """Records the operation's files; lines of an earlier attempt stay."""
         if self._copies is not None:
-            self.files = replace(files, journal=self._lines.decode())
+            self.files = files._replace(journal=self._lines.decode())
             self._copies.record_operation_files(self.files)
 
     def state(self, index: int) -> State | None:

@@ -51,7 +51,7 @@ def operations_of(
         operation = Operation(
             plan=one,
             # Outputs are owned by the id in ``stream.json``.
-            stream=replace(stream, id=stream_id(workspace.home, stream)),
+            stream=stream._replace(id=stream_id(workspace.home, stream)),
             home=workspace.home,
             ledger=workspace.ledger,
             journal=Journal(folder, workspace.ledger, check_lease),

@@ -130,7 +130,7 @@ def undo_operation(
         for one, record in left:
             # Open until it has ended: a run between two steps of an undo that was killed would find neither state.
             file = str(one.whole / PLAN_FILE)
-            workspace.ledger.begin_operation(replace(record, status=UNDOING, ended_ms=None, summary=file))
+            workspace.ledger.begin_operation(record._replace(status=UNDOING, ended_ms=None, summary=file))
         for one, _ in reversed(left):
             undo(one)
     return Outcome(plan, "undone")

@@ -237,7 +237,7 @@ class RunningQueries:
     def _locate(self, record: StreamRecord, start: Start) -> None:
         identity = recognised(start.calls) if start.table is not None else record.sink
         if identity != record.sink:
-            record_start(self._home, self._ledger, replace(record, sink=identity))
+            record_start(self._home, self._ledger, record._replace(sink=identity))
 
     def _refuse_second(self, definition: StreamDefinition) -> None:
         other = self._active.get(definition.name)

@@ -193,11 +193,11 @@ def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
             found=sink_text(sink),
             hint="leave --sink out; of a program, see that it is started with the same arguments as usual",
         )
-    return stream if stream.has_output else replace(stream, sink=sink)
+    return stream if stream.has_output else stream._replace(sink=sink)
 
 
 def _as_in_program(stream: StreamRecord, read: StreamRecord) -> StreamRecord:
-    return replace(read, sink=_with_sink(stream, read.sink).sink)
+    return read._replace(sink=_with_sink(stream, read.sink).sink)
 
 
 def _name_of(location: str) -> str:
@@ -353,6 +353,6 @@ def _reader_of(reference: str, runtime: QueryRuntime, session: tuple[str, ...]) 
         with runtime.open_replayer(workspace, stream, program, lambda _: None) as replayer:
             sink = replayer.sink_written or stream.sink
             mode = replayer.output_mode
-            return replace(stream, sink=sink, output_mode=mode, pipeline_file=program, session=session)
+            return stream._replace(sink=sink, output_mode=mode, pipeline_file=program, session=session)
 
     return read

@@ -100,16 +100,16 @@ def _without_messages(examined: Examined) -> Examined:
     if facts is None:
         return examined
     last, history = facts.snapshot.last_run, facts.history
-    silent = replace(last, reason=None) if last is not None else None
+    silent = last._replace(reason=None) if last is not None else None
     refusal = facts.snapshot.last_refusal
-    refused = replace(refusal, reason=None) if refusal is not None else None
+    refused = refusal._replace(reason=None) if refusal is not None else None
     output, problem = facts.snapshot.output, facts.snapshot.output.unreadable
     unread = replace(output, unreadable=replace(problem, found=None)) if problem is not None else output
     blank: Facts = replace(
         facts, snapshot=replace(facts.snapshot, last_run=silent, last_refusal=refused, output=unread)
     )
     if isinstance(history, HistoryFacts):
-        blank = replace(blank, history=replace(history, runs=tuple(replace(run, reason=None) for run in history.runs)))
+        blank = replace(blank, history=replace(history, runs=tuple(run._replace(reason=None) for run in history.runs)))
     return replace(examined, facts=blank, diagnosis=diagnose(blank))
 
 
@@ -132,7 +132,7 @@ def _read(ledger: Ledger, name: str) -> Recorded:
     return Recorded(
         stream=ledger.stream(name),
         place=ledger.place,
-        runs=tuple(replace(run, end=end_of(run, lease)) for run in ledger.runs(name)),
+        runs=tuple(run._replace(end=end_of(run, lease)) for run in ledger.runs(name)),
         operations=tuple(ledger.operations(name)),
         batches=tuple(ledger.batches(name, first=max(planned - NEWEST_BATCHES, 0))),
         holder=lease.record.purpose if lease.state in {"held", "only-jvm"} and lease.record is not None else None,

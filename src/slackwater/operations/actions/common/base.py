@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, cast
 
 from slackwater.checkpoint.layout import METADATA, STATE, commit_path, offset_path, parse_state_file, source_path
@@ -161,12 +161,12 @@ def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) 
     batches, replayer = operation.batches, operation.open_replayer()
     bases = {one.source: batches.kind(one.source, one.text).empty_base(one.text) for one in entry.offsets}
     empty = tuple(
-        replace(one, text=base.end) if (base := bases[one.source]) is not None else one for one in entry.offsets
+        one._replace(text=base.end) if (base := bases[one.source]) is not None else one for one in entry.offsets
     )
     for source, base in bases.items():
         for name, content in (base.log if base is not None else {}).items():
             write_log(store, source_path(batches.log_of(source), name), content)
-    write_log(store, offset_path(0), render_offset_entry(replace(entry, offsets=empty)))
+    write_log(store, offset_path(0), render_offset_entry(entry._replace(offsets=empty)))
     # A changelog of an empty version would not be the zip that the renaming turns into a snapshot.
     replayed = replayer.run_pending(store.location, changelog=False)
     if (replayed.batch_id, replayed.input_rows) != (0, 0):

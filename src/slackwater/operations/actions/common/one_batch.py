@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import read_logs
@@ -89,5 +88,5 @@ def _plan(operation: Operation, action: OneBatch, store: WriteStore) -> None:
     _, base = base_of(operation.plan, action.number)
     if isinstance(base, StartGeneration):
         ends = tuple(SourceOffset(start.source, action.ends[start.source]) for start in base.starts)
-        entry = replace(entry_of(operation, base), offsets=ends)
+        entry = entry_of(operation, base)._replace(offsets=ends)
         write_log(store, offset_path(action.ran), render_offset_entry(entry))
