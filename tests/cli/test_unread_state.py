@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,7 +82,7 @@ def test_few_of_many_files_are_named(tmp_path: Path) -> None:
     facts = facts_of_location(open_read_store(str(case / "checkpoint")), None)
     many = UnreadState(tuple(f"state/0/{number}/1.delta" for number in range(4000)), 3 << 20)
 
-    [reason] = unread(diagnose(replace(facts, snapshot=replace(facts.snapshot, unread_state=many))))
+    [reason] = unread(diagnose(facts._replace(snapshot=facts.snapshot._replace(unread_state=many))))
 
     assert reason == (
         "4,000 state files without a checksum (3 MiB) could not be checked without --verify: "

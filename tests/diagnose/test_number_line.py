@@ -56,7 +56,7 @@ CLEAN = Snapshot(
 def at(o: int, c: int, v: int | None, w: int | None, **fields: object) -> Snapshot:
     """A stream with these marks, of which the ledger has recorded the same."""
     recorded = Recorded(planned=o, committed=c, shown=-1 if w is None else w)
-    return replace(CLEAN, **{"marks": Marks(o, c, v, w), "recorded": recorded, **fields})  # type: ignore[arg-type]  # by field name
+    return CLEAN._replace(**{"marks": Marks(o, c, v, w), "recorded": recorded, **fields})  # type: ignore[arg-type]  # by field name
 
 
 def each(o: int, c: int, *written: int | None, **fields: object) -> Snapshot:
@@ -95,7 +95,7 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
         ("sink-marker-lost", "stop", "duplicate", "rebuild", 5),
     ),
     "a marker that was set back, of an output that nobody can look at": (
-        at(6, 5, 5, 1, planned_entry=ONE, output=OutputSeen(unmarked=replace(UNMARKED, marked=1, shows_rows=False))),
+        at(6, 5, 5, 1, planned_entry=ONE, output=OutputSeen(unmarked=UNMARKED._replace(marked=1, shows_rows=False))),
         ("sink-marker-lost", "stop", "duplicate", "reset", 5),
     ),
     "v < r-1": (at(5, 5, 3, 5), ("state-lost", "stop", "stuck", "rebuild", 5)),
@@ -106,11 +106,11 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
         ("source-files-missing", "stop", "loss", None, 5),
     ),
     "o and c are lost": (
-        replace(at(-1, -1, None, 5), recorded=Recorded(5, 5, 5)),
+        at(-1, -1, None, 5)._replace(recorded=Recorded(5, 5, 5)),
         ("checkpoint-lost", "stop", "skip", "rebuild", 5),
     ),
     "c is behind what was recorded, and w is unknown": (
-        replace(at(3, 3, 3, None), recorded=Recorded(5, 5, -1)),
+        at(3, 3, 3, None)._replace(recorded=Recorded(5, 5, -1)),
         ("checkpoint-behind", "stop", "duplicate", "rebuild", 5),
     ),
     "w is unknown": (at(5, 5, 5, None), ("sink-silent", "info", "none", "resume", 0)),
@@ -119,16 +119,16 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
         ("sink-silent", "info", "none", "resume", 0),
     ),
     "o and c are lost, w is unknown": (
-        replace(at(-1, -1, None, None, output=SILENT), recorded=Recorded(5, 5, -1)),
+        at(-1, -1, None, None, output=SILENT)._replace(recorded=Recorded(5, 5, -1)),
         ("checkpoint-lost", "stop", "duplicate", "rebuild", 5),
     ),
     "o and c are lost, w is unknown, the sink skips": (
-        replace(at(-1, -1, None, None, output=replace(SILENT, batches_skipped=True)), recorded=Recorded(5, 5, -1)),
+        at(-1, -1, None, None, output=SILENT._replace(batches_skipped=True))._replace(recorded=Recorded(5, 5, -1)),
         ("checkpoint-lost", "stop", "skip", "rebuild", 5),
     ),
     "a sink that keeps nothing": (at(5, 5, 5, None, output=MEMORY), ("sink-silent", "info", "none", "resume", 0)),
     "files of interrupted batches": (
-        replace(CLEAN, output=replace(CLEAN.output, orphans=("part-9",))),
+        CLEAN._replace(output=CLEAN.output._replace(orphans=("part-9",))),
         ("clean", "info", "none", "resume", 0),
     ),
     "w cannot be read": (
@@ -136,26 +136,25 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
         ("sink-unreadable", "stop", "loss", None, 3),
     ),
     "a start that was refused": (
-        replace(CLEAN, last_refusal=RunRecord(2, CLEAN.stream.full_name, 1, "", 0, 0, "refused", "sink-changed: why")),
+        CLEAN._replace(last_refusal=RunRecord(2, CLEAN.stream.full_name, 1, "", 0, 0, "refused", "sink-changed: why")),
         ("start-refused", "warning", "stuck", None, 7),
     ),
     "a start that was refused, before another generation": (
-        replace(CLEAN, last_refusal=RunRecord(2, CLEAN.stream.full_name, 0, "", 0, 0, "refused", "sink-changed: why")),
+        CLEAN._replace(last_refusal=RunRecord(2, CLEAN.stream.full_name, 0, "", 0, 0, "refused", "sink-changed: why")),
         ("clean", "info", "none", "resume", 0),
     ),
     "a damaged log": (
-        replace(CLEAN, damage=(Damage("offsets/5", "torn", "JSON", "half"),)),
+        CLEAN._replace(damage=(Damage("offsets/5", "torn", "JSON", "half"),)),
         ("checkpoint-damaged", "stop", "stuck", "resume", 3),
     ),
     "a damaged log and damaged state": (
-        replace(
-            CLEAN,
+        CLEAN._replace(
             damage=(Damage("offsets/5", "torn", "JSON", "half"), Damage("state/0/0/1.delta", "checksum", "1", "2")),
         ),
         ("checkpoint-damaged", "stop", "stuck", "rebuild", 3),
     ),
     "a damaged output": (
-        replace(CLEAN, output=replace(CLEAN.output, damage=(Damage("part-5", "missing", "", ""),))),
+        CLEAN._replace(output=CLEAN.output._replace(damage=(Damage("part-5", "missing", "", ""),))),
         ("output-damaged", "stop", "loss", "rebuild", 3),
     ),
     "both outputs have r-1": (each(5, 5, 5, 5), ("clean", "info", "none", "resume", 0)),
@@ -186,27 +185,27 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
         each(5, 5, 6, None),
         ("sink-ahead", "stop", "skip", "rebuild", 5),
     ),
-    "a moved home": (replace(CLEAN, home="moved", home_was="/old"), ("home-moved", "stop", "wrong", None, 5)),
-    "a copied home": (replace(CLEAN, home="copied", home_was="/old"), ("home-copied", "stop", "wrong", None, 5)),
+    "a moved home": (CLEAN._replace(home="moved", home_was="/old"), ("home-moved", "stop", "wrong", None, 5)),
+    "a copied home": (CLEAN._replace(home="copied", home_was="/old"), ("home-copied", "stop", "wrong", None, 5)),
     "an output of another stream": (
-        replace(CLEAN, output=replace(CLEAN.output, owner="theirs", owner_name="a/b of the home /h")),
+        CLEAN._replace(output=CLEAN.output._replace(owner="theirs", owner_name="a/b of the home /h")),
         ("sink-owned", "stop", "skip", None, 5),
     ),
     "an unfinished operation": (
-        replace(CLEAN, operation=OPERATION),
+        CLEAN._replace(operation=OPERATION),
         ("operation-unfinished", "stop", "stuck", None, 5),
     ),
     "an operation in progress": (
-        replace(CLEAN, operation=OPERATION, holder="apply rebuild"),
+        CLEAN._replace(operation=OPERATION, holder="apply rebuild"),
         ("operation-running", "stop", "none", None, 0),
     ),
-    "a running stream": (replace(at(5, 5, 3, 9), holder="run"), ("running", "info", "none", None, 0)),
+    "a running stream": (at(5, 5, 3, 9)._replace(holder="run"), ("running", "info", "none", None, 0)),
     "a failed run": (
-        replace(CLEAN, last_run=RUN._replace(end="failed", failure="transient", reason="disk full")),
+        CLEAN._replace(last_run=RUN._replace(end="failed", failure="transient", reason="disk full")),
         ("failed", "warning", "stuck", "resume", 7),
     ),
     "a run that would fail again": (
-        replace(CLEAN, last_run=RUN._replace(end="failed", failure="permanent", failure_code="user-function")),
+        CLEAN._replace(last_run=RUN._replace(end="failed", failure="permanent", failure_code="user-function")),
         ("failed-permanently", "warning", "stuck", None, 7),
     ),
 }
@@ -241,7 +240,7 @@ def test_whatever_must_not_be_started_or_has_failed_says_what_to_do(name: str) -
 @pytest.mark.parametrize("name", CASES)
 def test_every_printed_command_can_be_parsed(name: str, session: tuple[str, ...]) -> None:
     snapshot = CASES[name][0]
-    for finding in findings(replace(snapshot, stream=snapshot.stream._replace(session=session))):
+    for finding in findings(snapshot._replace(stream=snapshot.stream._replace(session=session))):
         for command in _commands(finding):
             words = shlex.split(command)
             assert words[0] == "slackwater"
@@ -250,7 +249,7 @@ def test_every_printed_command_can_be_parsed(name: str, session: tuple[str, ...]
 
 @pytest.mark.parametrize("code", FAILURES)
 def test_a_permanent_failure_names_its_goal_or_what_to_correct(code: str) -> None:
-    failed = replace(CLEAN, last_run=RUN._replace(end="failed", failure="permanent", failure_code=code))
+    failed = CLEAN._replace(last_run=RUN._replace(end="failed", failure="permanent", failure_code=code))
 
     found = findings(failed)
 
@@ -263,20 +262,20 @@ def test_a_permanent_failure_names_its_goal_or_what_to_correct(code: str) -> Non
 def test_a_source_that_is_not_fault_tolerant_is_reported_before_the_first_start_too() -> None:
     socket = replace(WINDOWED, sources=("FileStreamSource[file:/in]", "textSocket"))
 
-    assert _codes(replace(CLEAN, profile=socket)) == ["clean", "source-not-fault-tolerant"]
+    assert _codes(CLEAN._replace(profile=socket)) == ["clean", "source-not-fault-tolerant"]
     assert _codes(at(-1, -1, None, -1, profile=socket)) == ["new", "source-not-fault-tolerant"]
 
 
 def test_a_chain_that_drops_rows_as_late_is_reported() -> None:
-    assert _codes(replace(CLEAN, profile=replace(WINDOWED, late_in_chain=True))) == ["clean", "global-watermark"]
+    assert _codes(CLEAN._replace(profile=replace(WINDOWED, late_in_chain=True))) == ["clean", "global-watermark"]
     assert _codes(CLEAN) == ["clean"]
 
 
 def test_several_watermarks_are_reported_where_those_after_the_newest_batch_are_not_recorded() -> None:
     several = replace(WINDOWED, watermark_delays_ms=(1, 2))
 
-    assert _codes(replace(CLEAN, profile=several)) == ["clean", "several-watermarks"]
-    assert _codes(replace(CLEAN, profile=several, inputs_recorded=frozenset({CLEAN.marks.committed}))) == ["clean"]
+    assert _codes(CLEAN._replace(profile=several)) == ["clean", "several-watermarks"]
+    assert _codes(CLEAN._replace(profile=several, inputs_recorded=frozenset({CLEAN.marks.committed}))) == ["clean"]
     assert _codes(at(-1, -1, None, -1, profile=several)) == ["new"]
 
 
@@ -306,7 +305,7 @@ def test_the_output_that_is_ahead_or_behind_is_named() -> None:
 
 
 def test_a_pending_no_data_batch_is_reported() -> None:
-    assert _codes(replace(CLEAN, marks=replace(CLEAN.marks, pending_no_data=6))) == ["clean", "no-data-batch-pending"]
+    assert _codes(CLEAN._replace(marks=replace(CLEAN.marks, pending_no_data=6))) == ["clean", "no-data-batch-pending"]
 
 
 def test_a_guarantee_below_exactly_once_is_reported_and_changes_nothing_else() -> None:
@@ -318,13 +317,13 @@ def test_a_guarantee_below_exactly_once_is_reported_and_changes_nothing_else() -
     assert (str(second.severity), second.risk, second.exit_code) == ("warning", "duplicate", 0)
     assert TWICE.reason in second.text
     assert _codes(at(-1, -1, None, None, output=SILENT)) == ["new", "at-least-once"]
-    assert _codes(replace(silent, holder="run")) == ["running", "at-least-once"]
+    assert _codes(silent._replace(holder="run")) == ["running", "at-least-once"]
     assert _codes(at(5, 5, 5, None, output=MEMORY)) == ["sink-silent", "rows-not-kept"]
     assert [one.code for one in stops(silent)] == []
 
 
 def test_files_that_belong_to_no_batch_are_no_damage() -> None:
-    orphans = replace(CLEAN, output=replace(CLEAN.output, orphans=tuple("abcd")))
+    orphans = CLEAN._replace(output=CLEAN.output._replace(orphans=tuple("abcd")))
 
     assert _codes(orphans) == ["clean", "orphan-files"]
     assert "a, b, c and 1 more" in findings(orphans)[1].text
@@ -334,16 +333,16 @@ def test_missing_state_is_reported_once() -> None:
     hole = Damage("state/0/0", "missing", "version 6", "version 4")
     torn = Damage("state/0/0/6.delta", "torn", "a block", "half")
 
-    assert _codes(replace(at(5, 5, 3, 5), damage=(hole,))) == ["state-lost"]
-    assert _codes(replace(at(5, 5, 3, 5), damage=(hole, torn))) == ["checkpoint-damaged", "state-lost"]
-    assert _codes(replace(CLEAN, damage=(hole,))) == ["checkpoint-damaged"]
+    assert _codes(at(5, 5, 3, 5)._replace(damage=(hole,))) == ["state-lost"]
+    assert _codes(at(5, 5, 3, 5)._replace(damage=(hole, torn))) == ["checkpoint-damaged", "state-lost"]
+    assert _codes(CLEAN._replace(damage=(hole,))) == ["checkpoint-damaged"]
 
 
 def test_identity_comes_before_everything_and_is_checked_while_the_stream_runs() -> None:
-    copied = replace(at(5, 5, 3, 9), home="copied", home_was="/old")
+    copied = at(5, 5, 3, 9)._replace(home="copied", home_was="/old")
 
     assert _codes(copied)[0] == "home-copied"
-    assert _codes(replace(copied, holder="run")) == ["home-copied", "running"]
+    assert _codes(copied._replace(holder="run")) == ["home-copied", "running"]
 
 
 def test_every_code_has_a_case() -> None:

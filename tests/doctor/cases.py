@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater.core.facts import Facts, HistoryFacts
@@ -97,7 +97,7 @@ def both(*edits_in_order: Callable[[Path], None]) -> Callable[[Path], None]:
 def last_run(spark: str) -> Callable[[Facts], Facts]:
     """A ledger with one run, by this version of Spark."""
     run = RunRecord(1, "orders/totals", 1, spark, started_ms=0, ended_ms=1, end="stopped")
-    return lambda facts: replace(facts, recorded=True, history=HistoryFacts((run,)))
+    return lambda facts: facts._replace(recorded=True, history=HistoryFacts((run,)))
 
 
 def output_in_place(case: Path) -> None:

@@ -23,7 +23,7 @@ def with_history(*batches: BatchRecord) -> Callable[[Facts], Facts]:
     """A change of the facts: these batches are recorded, as those of a stream."""
 
     def change(facts: Facts) -> Facts:
-        return replace(facts, history=HistoryFacts(batches=batches), recorded=True)
+        return facts._replace(history=HistoryFacts(batches=batches), recorded=True)
 
     return change
 
@@ -33,8 +33,8 @@ def skipping(change: Callable[[Facts], Facts]) -> Callable[[Facts], Facts]:
 
     def changed(facts: Facts) -> Facts:
         found = change(facts)
-        output = replace(found.snapshot.output, batches_skipped=True)
-        return replace(found, snapshot=replace(found.snapshot, output=output))
+        output = found.snapshot.output._replace(batches_skipped=True)
+        return found._replace(snapshot=found.snapshot._replace(output=output))
 
     return changed
 
@@ -45,7 +45,7 @@ def with_settings(**settings: str) -> Callable[[Facts], Facts]:
     def change(facts: Facts) -> Facts:
         named = {f"spark.sql.{name.replace('_', '.')}": value for name, value in settings.items()}
         run = RunRecord(1, "s", 1, "4.3.0", 0, settings=named)
-        return replace(facts, history=HistoryFacts(runs=(run,)), recorded=True)
+        return facts._replace(history=HistoryFacts(runs=(run,)), recorded=True)
 
     return change
 
@@ -53,13 +53,13 @@ def with_settings(**settings: str) -> Callable[[Facts], Facts]:
 def with_session(settings: Mapping[str, str]) -> Callable[[Facts], Facts]:
     """A change of the facts: code was compared with the checkpoint, in a session with these settings."""
     verdict = StreamVerdict("web/out", 7, "checkpoint")
-    return lambda facts: replace(facts, code=Judged(verdict, settings=settings))
+    return lambda facts: facts._replace(code=Judged(verdict, settings=settings))
 
 
 def with_runs(*releases: str) -> Callable[[Facts], Facts]:
     """A change of the facts: runs of this checkpoint by these releases of Spark, the newest first."""
     runs = tuple(RunRecord(number, "s", 1, release, 0) for number, release in enumerate(releases))
-    return lambda facts: replace(facts, history=HistoryFacts(runs), recorded=True)
+    return lambda facts: facts._replace(history=HistoryFacts(runs), recorded=True)
 
 
 def renaming_by_copies(change: Callable[[Facts], Facts]) -> Callable[[Facts], Facts]:
@@ -67,7 +67,7 @@ def renaming_by_copies(change: Callable[[Facts], Facts]) -> Callable[[Facts], Fa
 
     def changed(facts: Facts) -> Facts:
         found = change(facts)
-        return replace(found, checkpoint=replace(found.checkpoint, atomic_rename=False))
+        return found._replace(checkpoint=replace(found.checkpoint, atomic_rename=False))
 
     return changed
 
@@ -77,7 +77,7 @@ def with_query_id(query_id: str) -> Callable[[Facts], Facts]:
 
     def change(facts: Facts) -> Facts:
         snapshot = facts.snapshot
-        return replace(facts, snapshot=replace(snapshot, generation=snapshot.generation._replace(query_id=query_id)))
+        return facts._replace(snapshot=snapshot._replace(generation=snapshot.generation._replace(query_id=query_id)))
 
     return change
 
@@ -87,6 +87,6 @@ def with_unserved(problem: str, partitions: int) -> Callable[[Facts], Facts]:
 
     def change(facts: Facts) -> Facts:
         found = tuple(Unserved(problem, f"orders-{number + 1}", "10", "15", 5) for number in range(partitions))
-        return replace(facts, sources=tuple(replace(one, unserved=found) for one in facts.sources), recorded=True)
+        return facts._replace(sources=tuple(one._replace(unserved=found) for one in facts.sources), recorded=True)
 
     return change

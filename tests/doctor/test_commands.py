@@ -6,7 +6,6 @@ import inspect
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,7 +55,7 @@ def _watched(facts: Facts) -> StreamRecord:
 def test_it_can_be_typed(case: Case, of: Callable[[Facts], StreamRecord], tmp_path: Path) -> None:
     facts = case.facts(tmp_path)
     stream = of(facts)
-    recorded = replace(facts, name=stream.full_name, recorded=True, snapshot=replace(facts.snapshot, stream=stream))
+    recorded = facts._replace(name=stream.full_name, recorded=True, snapshot=facts.snapshot._replace(stream=stream))
 
     named = [one.finding.next for one in diagnose(recorded).found if one.finding.code == case.code]
 

@@ -113,27 +113,27 @@ def test_a_checksum_is_named_where_the_words_are_no_command(
 def test_a_change_of_the_code_is_a_finding_and_nothing_is_called_clean_beside_it(tmp_path: Path) -> None:
     change = Change("window-changed", Effect.NEEDS_REBUILD, "the window has another length", goal="rebuild")
     judged = Judged(StreamVerdict("web/out", 7, "recorded", Verdict((change,))), ("slackwater plan rebuild web/out",))
-    facts = replace(Case("", "", output_in_place, with_sink=True).facts(tmp_path), recorded=True)
+    facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)._replace(recorded=True)
     assert codes(facts) == ["clean"]
 
-    [found] = diagnose(replace(facts, code=judged)).found
+    [found] = diagnose(facts._replace(code=judged)).found
 
     assert (found.finding.code, found.finding.goal, found.certainty) == ("window-changed", "rebuild", "certain")
-    examined = Examined("web/out", facts, diagnose(replace(facts, code=judged)))
+    examined = Examined("web/out", facts, diagnose(facts._replace(code=judged)))
     page = "\n".join(str(line) for line in doctor_page([examined]).renderables)
     assert "slackwater plan rebuild web/out" in page
     assert "slackwater explain window-changed" in page
 
 
 def test_code_that_cannot_be_compared_is_not_healthy(tmp_path: Path) -> None:
-    facts = replace(Case("", "", output_in_place, with_sink=True).facts(tmp_path), code=Unknown("no such stream"))
+    facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)._replace(code=Unknown("no such stream"))
 
     assert "code" in [one.code for one in diagnose(facts).not_checked]
 
 
 def test_code_that_cannot_be_read_is_not_healthy(tmp_path: Path) -> None:
     judged = Judged(StreamVerdict("web/out", 7, "unreadable"))
-    facts = replace(Case("", "", output_in_place, with_sink=True).facts(tmp_path), code=judged)
+    facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)._replace(code=judged)
 
     assert "code" in [one.code for one in diagnose(facts).not_checked]
 
@@ -173,7 +173,7 @@ def test_what_a_checkpoint_does_not_show_of_a_change_is_not_checked(
     corpus: str, missing: str, shown: str, tmp_path: Path
 ) -> None:
     judged = Judged(StreamVerdict("web/out", 7, "checkpoint"))
-    facts = replace(Case("", "", nothing, corpus).facts(tmp_path), code=judged)
+    facts = Case("", "", nothing, corpus).facts(tmp_path)._replace(code=judged)
 
     codes = {one.code for one in diagnose(facts).not_checked}
 
@@ -185,7 +185,7 @@ def test_what_a_checkpoint_does_not_show_of_a_change_is_not_checked(
 
 def test_with_the_recorded_program_every_change_is_checked(tmp_path: Path) -> None:
     judged = Judged(StreamVerdict("web/out", 7, "recorded"))
-    facts = replace(Case("", "", nothing, AGGREGATION).facts(tmp_path), code=judged)
+    facts = Case("", "", nothing, AGGREGATION).facts(tmp_path)._replace(code=judged)
 
     assert "window-changed" not in {one.code for one in diagnose(facts).not_checked}
 
@@ -193,7 +193,7 @@ def test_with_the_recorded_program_every_change_is_checked(tmp_path: Path) -> No
 def test_of_a_checkpoint_that_is_not_recorded_no_command_is_named_for_a_change(tmp_path: Path) -> None:
     change = Change("keys-changed", Effect.NEEDS_REBUILD, "the state has 2 keys, the query has 1", goal="rebuild")
     judged = Judged(StreamVerdict("web/out", 7, "checkpoint", Verdict((change,))), ("slackwater plan rebuild web/out",))
-    facts = replace(Case("", "", nothing, AGGREGATION).facts(tmp_path), code=judged)
+    facts = Case("", "", nothing, AGGREGATION).facts(tmp_path)._replace(code=judged)
 
     advice = {one.finding.code: str(one.finding.advice) for one in diagnose(facts).found}["keys-changed"]
 

@@ -121,7 +121,7 @@ def test_killed_in_its_first_batch_a_stream_restarts_at_the_beginning() -> None:
 
 def test_a_sink_that_does_not_show_what_it_holds_counts_as_holding_what_is_committed() -> None:
     rebuild = _rebuild(HomeSpec(planned=6))
-    silent = replace(rebuild.snapshot, marks=replace(rebuild.snapshot.marks, written=None))
+    silent = rebuild.snapshot._replace(marks=replace(rebuild.snapshot.marks, written=None))
 
     assert target_batch(_seen(rebuild, silent)) == 5
 
@@ -152,8 +152,8 @@ def _silent(spec: HomeSpec, target: int | None = None, *, mode: str = "append", 
     snapshot = rebuild.snapshot
     marks = Marks() if lost else replace(snapshot.marks, written=None)
     stream = snapshot.stream._replace(output_mode=mode)
-    recorded = replace(snapshot.recorded, shown=-1)
-    seen = replace(snapshot, marks=marks, output=SILENT, stream=stream, recorded=recorded, profile=WINDOWED)
+    recorded = snapshot.recorded._replace(shown=-1)
+    seen = snapshot._replace(marks=marks, output=SILENT, stream=stream, recorded=recorded, profile=WINDOWED)
     return _seen(rebuild, seen)
 
 
@@ -217,7 +217,7 @@ def _several(spec: HomeSpec, *written: int | None, target: int | None = None, cu
     )
     seen = OutputSeen(location="/out", batches_skipped=True, can_cut=cuts and None not in written, members=members)
     marks = replace(rebuild.snapshot.marks, written=written_by_all(written))
-    return _seen(rebuild, replace(rebuild.snapshot, marks=marks, output=seen))
+    return _seen(rebuild, rebuild.snapshot._replace(marks=marks, output=seen))
 
 
 @pytest.mark.parametrize(

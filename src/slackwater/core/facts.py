@@ -114,8 +114,7 @@ class ReadOutput(NamedTuple):
     elsewhere: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFacts:
+class SourceFacts(NamedTuple):
     """``start`` and ``end`` are offsets as Spark wrote them.
 
     They bound the planned next batch; without a planned batch both are the newest batch's end. ``entries`` and
@@ -141,8 +140,7 @@ class SourceFacts:
     shape: SourceShape | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SinkFacts:
+class SinkFacts(NamedTuple):
     """``written`` is the newest batch that the output shows.
 
     ``newest`` is the last change by other means. ``elsewhere`` counts files outside of the output in its log, by
@@ -152,7 +150,7 @@ class SinkFacts:
     identity: Mapping[str, str]
     seen: OutputSeen
     written: int | None
-    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    elsewhere: Mapping[str, int] = MappingProxyType({})
     listed: int = 0
     transactions: Mapping[str, int] | None = None
 
@@ -168,8 +166,7 @@ class Judged(NamedTuple):
     settings: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryFacts:
+class HistoryFacts(NamedTuple):
     """Runs are newest first, batches newest last.
 
     ``offsets`` copies the two newest entries of ``offsets/``.
@@ -177,11 +174,10 @@ class HistoryFacts:
 
     runs: tuple[RunRecord, ...] = ()
     batches: tuple[BatchRecord, ...] = ()
-    offsets: Mapping[int, OffsetEntry] = field(default_factory=dict)
+    offsets: Mapping[int, OffsetEntry] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """An unrecorded checkpoint has a ``snapshot``, too; ``recorded`` tells the two apart."""
 
     name: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from slackwater.core.checkpoint import Damage, OffsetEntry, UnreadState
 from slackwater.core.errors import Aside
@@ -27,8 +27,7 @@ class Unreadable:
     aside: Aside | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
+class Recorded(NamedTuple):
     """The ledger before anything was copied into it. ``planned`` and ``committed`` are newest entries, ``shown`` the
     newest batch that the sink ever showed, ``next_entry`` the recorded range of the next batch. -1: none.
     """
@@ -55,8 +54,7 @@ class MemberSeen:
         return f"{self.kind} {self.location}" if self.location is not None else self.kind
 
 
-@dataclass(frozen=True, slots=True)
-class Unmarked:
+class Unmarked(NamedTuple):
     """An output with rows that its lost or older marker does not show.
 
     The marker shows batch ``marked``; ``finished`` was the newest committed. ``emptied``: how a person empties it;
@@ -71,8 +69,7 @@ class Unmarked:
     replaceable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OutputSeen:
+class OutputSeen(NamedTuple):
     """``owner`` is the id of the stream that the output names as its writer, ``owner_name`` the stream's name and home.
     ``batches_skipped``: it drops a batch whose id it has; ``skipped_are_read``: Spark runs that batch without output.
     ``orphans`` are data files of interrupted batches, found by a thorough snapshot only. ``unmarked`` is the first
@@ -94,8 +91,7 @@ class OutputSeen:
     unchecked: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """``holder`` names the lease's holder (``run``, ``apply rebuild``).
 
     ``planned_entry`` is the planned next batch in ``offsets/``. ``unread_state`` was not read for ``damage``; only
@@ -108,12 +104,12 @@ class Snapshot:
     stream: StreamRecord
     generation: GenerationRecord
     marks: Marks
-    recorded: Recorded = field(default_factory=Recorded)
-    output: OutputSeen = field(default_factory=OutputSeen)
+    recorded: Recorded = Recorded()
+    output: OutputSeen = OutputSeen()
     profile: QueryProfile | None = None
     planned_entry: OffsetEntry | None = None
     damage: tuple[Damage, ...] = ()
-    unread_state: UnreadState = field(default_factory=UnreadState)
+    unread_state: UnreadState = UnreadState()
     missing_files: tuple[str, ...] = ()
     operation: OperationRecord | None = None
     holder: str | None = None

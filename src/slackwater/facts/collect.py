@@ -153,7 +153,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
     if identity is not None:
         seen = tried(lambda: _sink(identity, snapshot, thorough=thorough), "the output cannot be read")
     if isinstance(seen, SinkFacts):
-        snapshot = replace(snapshot, marks=replace(marks, written=seen.written), output=replace(seen.seen, owner=None))
+        snapshot = snapshot._replace(marks=replace(marks, written=seen.written), output=seen.seen._replace(owner=None))
     return Facts(
         name=store.location,
         checkpoint=checkpoint,
@@ -214,7 +214,7 @@ def _sink(identity: Mapping[str, str], snapshot: Snapshot, *, thorough: bool) ->
     # the query, and no marker of Slackwater's can have been lost.
     query_id = snapshot.generation.query_id or ""
     transactions = output.transactions(query_id)
-    return SinkFacts(identity, replace(seen, unmarked=None), transactions.get(query_id), *listed, transactions)
+    return SinkFacts(identity, seen._replace(unmarked=None), transactions.get(query_id), *listed, transactions)
 
 
 def _listed(identity: Mapping[str, str]) -> tuple[Mapping[str, int], int]:

@@ -123,7 +123,7 @@ def check(
     try:
         check_output_apart(home, ledger, stream)
         snapshot, opened = look_at_stream(SnapshotContext(ledger, home, own_lease=True, starting=all_state), stream)
-        snapshot = replace(snapshot, by_run=True)
+        snapshot = snapshot._replace(by_run=True)
         for finding in stops(snapshot):
             raise refusal(_with_file(finding, stream, ledger), stream.name)
         sources = asked_sources(ledger, snapshot, opened, query)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import UsageError
@@ -229,7 +228,7 @@ def _unmoved(source: SourceSeen) -> Position:
             "there is no recorded position at which the source could stay",
             hint="name a position for it as well",
         )
-    entries = kind.unrecorded(replace(source.read, end=end))
+    entries = kind.unrecorded(source.read._replace(end=end))
     if entries:
         raise unrecorded(source, entries)
     return source.at(EmptyBase(end, kind.log_until(end, source.log, source.interval)), "does not move")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from slackwater.core.facts import Facts, HistoryFacts
 from slackwater.core.records import BatchRecord, BatchSource, RunRecord
@@ -30,7 +29,7 @@ def _taking(took_ms: Iterable[int], trigger_ms: int | None) -> Callable[[Facts],
     batches = tuple(
         batch(number, 5)._replace(run=1, durations_ms={"triggerExecution": took}) for number, took in enumerate(took_ms)
     )
-    return lambda facts: replace(facts, history=HistoryFacts((run,), batches), recorded=True)
+    return lambda facts: facts._replace(history=HistoryFacts((run,), batches), recorded=True)
 
 
 CASES = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from deltalake import DeltaTable
@@ -71,9 +70,9 @@ def _reading_table(facts: Facts) -> Facts:
     shape = SourceShape("delta", str(Path(facts.checkpoint.location).parent / "table"))
     live = kind_named("delta").live()
     sources = tuple(
-        replace(one, shape=shape, unserved=tuple(live.unserved(shape, Asked(one.start)))) for one in facts.sources
+        one._replace(shape=shape, unserved=tuple(live.unserved(shape, Asked(one.start)))) for one in facts.sources
     )
-    return replace(facts, sources=sources)
+    return facts._replace(sources=sources)
 
 
 def _own_transaction(batch: int) -> Callable[[Path], None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from slackwater.core.facts import Facts, HistoryFacts, SourceFacts
 from slackwater.core.records import BatchRecord, RunRecord
@@ -29,7 +28,7 @@ def _planned(records: int, *runs: str | None) -> Callable[[Facts], Facts]:
         ended = tuple(RunRecord(one + 2, "s", number, "4.3.0", 0, end=end) for one, end in enumerate(runs))
         done = BatchRecord("s", number, 0, 0, 50, run=1)
         source = SourceFacts("0", "kafka", '{"orders":{"0":50}}', f'{{"orders":{{"0":{50 + records}}}}}')
-        return replace(facts, sources=(source,), history=HistoryFacts(ended, (done,)), recorded=True)
+        return facts._replace(sources=(source,), history=HistoryFacts(ended, (done,)), recorded=True)
 
     return change
 

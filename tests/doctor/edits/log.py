@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from slackwater.core.facts import Facts, HistoryFacts
 from slackwater.formats.offset_log import parse_offset_entry
 from tests.doctor.cases import AGGREGATION, FILES, Case, both, nothing, output_in_place, remove, write
@@ -26,7 +24,7 @@ def as_recorded(facts: Facts) -> Facts:
     """A ledger with what Spark wrote into the two newest entries."""
     folder = corpus_folder("4.3.0", FILES) / "checkpoint" / "offsets"
     entries = {batch: parse_offset_entry((folder / str(batch)).read_bytes()) for batch in (6, 7)}
-    return dataclasses.replace(facts, recorded=True, history=HistoryFacts(offsets=entries))
+    return facts._replace(recorded=True, history=HistoryFacts(offsets=entries))
 
 
 CASES = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from slackwater.core.facts import Facts, SinkFacts
 from slackwater.core.sink import Delivery, Guarantee
@@ -20,10 +19,9 @@ def _sink(guarantee: Guarantee, mode: str = "append", holder: str | None = None)
     def change(facts: Facts) -> Facts:
         seen, snapshot = OutputSeen(delivery=Delivery(guarantee, "it is a function")), facts.snapshot
         stream = snapshot.stream._replace(sink=_IDENTITY, output_mode=mode, pipeline="web", pipeline_file="clicks.py")
-        return replace(
-            facts,
+        return facts._replace(
             recorded=True,
-            snapshot=replace(snapshot, stream=stream, output=seen, holder=holder),
+            snapshot=snapshot._replace(stream=stream, output=seen, holder=holder),
             sink=SinkFacts(_IDENTITY, seen, None),
         )
 

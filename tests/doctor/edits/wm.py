@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace as replace_fields
 from typing import Any
 
 from slackwater.core.facts import Facts
@@ -31,7 +30,7 @@ def _with_delays(before_ms: int, now_ms: int) -> Callable[[Facts], Facts]:
     def change(facts: Facts) -> Facts:
         found = _LATE(facts)
         generation = found.snapshot.generation._replace(programs=programs)
-        return replace_fields(found, snapshot=replace_fields(found.snapshot, generation=generation))
+        return found._replace(snapshot=found.snapshot._replace(generation=generation))
 
     return change
 

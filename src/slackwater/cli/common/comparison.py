@@ -177,5 +177,5 @@ def _with(one: Examined, stream: CheckedStream | None) -> Examined:
         code = Unknown(f"the query cannot be built: {stream.error}", stream.error.hint if stream.error else None)
     else:
         code = Judged(stream.verdict, stream.next, stream.settings)
-    facts = replace(one.facts, code=code)
+    facts = one.facts._replace(code=code)
     return replace(one, facts=facts, diagnosis=diagnose(facts))

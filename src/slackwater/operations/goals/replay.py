@@ -284,8 +284,8 @@ def planned_ms(batches: BatchHistory, batch: int) -> int:
 
 
 def _ahead(kind: Source, span: SourceRange, position: str) -> Mapping[str, int | None]:
-    named = _counted(kind, replace(span, start=position, end=position))
-    return {part: count for part, count in _counted(kind, replace(span, start=position)).items() if part in named}
+    named = _counted(kind, span._replace(start=position, end=position))
+    return {part: count for part, count in _counted(kind, span._replace(start=position)).items() if part in named}
 
 
 def _counted(kind: Source, span: SourceRange) -> Mapping[str, int | None]:

@@ -125,7 +125,7 @@ def _reads(one: Span) -> bool:
 
 def _backfilled(basis: Basis) -> Work:
     spans = [
-        (kind, replace(span, log={**basis.history.sources.get(span.source, {}), **span.log}, sizes=basis.history.sizes))
+        (kind, span._replace(log={**basis.history.sources.get(span.source, {}), **span.log}, sizes=basis.history.sizes))
         for kind, span in ranges_of(basis.request)
     ]
     rows, (files, size) = _rows_of(spans), _files_of(spans)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -14,8 +13,7 @@ NO_LIMIT = str(2**31 - 1)
 """The default of options that limit a batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRange:
+class SourceRange(NamedTuple):
     """A source's part in a batch, or in consecutive batches.
 
     ``source`` is its number ("0") or name in the offset log. ``start`` is the offset before the range (``None``: the
@@ -26,19 +24,18 @@ class SourceRange:
     source: str
     start: str | None
     end: str | None
-    log: SourceEntries = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
+    log: SourceEntries = MappingProxyType({})
+    sizes: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class EmptyBase:
+class EmptyBase(NamedTuple):
     """An empty batch before a range, in a new checkpoint.
 
     ``log`` are the files of ``sources/<source>/`` that make it empty; they replace files of ``log_until``.
     """
 
     end: str
-    log: Mapping[str, bytes] = field(default_factory=dict)
+    log: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Asked(NamedTuple):
@@ -87,8 +84,7 @@ class Reach(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Replaced:
+class Replaced(NamedTuple):
     """A file that was changed since it was read: both times, and its bytes if recorded."""
 
     path: str
@@ -112,8 +108,7 @@ class LeftOut(NamedTuple):
     wanted: str
 
 
-@dataclass(frozen=True, slots=True)
-class SparkSource:
+class SparkSource(NamedTuple):
     """A source in a query's plan. ``description`` is Spark's; ``jvm`` and ``relation`` are handles of py4j.
 
     ``errors`` are the exceptions of calls on these.
@@ -131,8 +126,7 @@ class SparkSource:
         return f"source {self.name} ({self.description})"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceSeen:
+class SourceSeen(NamedTuple):
     """A source with its recorded position; ``interval`` is the compaction interval."""
 
     spark: SparkSource
@@ -156,8 +150,7 @@ class SourceSeen:
         return Position(self.current, base, f"{self.where}: {change}")
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """A position for a new checkpoint. ``before``: its current offset, if any.
 
     ``base`` is an empty batch at the target. ``summary`` is for people: source, before -> after, and the data between.
@@ -168,8 +161,7 @@ class Position:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """A batch of a source, as Spark writes it.
 
     ``log`` is all of ``sources/<source>/``, including the empty batch at ``start``. ``summary`` is for people.
@@ -177,12 +169,11 @@ class Range:
 
     start: str
     end: str
-    log: Mapping[str, bytes] = field(default_factory=dict)
+    log: Mapping[str, bytes] = MappingProxyType({})
     summary: str = "nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(NamedTuple):
     """A stream's share of a source: ``live`` from the beginning to its position, ``read`` by its batches.
 
     ``interval`` is the log's compaction interval.
@@ -198,16 +189,14 @@ End: TypeAlias = Mapping[str, Any]
 """The end of a self-ending run in a source, as JSON; only the kind knows its content."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestartEffect:
+class RestartEffect(NamedTuple):
     """The effect of a manual restart, given how the kind's start position is set."""
 
     risk: Literal["duplicate", "stuck"]
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class EarlyEnd:
+class EarlyEnd(NamedTuple):
     """Connectors before ``fixed_in`` end an available-now run after one batch of limited size.
 
     ``version_class`` has the static method ``version()``; ``limits`` are numeric options in lower case.

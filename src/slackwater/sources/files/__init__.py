@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
@@ -194,7 +193,7 @@ class Files(Source):
         return {"source": source, "after": after, "files": len(paths - read)}
 
     def reached(self, end: End, span: SourceRange) -> Reached:
-        since = replace(span, start=_offset(int(end["after"])))
+        since = span._replace(start=_offset(int(end["after"])))
         if self.unrecorded(since):
             return "unknown"
         read = len(self.files(since))

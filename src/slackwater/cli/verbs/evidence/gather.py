@@ -90,7 +90,7 @@ def _without_ledger(settings: Settings, request: EvidenceRequest, error: Slackwa
         raise error
     facts = facts_of_location(open_read_store(filed.location), filed.file.sink, thorough=request.verify)
     unknown = Unknown(f"the ledger cannot be read: {error.message}", error.hint)
-    facts = replace(facts, name=filed.full_name, history=unknown)
+    facts = facts._replace(name=filed.full_name, history=unknown)
     return Examined(facts.name, facts, diagnose(facts))
 
 
@@ -104,12 +104,12 @@ def _without_messages(examined: Examined) -> Examined:
     refusal = facts.snapshot.last_refusal
     refused = refusal._replace(reason=None) if refusal is not None else None
     output, problem = facts.snapshot.output, facts.snapshot.output.unreadable
-    unread = replace(output, unreadable=replace(problem, found=None)) if problem is not None else output
-    blank: Facts = replace(
-        facts, snapshot=replace(facts.snapshot, last_run=silent, last_refusal=refused, output=unread)
+    unread = output._replace(unreadable=replace(problem, found=None)) if problem is not None else output
+    blank: Facts = facts._replace(
+        snapshot=facts.snapshot._replace(last_run=silent, last_refusal=refused, output=unread)
     )
     if isinstance(history, HistoryFacts):
-        blank = replace(blank, history=replace(history, runs=tuple(run._replace(reason=None) for run in history.runs)))
+        blank = blank._replace(history=history._replace(runs=tuple(run._replace(reason=None) for run in history.runs)))
     return replace(examined, facts=blank, diagnosis=diagnose(blank))
 
 
