@@ -65,8 +65,8 @@ for it, or an operation that it no longer refuses.
 HEADING = """
 ## {title}
 
-| item of the guide | example | run | after kill -9 | after rebuild | note |
-|---|---|---|---|---|---|
+| item of the guide | run | after kill -9 | after rebuild | note |
+|---|---|---|---|---|
 """
 
 
@@ -247,7 +247,7 @@ def _table(area: Area) -> str:
 
 def _lines(area: Area) -> Iterator[str]:
     for row in area.rows:
-        link = "" if not row.has_example else f"[{row.name}](../../examples/guide/{area.name}/{row.name}.py)"
+        item = f"[{row.what}](../../examples/guide/{area.name}/{row.name}.py)" if row.has_example else row.what
         since = f"Spark {row.since} and later" if row.since else f"Spark {row.until} runs it" if row.until else ""
-        cells = (row.what, link, *row.outcomes, row.open or row.absent or "; ".join(filter(None, (row.note, since))))
+        cells = (item, *row.outcomes, row.open or row.absent or "; ".join(filter(None, (row.note, since))))
         yield "| " + " | ".join(cells) + " |\n"

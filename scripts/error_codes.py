@@ -38,9 +38,7 @@ def page() -> str:
     rules = sorted(RULES, key=lambda rule: rule.code)
     table = [_row(f"`{one.code}`", one.severity, one.risk, str(one.exit_code), one.meaning) for one in rules]
     texts = [
-        f"\n### {one.code}\n\n{one.meaning}\n\n"
-        + "\n".join(f"- **{heading}**: {text}" for heading, text in one.sections.items())
-        + "\n"
+        f"\n### {one.code}\n\n" + "\n".join(f"- **{heading}**: {text}" for heading, text in one.sections.items()) + "\n"
         for one in rules
     ]
     return HEADING + "\n".join(errors) + "\n" + FINDINGS + "\n".join(table) + "\n" + "".join(texts)

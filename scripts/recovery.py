@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -53,7 +54,8 @@ def _lines(
         return
     for name in row["edits"]:
         edit = by_name[name]
-        spark = measured.get(name, "not measured")
+        # The name of Spark's error class is enough.
+        spark = re.sub(r"\[([A-Z_]+)\].*", r"\1", measured.get(name, "not measured"))
         codes = ", ".join(f"`{code}`" for code in edit.codes)
         verdict = "same" if edit.verdict == "harmless" else f"{edit.verdict} {codes}".strip()
         yield _line(row["change"], row["guide"], name, spark, verdict, goals.get(name, "-"), _rows(edit))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import slackwater
@@ -13,17 +14,17 @@ from slackwater.cli.verbs.run.metric_names import METRICS
 from slackwater.core.finding import Severity
 from slackwater.diagnose.catalogue import CATALOGUE, Failure
 from slackwater.diagnose.causes import covering
-from slackwater.diagnose.checks.common.check import Check
+from slackwater.diagnose.checks.code import REMEDIES_BY_GOAL
+from slackwater.diagnose.checks.common.check import HEADINGS, Check
 from slackwater.diagnose.doctor import change_texts, checks
 from slackwater.sinks.common.registry import catalogue, public
 from slackwater.storage.registry import STORES, FsspecKind, StoreKind
 
 CHECKS = """# Checks of doctor
 
-What `slackwater doctor` looks for in addition to the findings of the number line, which are in
-[errors.md](../errors.md). `slackwater explain CODE` prints the same text. Severity `stop`: the stream must not be
-started; `warning`: it may, with care; `info`: a note. The risk is what would happen to rows. This page is made from
-the source. To update it: `scripts/generate`.
+What `slackwater doctor` looks for in addition to the [findings of the number line](../errors.md#findings).
+`slackwater explain CODE` prints the same text. Severity `stop`: the stream must not be started; `warning`: it may, with
+care; `info`: a note. The risk is what would happen to rows. To update this page: `scripts/generate`.
 
 | check | severity | risk | certainty | goal | meaning |
 |---|---|---|---|---|---|
@@ -31,13 +32,19 @@ the source. To update it: `scripts/generate`.
 
 CHANGES = """# Changes of a query
 
-What `slackwater check`, `slackwater run` and `slackwater doctor --pipeline` report of code that continues kept state,
-by the code of the change. `slackwater explain CODE` prints the same text. The effect is the gravest that the change can
-have: *not-restorable*: not even a rebuild makes the output right; *needs-rebuild*: the kept state means something else
-to the new code; *changes-rows*: Spark's guide allows it, and rows in the kept state come from the old code;
-*compatible*: the stream starts; *same*: a note. Accepted: Spark can run the query on the kept state, at least in some
-cases, and `slackwater run FILE --accept CODE` starts it. [recovery.md](recovery.md) has what Spark does after each
-change, and which rows tests have compared. This page is made from the source. To update it: `scripts/generate`.
+The changes of code that continues kept state, as `check`, `run` and `doctor --pipeline` report them.
+`slackwater check FILE` shows the old value and the new one. [recovery.md](recovery.md) shows what Spark does after each
+change. To update this page: `scripts/generate`.
+
+The effect is the gravest possible one: *not-restorable*: not even a rebuild makes the output right; *needs-rebuild*:
+the kept state means something else to the new code; *changes-rows*: Spark's guide allows it, but rows in the kept state
+come from the old code; *compatible*: the stream starts; *same*: a note.
+
+The remedy depends on the goal; `slackwater explain CODE` prints it.
+
+{ways}
+- **accepted**: Spark can run the query on the kept state, at least in some cases. `slackwater run FILE --accept CODE`
+  starts it, and mixes rows of the old code with rows of the new.
 
 | change | effect | goal | accepted | meaning |
 |---|---|---|---|---|
@@ -48,7 +55,7 @@ COVERAGE = """# Coverage of the catalogue of failures
 Every way in which a restart, an upgrade, a move or a repair of a query is known to go wrong, and where Slackwater meets
 it. *found*: `slackwater doctor` (and `status`, for the findings of the number line) finds it in the files. *refused*:
 `run`, `check` or `plan` meets it, by the code that is named. *not detectable*: neither files nor code show it, for the
-reason given. This page is made from the source. To update it: `scripts/generate`.
+reason given. To update this page: `scripts/generate`.
 
 | failure | title | | by |
 |---|---|---|---|
@@ -61,8 +68,8 @@ fsspec has an implementation for is taken for an object store. What a store can 
 takes its steps. *rename*: a file gets another name in one step. *replace*: a file that exists is overwritten in one
 step. *append*: bytes can be added to a file. *exclusive*: of two writers that create a file one fails. *directories*: a
 directory gets another name in one step. *listing*: a listing has what was written before it. *durable*: what was
-written is there after the process has ended. *package*: what `pip install` needs for it. This page is made from the
-source. To update it: `scripts/generate`.
+written is there after the process has ended. *package*: what `pip install` needs for it.
+To update this page: `scripts/generate`.
 
 Spark reads and writes these stores by connectors of its own. For S3 a run adds the connector `s3a`, whose jars are
 locked for Spark 4.1 only; with another Spark set `spark.jars.packages` under `[spark]` in `slackwater.toml`. Keys are
@@ -78,22 +85,26 @@ METRICS_PAGE = """# Metrics
 
 What `slackwater run --metrics-port PORT` serves to Prometheus, for each stream of the run. All have the labels
 `pipeline` and `stream`; what is unknown is left out, and never shown as 0. Counters start at 0 with each run.
-How to use them: [monitoring](../monitoring.md). This page is made from the source. To update it: `scripts/generate`.
+How to use them: [monitoring](../monitoring.md). To update this page: `scripts/generate`.
 
 | metric | kind | more labels | meaning |
 |---|---|---|---|
 """
 VERBS_PAGE = """# Verbs
 
-What `slackwater` can be asked to do, with all options. `slackwater VERB --help` prints the same with the arguments.
-[Exit codes](../exit-codes.md) by verb; [settings](settings.md). This page is made from the source.
-To update it: `scripts/generate`.
+All verbs of `slackwater` with their options. `slackwater VERB --help` also prints the arguments.
+[Exit codes](../exit-codes.md) by verb; [settings](settings.md). To update this page: `scripts/generate`.
+
+## Options of several verbs
 """
+OPTIONS = "\n| option | values | meaning |\n|---|---|---|\n"
+SHARED = 3
+"""An option that so many verbs have with one meaning is explained once."""
 PIPELINE_PAGE = """# The pipeline in Python
 
 What a pipeline file can use, after `import slackwater as sw`. Everything that cannot be used as it is written is a
 `sw.SlackwaterError` with a [code](../errors.md). How a file is run: [Run, watch and stop](../guides/run.md). What each
-sink guarantees: [Sinks](../sinks.md). This page is made from the source. To update it: `scripts/generate`.
+sink guarantees: [Sinks](../sinks.md). To update this page: `scripts/generate`.
 """
 BATCH = ("stream", "stream_id", "epoch", "is_rerun", "already_written", "transaction", "delta_options")
 """What the function of ``sinks.foreach_batch`` uses of its second argument."""
@@ -113,17 +124,21 @@ def checks_page() -> str:
 
 
 def changes_page() -> str:
-    """All changes, as a table and with their texts."""
+    """All changes, as a table and with their texts; the sections that depend only on the goal come once."""
     table = [
         _row(f"`{one.code}`", one.effect.word, one.goal or "-", "yes" if one.acceptable else "no", one.meaning)
         for one in change_texts()
     ]
-    return CHANGES + "\n".join(table) + "\n" + "".join(map(_text, change_texts()))
+    ways = "\n".join(
+        f"- **{goal or '-'}**: {way['remedy']} Safety: {way['safe']}" for goal, way in REMEDIES_BY_GOAL.items()
+    )
+    texts = (_text(one, ("Condition", "Effect")) for one in change_texts())
+    return CHANGES.format(ways=ways) + "\n".join(table) + "\n" + "".join(texts)
 
 
-def _text(one: Check[Any]) -> str:
-    lines = "\n".join(f"- **{heading}**: {text}" for heading, text in one.sections.items())
-    return f"\n## {one.code}\n\n{one.meaning}\n\n{lines}\n"
+def _text(one: Check[Any], headings: Iterable[str] = HEADINGS) -> str:
+    lines = "\n".join(f"- **{heading}**: {one.sections[heading]}" for heading in headings)
+    return f"\n## {one.code}\n\n{lines}\n"
 
 
 def coverage_page() -> str:
@@ -149,14 +164,30 @@ def metrics_page() -> str:
 def verbs_page() -> str:
     """All verbs with their options, in the order of their names."""
     typed = sorted((one for one in commands() if one.words), key=lambda one: one.words)
-    return VERBS_PAGE + "".join(map(_verb, typed))
+    uses = Counter(row for one in typed for row in _options(one))
+    shared = {row for row, count in uses.items() if count >= SHARED}
+    return VERBS_PAGE + OPTIONS + "".join(sorted(shared)) + "".join(_verb(one, shared) for one in typed)
 
 
-def _verb(one: Command) -> str:
-    table = "\n".join(_option(option) for option in one.options if "--help" not in option.names)
-    head = "\n| option | values | meaning |\n|---|---|---|\n" if table else ""
+def _verb(one: Command, shared: Collection[str]) -> str:
+    rows = _options(one)
+    own = "".join(row for row in rows if row not in shared)
+    also = ", ".join(name for row, name in rows.items() if row in shared)
     summary = one.summary[:1].upper() + one.summary[1:].rstrip(".")
-    return f"\n## {' '.join(one.words)}\n\n{summary}.\n{head}{table}" + ("\n" if table else "")
+    return (
+        f"\n## {' '.join(one.words)}\n\n{summary}.\n"
+        + (OPTIONS + own if own else "")
+        + (f"\nOptions of several verbs: {also}\n" if also else "")
+    )
+
+
+def _options(one: Command) -> dict[str, str]:
+    """The rows of a verb's options, with their names."""
+    return {
+        _option(option) + "\n": ", ".join(f"`{name}`" for name in option.names)
+        for option in one.options
+        if "--help" not in option.names
+    }
 
 
 def _option(option: Option) -> str:

@@ -19,7 +19,7 @@ _GUIDE = 'Structured Streaming Programming Guide, "Recovery Semantics after Chan
 
 _COMPUTE = mention("plan", "rebuild", "STREAM", "--pipeline", "FILE")
 _PROCESS = mention("plan", "reset", "STREAM", "--from", "earliest", "--pipeline", "FILE")
-_WAYS: Mapping[ChangeGoal | None, Mapping[str, str]] = {
+REMEDIES_BY_GOAL: Mapping[ChangeGoal | None, Mapping[str, str]] = {
     "rebuild": {
         "remedy": f"`{_COMPUTE}` computes the state again with the new code; or bring the old code back. Where only a "
         "setting of the session differs, start with the old one: batches are replayed under the settings of their "
@@ -73,7 +73,7 @@ def _change(
     also: tuple[str, ...] = (),
 ) -> ChangeOfCode:
     keeps = effect <= Effect.COMPATIBLE
-    remedy, safe = _WAYS[goal]["remedy"], _WAYS[goal]["safe"]
+    remedy, safe = REMEDIES_BY_GOAL[goal]["remedy"], REMEDIES_BY_GOAL[goal]["safe"]
     if keeps:
         remedy = "nothing; the stream starts."
     elif acceptable:
