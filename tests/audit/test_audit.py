@@ -16,7 +16,7 @@ from slackwater.audit.steps import CHOICES, Step, most_steps, steps_for
 from slackwater.cli.verbs.audit.drills import AuditOptions, compared, selected, steps_of
 from slackwater.core.errors import NotFound, PipelineError, UsageError
 from slackwater.runtime.pipeline import Pipeline
-from slackwater.sinks.common.contract import Sink, WritesBatches
+from slackwater.sinks.common.contract import Sink
 from tests.sinks.test_all_of import SINGLE
 
 PIPELINE = """
@@ -153,7 +153,7 @@ def test_the_streams_with_a_reader_are_audited(reference: str) -> None:
 
 @pytest.mark.parametrize("sink", SINGLE, ids=lambda sink: sink.kind)
 def test_sinks_that_call_a_function(sink: Sink) -> None:
-    if isinstance(sink, WritesBatches) or sink.kind in {"foreach", "all_of"}:
+    if sink.traits.combines or sink.kind in {"foreach", "all_of"}:
         check_drilled(sink, "shop/orders")
         return
     with pytest.raises(PipelineError) as refused:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import Refused, SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Traits, WriteContext
-from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.contract import Output, Sink
 from slackwater.sinks.common.registry import SinkKind
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import LEFTOVER, WriteStore
@@ -32,14 +32,17 @@ TRAITS = Traits(
 _OWNER = "owner.json"
 
 
-class DirectoryOutput:
+class DirectoryOutput(Output):
     """``<batch>.json`` for each batch."""
 
     traits = TRAITS
 
     def __init__(self, identity: Mapping[str, str]) -> None:
         self._store = LocalStore(Path(identity["folder"]).resolve())
-        self.location = self._store.location
+
+    @property
+    def location(self) -> str:
+        return self._store.location
 
     def last_written(self) -> int:
         newest = max(self._batches(), default=-1)
@@ -61,9 +64,6 @@ class DirectoryOutput:
         batches = self._batches() if thorough else self._batches()[-1:]
         torn = [f"{batch}.json" for batch in batches if not self._store.read(f"{batch}.json").endswith(b"]")]
         return tuple(Damage(name, "torn", "a JSON list", "its beginning") for name in torn)
-
-    def log(self) -> SinkLog | None:
-        return None
 
     def relative_path(self, uri: str) -> str | None:
         root = Path(self.location).as_uri() + "/"
@@ -118,7 +118,7 @@ class DirectoryOutput:
 
 
 @dataclass(frozen=True, slots=True)
-class DirectorySink:
+class DirectorySink(Sink):
     """What a pipeline is given: a JSON list of rows for each batch."""
 
     folder: str
@@ -126,7 +126,6 @@ class DirectorySink:
     kind = "made-up"
     traits = TRAITS
     output_modes = ("append",)
-    connectors = ()
 
     def identity(self) -> Mapping[str, str]:
         return {"kind": self.kind, "folder": str(Path(self.folder).absolute())}

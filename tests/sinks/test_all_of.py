@@ -14,7 +14,7 @@ from slackwater import sinks
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks.all_of import identity_of
-from slackwater.sinks.common.contract import Sink, WritesBatches
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.registry import catalogue, is_same_sink, member_identities, open_output
 from slackwater.storage.local import LocalStore
 from tests.sinks import test_opaque_output
@@ -48,7 +48,7 @@ SINGLE: tuple[Sink, ...] = (
 
 @pytest.mark.parametrize("sink", SINGLE, ids=lambda sink: sink.kind)
 def test_what_can_be_one_of_several_says_so(sink: Sink) -> None:
-    assert isinstance(sink, WritesBatches) == sink.traits.combines
+    assert (type(sink).batch_writer is not Sink.batch_writer) == sink.traits.combines
     assert any(entry.name == sink.kind and entry.traits.combines == sink.traits.combines for entry in catalogue())
 
 

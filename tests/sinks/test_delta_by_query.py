@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner
-from slackwater.sinks.common.contract import StagedByPath, of_query
+from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.delta.output import DeltaOutput, QueryTable
 from tests.sinks import delta_logs
@@ -45,7 +45,6 @@ class Scene(SwapScene):
         sink = {"kind": "table", "name": f"delta.{self.table}", "format": "delta"}
         output = of_query(open_output(sink), QUERY)
         assert isinstance(output, QueryTable)
-        assert isinstance(output, StagedByPath)
         return output
 
     def visible(self) -> Mapping[str, bytes]:

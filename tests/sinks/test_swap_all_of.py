@@ -8,7 +8,6 @@ from typing import Any
 from slackwater import sinks
 from slackwater.core.sink import Others, Swap, others_of
 from slackwater.sinks.all_of.output import AllOfOutput
-from slackwater.sinks.common.contract import Staged, Swappable
 from slackwater.sinks.common.registry import open_output
 from tests.sinks.manifests import data_file
 from tests.sinks.swap_scene import SwapScene
@@ -36,7 +35,6 @@ class Both(SwapScene):
 
 def test_swapped_and_swapped_back_and_killed_in_between(tmp_path: Path) -> None:
     both = Both(tmp_path)
-    assert isinstance(both.output, Swappable)
     assert both.output.traits.swaps
     assert both.swap.replaced == LAST
     whole = both.below()
@@ -79,10 +77,8 @@ def test_staged_and_discarded_together(tmp_path: Path) -> None:
 def test_sinks_that_can_and_cannot_be_staged(tmp_path: Path) -> None:
     delta = sinks.delta(tmp_path / "out")
     able = ALL_OF(delta, sinks.postgres("postgresql://user@host/db", "out", keep_batch_id=True))
-    assert isinstance(able, Staged)
     assert able.traits.swaps
     staged, output = open_output(able.staged(OPERATION).identity()), open_output(able.identity())
-    assert isinstance(output, Swappable)
     assert staged.location == output.staged(OPERATION).location
     unable = ALL_OF(delta, sinks.jdbc("sqlite:///out.db", "out"))
     assert not unable.traits.swaps

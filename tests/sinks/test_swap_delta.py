@@ -17,7 +17,6 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from slackwater.core.errors import Refused
 from slackwater.core.sink import NO_OTHERS, Others, Owner, Swap
 from slackwater.sinks import delta
-from slackwater.sinks.common.contract import Staged, Swappable
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.staging import StagingDirectory
 from slackwater.sinks.delta import swapping
@@ -453,8 +452,6 @@ class TestWrittenByALibrary:
 
 def test_the_sink_and_the_output_name_one_place(tmp_path: Path) -> None:
     sink, output = delta(tmp_path / "out", keys="id"), DeltaOutput(str(tmp_path / "out"))
-    assert isinstance(sink, Staged)
-    assert isinstance(output, Swappable)
     staged = sink.staged(OPERATION)
     assert open_output(staged.identity()).location == output.staged(OPERATION).location
     assert replace(staged, path=sink.path) == sink

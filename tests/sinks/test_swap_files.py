@@ -15,7 +15,6 @@ from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner, Swap
 from slackwater.sinks import files
 from slackwater.sinks.common.changes import start
-from slackwater.sinks.common.contract import Staged, Swappable
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.staging import MARK, StagingDirectory
 from slackwater.sinks.files.directory_swap import name_files_in
@@ -139,8 +138,6 @@ def test_readers_of_the_parent_folder_do_not_find_the_staged_output(tmp_path: Pa
 
 def test_the_sink_and_the_output_name_one_place(tmp_path: Path) -> None:
     sink, output = files("json", tmp_path / "out", compression="gzip"), FilesOutput(str(tmp_path / "out"))
-    assert isinstance(sink, Staged)
-    assert isinstance(output, Swappable)
     staged = sink.staged(OPERATION)
     assert open_output(staged.identity()).location == output.staged(OPERATION).location
     assert replace(staged, path=sink.path) == sink

@@ -15,7 +15,6 @@ from slackwater.core.errors import Refused
 from slackwater.core.sink import NO_OTHERS, Others, Owner
 from slackwater.sinks import iceberg
 from slackwater.sinks.all_of.output import AllOfOutput
-from slackwater.sinks.common.contract import Staged, Swappable
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.storage.local import LocalStore
@@ -204,8 +203,6 @@ def test_a_swap_that_was_undone_is_made_with_what_was_staged_since(scene: Scene)
 
 def test_the_sink_and_the_output_name_one_place(tmp_path: Path) -> None:
     sink, output = iceberg(tmp_path / "out", keys="id"), IcebergOutput(str(tmp_path / "out"))
-    assert isinstance(sink, Staged)
-    assert isinstance(output, Swappable)
     staged = sink.staged(OPERATION)
     assert open_output(staged.identity()).location == output.staged(OPERATION).location
     assert replace(staged, branch=sink.branch) == sink

@@ -18,7 +18,7 @@ import slackwater as sw
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session import end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
-from slackwater.sinks.common.contract import Swappable
+from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.files.manifest import Manifest
 from slackwater.sinks.files.manifest_swap import entries_of, switch
@@ -62,10 +62,8 @@ class Stream:
     day: str = "ö"
 
     @property
-    def output(self) -> Swappable:
-        output = open_output(self.sink.identity())
-        assert isinstance(output, Swappable)
-        return output
+    def output(self) -> Output:
+        return open_output(self.sink.identity())
 
     def add_files(self, count: int) -> None:
         """Files of one number, each of which becomes a batch."""

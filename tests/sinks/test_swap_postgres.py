@@ -14,7 +14,6 @@ import pytest
 from slackwater.core.errors import Refused, StreamFailed
 from slackwater.core.sink import NO_OTHERS, Others, Owner, WriteContext
 from slackwater.sinks import postgres as postgres_sink
-from slackwater.sinks.common.contract import Staged, Swappable
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.postgres.names import TableName
 from slackwater.sinks.postgres.output import PostgresOutput
@@ -321,8 +320,6 @@ def test_a_run_that_started_before_may_not_write(scene: Scene) -> None:
 
 def test_the_sink_and_the_output_name_one_place(scene: Scene) -> None:
     sink = postgres_sink(scene.url, "out", keep_batch_id=True)
-    assert isinstance(sink, Staged)
-    assert isinstance(scene.output, Swappable)
     staged = sink.staged(OPERATION)
     assert open_output(staged.identity()).location == scene.output.staged(OPERATION).location
     assert replace(staged, table=sink.table) == sink

@@ -39,7 +39,6 @@ from slackwater.operations.planner import Planning, QueryReader
 from slackwater.runtime.before_start import claim_output
 from slackwater.runtime.loader import digest, environment_read
 from slackwater.runtime.query_runtime import SparkRuntime
-from slackwater.sinks.common.contract import Swappable
 from slackwater.sinks.common.registry import is_same_sink, open_output
 from slackwater.sources.common.contract import Position, Served
 from slackwater.sources.files import NO_FILES
@@ -161,7 +160,6 @@ class StubReplayer:
         first = (-1 if run.generation.based_at is None else run.generation.based_at) + 1
         last = first + 2
         output = open_output(run.stream.sink)
-        assert isinstance(output, Swappable)
         staged = LocalStore(str(output.staged(run.operation).location))
         spec = HomeSpec(planned=last, committed=last, written=last)
         for log, entries in checkpoint_logs(spec, folder).items():

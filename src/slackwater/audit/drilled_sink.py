@@ -15,7 +15,7 @@ from slackwater.audit.steps import BY_FUNCTION, CHOICES, Drill, Step
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, UsageError
 from slackwater.core.sink import Traits, WriteContext
-from slackwater.sinks.common.contract import Creates, Sink, Startable
+from slackwater.sinks.common.contract import Sink, Startable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,7 +58,7 @@ class Armed:
 
 
 @dataclass(frozen=True)
-class DrilledSink:
+class DrilledSink(Sink):
     """The sink ``inner`` with a drill that is armed when its query starts."""
 
     inner: Sink
@@ -84,8 +84,7 @@ class DrilledSink:
         return self.inner.identity()
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
-        if isinstance(self.inner, Creates):
-            self.inner.create_output(frame, partition_by)
+        self.inner.create_output(frame, partition_by)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         self.inner.check(frame, context)

@@ -42,7 +42,6 @@ from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.snapshot import Expected, SnapshotContext, look_at_output, look_at_stream
 from slackwater.ledger.workspace import Workspace
-from slackwater.sinks.common.contract import ListsFiles, ListsTransactions
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import Asked
@@ -208,17 +207,19 @@ def _sink(identity: Mapping[str, str], snapshot: Snapshot, *, thorough: bool) ->
     finished = marks.next_batch - 1
     written, seen = look_at_output(identity, None, Expected(finished, marks.planned > finished), thorough=thorough)
     output, listed = open_output(identity), _listed(identity)
-    if not isinstance(output, ListsTransactions) or seen.owner is not None:
+    if seen.owner is not None:
         return SinkFacts(identity, seen, written, *listed)
     # Without an owner the output does not know the application: the sinks of Delta and Iceberg write under the id of
     # the query, and no marker of Slackwater's can have been lost.
     query_id = snapshot.generation.query_id or ""
     transactions = output.transactions(query_id)
+    if transactions is None:
+        return SinkFacts(identity, seen, written, *listed)
     return SinkFacts(identity, seen._replace(unmarked=None), transactions.get(query_id), *listed, transactions)
 
 
 def _listed(identity: Mapping[str, str]) -> tuple[Mapping[str, int], int]:
-    each = [one.listed() for one in open_each(identity) if isinstance(one, ListsFiles)]
+    each = [found for one in open_each(identity) if (found := one.listed()) is not None]
     return {folder: files for one in each for folder, files in one.elsewhere.items()}, sum(one.files for one in each)
 
 

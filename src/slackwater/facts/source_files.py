@@ -15,7 +15,6 @@ from slackwater.formats.compactible import parse_file_source_log
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SIZES, SOURCES
 from slackwater.ledger.recording.source_availability import StoreAvailability
-from slackwater.sinks.common.contract import ListsFiles
 from slackwater.sinks.common.registry import identity_at, open_output
 from slackwater.sources import kind_of
 from slackwater.sources.common.read_files import replaced_file
@@ -112,8 +111,8 @@ def _output_at(folder: Path) -> ReadOutput | None:
     identity = identity_at(str(folder)) if folder.is_dir() else None
     if identity is None:
         return None
-    output = open_output(identity)
-    return ReadOutput(str(folder), output.listed().elsewhere) if isinstance(output, ListsFiles) else None
+    listed = open_output(identity).listed()
+    return None if listed is None else ReadOutput(str(folder), listed.elsewhere)
 
 
 def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str, ...]]:

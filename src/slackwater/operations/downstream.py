@@ -20,7 +20,7 @@ from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, Plan, R
 from slackwater.operations.plan.stream_facts import StreamFacts
 from slackwater.operations.plan.words import at_batch, plan_command
 from slackwater.operations.planner import PlannedStream, Planning, derive
-from slackwater.sinks.common.contract import Swappable, of_query
+from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
 
 
@@ -107,8 +107,8 @@ def _change(derived: PlannedStream) -> Cut:
     for action in derived.plan.actions:
         if isinstance(action.change, Cut):
             return action.change
-        output = of_query(open_output(derived.facts.stream.sink), query_in(derived.plan))
-        if isinstance(action.change, Swap) and isinstance(output, Swappable):
+        if isinstance(action.change, Swap):
+            output = of_query(open_output(derived.facts.stream.sink), query_in(derived.plan))
             return output.whole(derived.facts.history.written)
     return Cut(derived.plan.facts.target, ())
 
@@ -130,7 +130,7 @@ def _later(planning: Planning, stream: StreamRecord) -> Iterator[StreamRecord]:
 
 def _readers(ledger: Ledger, stream: StreamRecord) -> list[str]:
     output, written = output_of(ledger, stream), history_of(ledger, stream).written
-    if isinstance(output, Swappable) and output.traits.swaps:
+    if output.traits.swaps:
         return readers_of(ledger, stream, output.whole(written))
     return readers_of(ledger, stream, output.cut_after(BEFORE_ALL, written)) if output.traits.cuts else []
 

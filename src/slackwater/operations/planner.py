@@ -34,15 +34,7 @@ from slackwater.operations.plan.plan import Plan, Request
 from slackwater.operations.plan.replaced import refuse_replaced
 from slackwater.operations.plan.stream_facts import StreamFacts, known
 from slackwater.operations.plan.words import plan_command
-from slackwater.sinks.common.contract import (
-    FilledByQueries,
-    Output,
-    ReadByListing,
-    ReplacesUnmarked,
-    StagedByPath,
-    Swappable,
-    of_query,
-)
+from slackwater.sinks.common.contract import Output, of_query
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
 
@@ -134,15 +126,14 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
 def _risks_of_listing(basis: Basis, scope: Scope, change: Cut | Swap) -> Iterator[str]:
     outputs = open_each(basis.snapshot.stream.sink)
     if scope.added and basis.side is None:
-        seen = [one.seen_while_cut(None) for one in outputs if isinstance(one, ReadByListing)]
+        seen = [one.seen_while_cut(None) for one in outputs]
         yield from (f"an undo takes the batch out again: {text}" for text in seen if text is not None)
         return
     parts: Sequence[Cut | Swap] = change.parts
     # Where nothing is cut from several outputs the change has no part for each.
     for output, part in zip(outputs, parts, strict=False):
-        if isinstance(output, ReadByListing):
-            text = output.seen_while_swapped() if isinstance(part, Swap) else output.seen_while_cut(part)
-            yield from () if text is None else (text,)
+        text = output.seen_while_swapped() if isinstance(part, Swap) else output.seen_while_cut(part)
+        yield from () if text is None else (text,)
 
 
 def _check_request(request: Request, stream: StreamRecord) -> None:
@@ -240,8 +231,8 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
     output = open_output(stream.sink)
     if basis.facts.adopted is not None:
         output = of_query(output, query_id(basis, scope.target))
-        _check_swap_of_adopted(planning, basis, output)
-    if not isinstance(output, Swappable) or not output.traits.swaps:
+        _check_swap_of_adopted(planning, basis, output, operation)
+    if not output.traits.swaps:
         emptying = replace(basis.request, output=goal_named(basis.goal).emptying_output)
         raise Refused(
             "swap-unsupported",
@@ -259,14 +250,14 @@ def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tup
             found=", ".join(readers),
             hint=f"plan them as well: {_with_downstream(basis)}",
         )
-    swapped: Swappable = output
-    if basis.snapshot.output.unmarked is not None and isinstance(output, ReplacesUnmarked):
-        swapped = output.without_marker()
+    swapped = output
+    if basis.snapshot.output.unmarked is not None:
+        swapped = output.without_marker() or output
     swap = swapped.swap_of(operation, stream.id or "", scope.target)
     return swap, replace(basis, readers=tuple(readers), replaced=whole)
 
 
-def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output) -> None:
+def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output, operation: str) -> None:
     stream, location = basis.snapshot.stream, basis.snapshot.generation.location
     if not stream.has_output:
         raise Refused(
@@ -275,7 +266,7 @@ def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output) -> 
             where=location,
             hint=f"first: {output_command(stream, location, basis.snapshot.code_file)}",
         )
-    if not isinstance(output, StagedByPath) or (isinstance(output, FilledByQueries) and not output.exists):
+    if output.staged_path(operation) is None or not output.exists:
         raise _swap_of_adopted(basis, output.location)
     if stream_id(planning.workspace.home, stream) is None:
         raise Refused(

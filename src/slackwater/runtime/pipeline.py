@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError
@@ -14,13 +14,10 @@ from slackwater.core.escaping import is_unicode
 from slackwater.core.masking import mask
 from slackwater.core.records import STREAM_NAME, WATCHED
 from slackwater.core.trigger import Trigger
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.open import check_location, is_uri
 from slackwater.triggers import as_trigger
-
-if TYPE_CHECKING:
-    from slackwater.sinks.common.contract import Sink
-
 
 OUTPUT_MODES = ("append", "update", "complete")
 
@@ -236,8 +233,7 @@ def _settings(value: object) -> dict[str, str]:
 
 
 def _is_sink(sink: object) -> bool:
-    """Return whether an object is a sink: an instance, as a sink class does not fulfil the sinks' contract."""
-    return not isinstance(sink, type) and all(hasattr(sink, name) for name in ("attach", "identity", "output_modes"))
+    return isinstance(sink, Sink)
 
 
 def _check_sink(definition: StreamDefinition) -> None:

@@ -32,7 +32,6 @@ from slackwater.runtime.process_environment import with_environment
 from slackwater.runtime.profile import profile_of
 from slackwater.runtime.program import program_of
 from slackwater.runtime.unsupported import NotSupported, Unsupported, check_supported, unsupported_by
-from slackwater.sinks.common.contract import Creates
 from slackwater.sinks.common.directory import absolute
 from slackwater.storage.open import spark_uri
 
@@ -176,9 +175,7 @@ def build_again(loaded: LoadedPipeline, home: Path | str, built: BuiltStream) ->
 
 def create_output(built: BuiltStream) -> None:
     """Create an output that must exist before streams that read it are built."""
-    sink = built.definition.sink
-    if isinstance(sink, Creates):
-        sink.create_output(built.frame, built.definition.partition_by)
+    built.definition.sink.create_output(built.frame, built.definition.partition_by)
 
 
 def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuery:
@@ -195,7 +192,7 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
     )
     # A table that its sink creates has its partitions already, and ``DataStreamWriter`` refuses ``partitionBy`` for a
     # ``foreachBatch``.
-    if definition.partition_by and not isinstance(definition.sink, Creates):
+    if definition.partition_by and not definition.sink.creates_output:
         writer = writer.partitionBy(*definition.partition_by)
     return _start(definition.sink.attach(with_trigger(writer, how.trigger), how.context), definition)
 

@@ -43,7 +43,7 @@ from slackwater.runtime.sql_settings import VARIABLES, replace_settings, setting
 from slackwater.runtime.stream_session import session_of
 from slackwater.runtime.strict_sources import check_left_out, strict_sources
 from slackwater.runtime.verdict import program_json, record_program
-from slackwater.sinks.common.contract import Output, Sink, Staged
+from slackwater.sinks.common.contract import Output, Sink
 from slackwater.sinks.common.registry import is_same_sink, open_output
 from slackwater.sinks.files.backfill_output import directory_sink
 from slackwater.sources.common.contract import Position, Served, SourceEntries, SourceRange
@@ -251,7 +251,7 @@ class SparkReplayer:
         for name in QUIET:
             spark.conf.unset(name)
         built = self._build(spark)
-        staged = _staged(built.definition.sink, run)
+        staged = built.definition.sink.staged(run.operation)
         _check_same_output(built.definition.sink, run.stream)
         checkpoint = open_read_store(run.generation.location)
         # The check that follows compares the ledger's entries of this checkpoint with those of older ones.
@@ -416,11 +416,3 @@ def _check_same_output(sink: Sink, stream: StreamRecord) -> None:
             found=sink.identity().get("path"),
             hint="start from the directory that the program was always started from",
         )
-
-
-def _staged(sink: Sink, run: OperationRun) -> Sink:
-    if not isinstance(sink, Staged):
-        raise Refused(
-            "swap-unsupported", "This output cannot be staged and swapped", where=f"stream {run.stream.full_name}"
-        )
-    return sink.staged(run.operation)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.options import is_text, refuse_partitions
 from slackwater.sinks.common.registry import SinkKind
@@ -26,13 +27,12 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySink:
+class MemorySink(Sink):
     name: str
 
     kind = "memory"
     traits = MEMORY_TRAITS
     output_modes = ("append", "complete")
-    connectors = ()
 
     def identity(self) -> Mapping[str, str]:
         return {"kind": self.kind, "name": self.name}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, SinkUnchecked, SlackwaterError
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.batch_function import IntoTable
-from slackwater.sinks.common.contract import FilledByQueries, ListsTransactions
+from slackwater.sinks.common.contract import Output, Sink
 from slackwater.sinks.common.directory import absolute
 from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.options import is_text, option_strings
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from slackwater.sinks.common.contract import Output, Startable
+    from slackwater.sinks.common.contract import Startable
 
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text"})
 CONNECTORS: Mapping[str, tuple[str, ...]] = {"delta": ("delta",), "iceberg": ("iceberg",)}
@@ -50,7 +50,7 @@ CATALOG = "spark.sql.catalogImplementation"
 
 
 @dataclass(frozen=True, slots=True)
-class TableSink:
+class TableSink(Sink):
     name: str
     format: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -141,11 +141,10 @@ class WrittenTable(OpaqueOutput):
 
     def of_query(self, query_id: str, /) -> Output:
         """The table itself if cuts and swaps can carry the query id."""
-        output = open_output(self._table)
-        return output.filled_by(query_id) if isinstance(output, FilledByQueries) else _Marked(self, query_id)
+        return open_output(self._table).filled_by(query_id) or _Marked(self, query_id)
 
     def _newest(self, output: Output, query_id: str) -> int | None:
-        return output.transactions(query_id).get(query_id) if isinstance(output, ListsTransactions) else None
+        return (output.transactions(query_id) or {}).get(query_id)
 
 
 class NamedTable(WrittenTable):
@@ -155,7 +154,7 @@ class NamedTable(WrittenTable):
         """Raises SinkUnchecked if the table's log is missing or unreadable."""
         output = open_output(self._table)
         try:
-            if isinstance(output, ShowsExistence) and not output.exists:
+            if not output.exists:
                 raise self._unchecked("no log of the table; another catalog than one of directories may keep it")
             return self._newest(output, query_id)
         except SinkUnchecked:
@@ -166,8 +165,8 @@ class NamedTable(WrittenTable):
     def of_query(self, query_id: str, /) -> Output:
         output = open_output(self._table)
         with suppress(OSError, SlackwaterError):
-            if isinstance(output, FilledByQueries) and output.exists:
-                return output.filled_by(query_id)
+            if output.exists and (filled := output.filled_by(query_id)) is not None:
+                return filled
         return _Marked(self, query_id)
 
     def _unchecked(self, found: str) -> SinkUnchecked:
@@ -186,12 +185,6 @@ class _Marked(OpaqueOutput):
         with suppress(SinkUnchecked):
             return self._table.written_by(self._query)
         return None
-
-
-@runtime_checkable
-class ShowsExistence(Protocol):
-    @property
-    def exists(self) -> bool: ...
 
 
 def open_table_output(identity: Mapping[str, str]) -> Output:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from slackwater.core.commands import command
@@ -16,7 +17,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import INPUT_WATERMARKS, METADATA, SINK, SIZES, SOURCES, contributions
 from slackwater.ledger.recording.batch_history import offsets_by_source
 from slackwater.ledger.recording.snapshot import profile_of
-from slackwater.sinks.common.contract import Output, ReadByVersion, of_query
+from slackwater.sinks.common.contract import Output, of_query
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources.common.contract import SourceRange
 
@@ -120,9 +121,8 @@ def read_of(ledger: Ledger, stream: StreamRecord, cut: Cut, other: str) -> Read 
 
 
 def _read_of(ledger: Ledger, output: Output, cut: Cut, other: str) -> Read | None:
-    if isinstance(output, ReadByVersion):
-        lines = ledger.lines(other, "offsets").values()
-        was_read = output.was_read((offset for line in lines for offset in _offsets(line)), cut)
+    was_read = output.was_read(_offsets(ledger, other), cut)
+    if was_read is not None:
         return Read({}, by_version=True) if was_read else None
     wanted, entries = set(cut.files), {}
     for log in (log for log in ledger.logs(other) if log.startswith(SOURCES)):
@@ -134,12 +134,10 @@ def _read_of(ledger: Ledger, output: Output, cut: Cut, other: str) -> Read | Non
     return Read(entries) if entries else None
 
 
-def _offsets(text: str) -> list[str]:
-    try:
-        entry = parse_offset_entry(text.encode())
-    except FormatError:
-        return []
-    return [offset.text for offset in entry.offsets if offset.text]
+def _offsets(ledger: Ledger, stream: str) -> Iterator[str]:
+    for text in ledger.lines(stream, "offsets").values():
+        with suppress(FormatError):
+            yield from (offset.text for offset in parse_offset_entry(text.encode()).offsets if offset.text)
 
 
 def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchSummary]) -> frozenset[int]:

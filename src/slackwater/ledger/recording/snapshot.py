@@ -23,15 +23,7 @@ from slackwater.ledger.lease.view import view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import INPUT_WATERMARKS, SINK, SOURCES
 from slackwater.ledger.recording.source_availability import StoreAvailability
-from slackwater.sinks.common.contract import (
-    ListsOrphans,
-    MarkedBesideRows,
-    MarkedByQuery,
-    Output,
-    ReplacesUnmarked,
-    SinkLog,
-    of_query,
-)
+from slackwater.sinks.common.contract import Output, SinkLog, of_query
 from slackwater.sinks.common.registry import member_identities, open_each, open_output
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
@@ -73,7 +65,7 @@ def look_at_output(
     unchecked = ""
     marks: list[int | None] = []
     try:
-        marks = [_mark(one, query_id) for one in each]
+        marks = [one.last_written() if query_id is None else one.written_by(query_id) for one in each]
     except SinkUnchecked as error:
         marks = [None] * len(each)
         unchecked = f"{error.message}: {error.found} at {error.where}"
@@ -87,7 +79,7 @@ def look_at_output(
     except SinkUnreadable as error:
         unreadable = unreadable or _unreadable(error)
     written = written_by_all(marks)
-    orphans = output.orphans() if thorough and isinstance(output, ListsOrphans) else ()
+    orphans = output.orphans() if thorough else ()
     unlisted = _unlisted(output, orphans, recorded or {}, written)
     return written, OutputSeen(
         location=output.location,
@@ -106,19 +98,13 @@ def look_at_output(
     )
 
 
-def _mark(output: Output, query_id: str | None) -> int | None:
-    if isinstance(output, MarkedByQuery) and query_id is not None:
-        return output.written_by(query_id)
-    return output.last_written()
-
-
 def _unmarked(each: tuple[Output, ...], marks: Sequence[int | None], expected: Expected) -> Unmarked | None:
     for one, mark in zip(each, marks, strict=False):
-        if mark is None or not isinstance(one, MarkedBesideRows) or not expected.misses(mark, one):
+        if mark is None or one.shows_rows is None or not expected.misses(mark, one):
             continue
         if one.may_have_rows(mark):
             # A swap claims the output. Undone, it must be seen again that the marker is not that of the rows.
-            replaceable = len(each) == 1 and isinstance(one, ReplacesUnmarked) and mark < expected.finished
+            replaceable = len(each) == 1 and one.without_marker() is not None and mark < expected.finished
             emptied = one.how_to_empty(mark)
             return Unmarked(one.location, mark, expected.finished, emptied, one.shows_rows, replaceable)
     return None

@@ -6,10 +6,8 @@ from typing import Literal
 from slackwater.core.sink import Owner
 from slackwater.operations.action import Action, ActionFacts, Inverse
 from slackwater.operations.actions.common.facts import NOTHING
-from slackwater.operations.actions.common.staging import swappable
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.preconditions import others_in
-from slackwater.sinks.common.contract import ReplacesUnmarked
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +18,7 @@ class DiscardStaged(Inverse):
         return "remove the staged output"
 
     def take_back(self, operation: Operation) -> None:
-        swappable(operation).discard_staged(operation.plan.id)
+        operation.output.discard_staged(operation.plan.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +40,13 @@ class StageOutput(Action):
         return DiscardStaged()
 
     def do(self, operation: Operation) -> ActionFacts:
-        output, identifier = swappable(operation), operation.plan.id
+        output, identifier = operation.output, operation.plan.id
         stream = operation.stream
         owner = Owner(stream.id or "", stream.full_name, str(operation.home.location))
         # First: an output of another stream is refused here, and not when its replacement is complete.
-        operation.output.claim(owner)
-        if isinstance(output, ReplacesUnmarked) and not others_in(operation.plan).sure:
-            output = output.without_marker()
+        output.claim(owner)
+        if not others_in(operation.plan).sure:
+            output = output.without_marker() or output
         output.stage(identifier, self.after, operation.history.written)
         output.staged(identifier).claim(owner)
         return NOTHING

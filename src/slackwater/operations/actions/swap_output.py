@@ -9,7 +9,6 @@ from slackwater.core.records import leader_id
 from slackwater.core.sink import Swap
 from slackwater.operations.action import Action, ActionFacts, Inverse
 from slackwater.operations.actions.common.facts import NOTHING
-from slackwater.operations.actions.common.staging import swappable
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.witness import backup_for, changed_nothing, check_records, check_started
 from slackwater.operations.plan.adopted import OUTPUT_FIRST
@@ -26,11 +25,11 @@ class SwapBack(Inverse):
     def check(self, operation: Operation) -> None:
         check_records(operation, operation.index_of(self))
         if not changed_nothing(operation, operation.index_of(self)):
-            swappable(operation).check_swap_back(self.swap, operation.backup)
+            operation.output.check_swap_back(self.swap, operation.backup)
 
     def check_unused(self, operation: Operation) -> None:
         """Raises Refused if a stream has read the new output: all rows of the old output would be new to it."""
-        index, output = operation.index_of(self), swappable(operation)
+        index, output = operation.index_of(self), operation.output
         if operation.journal.state(index) == "undoing" or changed_nothing(operation, index):
             # After a kill in the middle of an undo the old output may be back, and its readers are no reason to refuse.
             return
@@ -48,7 +47,7 @@ class SwapBack(Inverse):
 
     def take_back(self, operation: Operation) -> None:
         if not changed_nothing(operation, operation.index_of(self)):
-            swappable(operation).swap_back(self.swap, operation.backup)
+            operation.output.swap_back(self.swap, operation.backup)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class SwapOutput(Action):
         check_started(operation, self)
 
     def do(self, operation: Operation) -> ActionFacts:
-        swappable(operation).swap(self.swap, backup_for(operation, self))
+        operation.output.swap(self.swap, backup_for(operation, self))
         written = operation.output.last_written()
         if written is not None:
             operation.ledger.record_sink_mark(operation.plan.stream, written)

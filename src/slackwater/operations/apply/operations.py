@@ -24,7 +24,7 @@ from slackwater.operations.gather import readers_now
 from slackwater.operations.plan.assembly import listed
 from slackwater.operations.plan.basis import batches_used, written_text
 from slackwater.operations.plan.plan import Plan
-from slackwater.sinks.common.contract import Swappable, of_query
+from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.files.backfill_output import backfill_output, found_in
 
@@ -98,12 +98,12 @@ def _facts(
     output = operation.output
 
     def readers() -> list[str]:
-        if isinstance(change, Swap) and isinstance(output, Swappable):
+        if isinstance(change, Swap):
             return operation.readers(stream, output.whole(history.written))
         return operation.readers(stream, change) if isinstance(change, Cut) else []
 
     def seen() -> str:
-        if isinstance(change, Swap) and isinstance(output, Swappable):
+        if isinstance(change, Swap):
             return output.swap_of(plan.id, stream.id or "", target).seen
         return output.cut_after(change.after, history.written).seen if isinstance(change, Cut) else ""
 

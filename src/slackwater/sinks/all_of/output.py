@@ -12,8 +12,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.marks import written_by_all
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, after_batch, weakest
-from slackwater.sinks.common.changes import unsupported
-from slackwater.sinks.common.contract import Output, SinkLog, Swappable
+from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.mark import NONE_YET
 from slackwater.sinks.common.registry import open_each
 from slackwater.storage.below import Below
@@ -62,10 +61,13 @@ def open_all_of_output(identity: Mapping[str, str]) -> AllOfOutput:
     return AllOfOutput(open_each(identity))
 
 
-class AllOfOutput:
+class AllOfOutput(Output):
     def __init__(self, members: Sequence[Output]) -> None:
         self._members = tuple(members)
-        self.traits = combined_traits([member.traits for member in self._members])
+
+    @property
+    def traits(self) -> Traits:
+        return combined_traits([member.traits for member in self._members])
 
     @property
     def location(self) -> str | None:
@@ -84,12 +86,6 @@ class AllOfOutput:
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         return tuple(self._damage(thorough=thorough))
-
-    def log(self) -> SinkLog | None:
-        return None
-
-    def relative_path(self, _uri: str) -> str | None:
-        return None
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
         return _together(batch, tuple(member.cut_after(batch, recorded) for member in self._members))
@@ -115,19 +111,21 @@ class AllOfOutput:
                 member.restore(part, store)
 
     def staged(self, operation: str) -> AllOfOutput:
-        return AllOfOutput([member.staged(operation) for member in self._swappable()])
+        return AllOfOutput([member.staged(operation) for member in self._members])
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
-        for member in self._swappable():
+        if not self.traits.swaps:
+            self._refuse_swap()
+        for member in self._members:
             member.stage(operation, after, recorded)
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         written = self.last_written()
-        members = tuple(member.swap_of(operation, stream_id, after) for member in self._swappable())
+        members = tuple(member.swap_of(operation, stream_id, after) for member in self._members)
         return Swap(operation, stream_id, NONE_YET if written is None else written, members)
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
-        return _together(NONE_YET, tuple(member.whole(recorded) for member in self._swappable()))
+        return _together(NONE_YET, tuple(member.whole(recorded) for member in self._members))
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         for member, part, store in self._swaps(swap, backup):
@@ -148,11 +146,11 @@ class AllOfOutput:
             member.swap_back(part, store)
 
     def discard_staged(self, operation: str) -> None:
-        for member in self._swappable():
+        for member in self._members:
             member.discard_staged(operation)
 
     def discard_replaced(self, operation: str) -> None:
-        for member in self._swappable():
+        for member in self._members:
             member.discard_replaced(operation)
 
     def reader_path(self) -> str:
@@ -169,14 +167,8 @@ class AllOfOutput:
             for number, (member, part) in enumerate(zip(self._members, cut.members, strict=True), 1):
                 yield member, part, Below(backup, str(number))
 
-    def _swappable(self) -> tuple[Swappable, ...]:
-        found = tuple(member for member in self._members if isinstance(member, Swappable))
-        if len(found) < len(self._members):
-            raise unsupported(self.location or "", "outputs that can all be swapped", "one that cannot")
-        return found
-
-    def _swaps(self, swap: Swap, backup: WriteStore) -> Iterator[tuple[Swappable, Swap, WriteStore]]:
-        for number, (member, part) in enumerate(zip(self._swappable(), swap.members, strict=True), 1):
+    def _swaps(self, swap: Swap, backup: WriteStore) -> Iterator[tuple[Output, Swap, WriteStore]]:
+        for number, (member, part) in enumerate(zip(self._members, swap.members, strict=True), 1):
             yield member, part, Below(backup, str(number))
 
     def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:

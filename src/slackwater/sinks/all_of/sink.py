@@ -15,8 +15,7 @@ from slackwater.core.sink import Traits, WriteContext
 from slackwater.sinks.all_of import FEWEST, KIND, identity_of
 from slackwater.sinks.all_of.output import combined_traits
 from slackwater.sinks.common.batch_function import batch_function, persisted
-from slackwater.sinks.common.changes import unsupported
-from slackwater.sinks.common.contract import Creates, MarkedElsewhere, Staged, WritesBatches
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.registry import catalogue, open_output
 
 if TYPE_CHECKING:
@@ -25,10 +24,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class AllOfSink:
-    members: tuple[WritesBatches, ...]
+class AllOfSink(Sink):
+    members: tuple[Sink, ...]
 
     kind = KIND
+    creates_output = True
 
     @property
     def traits(self) -> Traits:
@@ -47,17 +47,11 @@ class AllOfSink:
         return identity_of([member.identity() for member in self.members])
 
     def staged(self, operation: str, /) -> AllOfSink:
-        staged = [member.staged(operation) for member in self.members if isinstance(member, Staged)]
-        members = tuple(one for one in staged if isinstance(one, WritesBatches))
-        if len(members) < len(self.members):
-            kinds = ", ".join(member.kind for member in self.members)
-            raise unsupported(kinds, "sinks whose outputs can all be swapped", "one that cannot")
-        return AllOfSink(members)
+        return AllOfSink(tuple(member.staged(operation) for member in self.members))
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         for member in self.members:
-            if isinstance(member, Creates):
-                member.create_output(frame, partition_by)
+            member.create_output(frame, partition_by)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         for member in self.members:
@@ -68,15 +62,16 @@ class AllOfSink:
         return writer.foreachBatch(batch_function(_one_after_the_other(writes), context))
 
 
-def all_of(*sinks: WritesBatches) -> AllOfSink:
+def all_of(*sinks: Sink) -> AllOfSink:
     """Several sinks for one stream: each batch is computed once and written into one after the other.
 
     Each output keeps its own mark, so that a batch which was interrupted is written into those that lack it only. The
     guarantee is that of the weakest. Raises PipelineError for fewer than two sinks, one that Spark writes by itself,
     sinks without an output mode in common, and two with one output.
     """
-    for sink in sinks:
-        if isinstance(sink, type) or not isinstance(sink, WritesBatches):
+    given: tuple[object, ...] = sinks
+    for sink in given:
+        if not isinstance(sink, Sink) or not sink.traits.combines:
             raise _not_combined(sink)
     if len(sinks) < FEWEST:
         raise PipelineError(
@@ -108,7 +103,7 @@ def _one_after_the_other(writes: list[Callable[[DataFrame, int], None]]) -> Call
     return write
 
 
-def _check_apart(sinks: tuple[WritesBatches, ...]) -> None:
+def _check_apart(sinks: tuple[Sink, ...]) -> None:
     outputs = [open_output(sink.identity()) for sink in sinks if sink.traits.one_writer]
     twice = _first_repeated(frozenset({one.location} - {None}) for one in outputs)
     if twice is not None:
@@ -118,7 +113,7 @@ def _check_apart(sinks: tuple[WritesBatches, ...]) -> None:
             where=twice,
             hint="give each of the sinks an output of its own",
         )
-    twice = _first_repeated(one.marker_locations for one in outputs if isinstance(one, MarkedElsewhere))
+    twice = _first_repeated(one.marker_locations for one in outputs)
     if twice is not None:
         raise PipelineError(
             "sink-marker-shared",

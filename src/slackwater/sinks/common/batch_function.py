@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from slackwater.sinks.common.contract import WritesBatches
-
 
 def backquoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
@@ -69,15 +67,6 @@ def batch_function(write: Callable[[DataFrame, int], None], context: WriteContex
             raise BatchFailed(error) from None
 
     return written
-
-
-class BatchFunctionSink:
-    """Base of sinks that write each batch by a function, from ``batch_writer``."""
-
-    __slots__ = ()
-
-    def attach(self: WritesBatches, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
-        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, Owner, Swap, after_batch, newest_batch
 from slackwater.core.strict import STRICT
+from slackwater.sinks.common.contract import Output
 from slackwater.storage.open import local_path_of
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
 
@@ -175,7 +176,7 @@ AnyCut = TypeVar("AnyCut", bound=CutRecord)
 V = TypeVar("V")
 
 
-class CutTable(ABC, Generic[AnyCut, V]):
+class CutTable(Output, Generic[AnyCut, V]):
     """Cuts an output's table. ``V`` is the checked version that a commit follows."""
 
     cut_records: RecordFile[AnyCut]

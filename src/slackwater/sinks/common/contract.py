@@ -1,17 +1,21 @@
 """The sinks' contract: how Spark writes (``Sink``), and the content of an output (``Output``).
 
-Other packages use only these, independent of kinds and paths.
+Other packages use only these, independent of kinds and paths. A kind overrides the methods for which it has an answer:
+the defaults do nothing, answer ``None``, or refuse. ``traits`` say what an output can do.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
 from slackwater.core.checkpoint import Damage
+from slackwater.core.errors import Refused
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Cut, Owner, Swap, Traits, WriteContext
+from slackwater.sinks.common.batch_function import batch_function
 from slackwater.storage.protocols import ReadStore, WriteStore
 
 if TYPE_CHECKING:
@@ -26,24 +30,37 @@ class Startable(Protocol):
     def start(self) -> StreamingQuery: ...
 
 
-class Sink(Protocol):
-    """A stream's sink."""
+class Sink(ABC):
+    """A stream's sink. It overrides ``attach``, or ``batch_writer`` if a function writes each batch."""
+
+    __slots__ = ()
+
+    creates_output = False
+    """The output has its partitions from ``create_output``: a batch function takes none."""
 
     @property
+    @abstractmethod
     def kind(self) -> str:
         """The name under which its outputs are registered: ``files``, ..."""
 
     @property
+    @abstractmethod
     def traits(self) -> Traits: ...
 
     @property
-    def output_modes(self) -> tuple[str, ...]: ...
+    def output_modes(self) -> tuple[str, ...]:
+        return ("append", "update", "complete")
 
+    @abstractmethod
     def identity(self) -> Mapping[str, str]: ...
 
     @property
     def connectors(self) -> tuple[str, ...]:
         """Needed connectors, as named by ``slackwater connectors``."""
+        return ()
+
+    def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
+        """Create an empty output, unless it exists, before queries that read it are built. Raises PipelineError."""
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         """Check before the start: reachable, writable, schema accepted.
@@ -53,40 +70,22 @@ class Sink(Protocol):
 
     def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> Startable:
         """Configure the writer. Returns it, or an object whose ``start()`` calls Spark's own method."""
-
-
-@runtime_checkable
-class Creates(Protocol):
-    """A sink whose output must exist before queries that read it are built.
-
-    Partitions are the table's: a batch function takes none.
-    """
-
-    def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
-        """Create an empty output unless it exists. Raises PipelineError."""
-
-
-@runtime_checkable
-class WritesBatches(Sink, Protocol):
-    """A sink that writes each batch by a function, as ``sinks.all_of`` requires."""
+        return writer.foreachBatch(batch_function(self.batch_writer(context), context))
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        """The batch function, which skips a batch that is already in the output.
+        """The batch function, which skips a batch that is already in the output; asked if ``traits.combines``.
 
-        ``attach`` sets the same function. The DataFrame may be persisted.
+        The DataFrame may be persisted.
         """
-
-
-@runtime_checkable
-class Staged(Sink, Protocol):
-    """A sink whose output can be staged, if ``traits.swaps``; see ``Swappable``."""
+        raise NotImplementedError
 
     def staged(self, operation: str, /) -> Sink:
-        """The sink for an operation's staged output.
+        """The sink for an operation's staged output; see ``Output.stage``.
 
         Batches keep the stream id. After the swap the original sink continues with the staged checkpoint. Raises
-        Refused if the store cannot swap.
+        Refused if the output cannot be staged.
         """
+        raise _unstaged(f"sink {self.kind}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,86 +100,6 @@ class SinkLog:
     parse: Callable[[bytes], object]
 
 
-class Output(Protocol):
-    """A stream's output on its store. Reads need no JVM."""
-
-    @property
-    def location(self) -> str | None:
-        """The place with symlinks resolved; equal locations are the same output. ``None``: no place."""
-
-    @property
-    def traits(self) -> Traits: ...
-
-    def last_written(self) -> int | None:
-        """The newest batch, -1 for none, ``None`` if unknowable.
-
-        Raises SinkUnreadable if damaged.
-        """
-
-    def owner(self) -> Owner | None:
-        """The owner, ``None`` without a claim. Raises SinkUnreadable for a damaged mark."""
-
-    def claim(self, owner: Owner) -> None:
-        """Claim the output; the same ``stream_id`` again updates names.
-
-        Raises Refused (``sink-owned``).
-        """
-
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        """The output's damage. ``thorough`` checks every batch, not only the newest."""
-
-    def log(self) -> SinkLog | None: ...
-
-    def relative_path(self, uri: str) -> str | None:
-        """The path below the output, ``None`` for a file elsewhere."""
-
-    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
-        """The cut of all batches after ``batch``. ``recorded`` are ledger copies of ``log()`` entries.
-
-        Raises Refused if unknown, or for a foreign file.
-        """
-
-    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
-        """Remove ``cut``; ``backup`` first gets a verified copy of each file.
-
-        Repeatable after any interruption. Raises Refused before any change.
-        """
-
-    def check_restore(self, cut: Cut, backup: WriteStore) -> None:
-        """Raises Refused if ``restore`` would: a damaged backup, a changed or read-only output."""
-
-    def restore(self, cut: Cut, backup: WriteStore) -> None:
-        """Undo ``cut`` byte by byte. Repeatable after any interruption.
-
-        Raises Refused (``backup-damaged``) before any change.
-        """
-
-    def reader_path(self) -> str:
-        """The path for ``spark.readStream...load(...)``, prepared so that only committed files are read.
-
-        Raises PipelineError if streams cannot read it.
-        """
-
-
-@runtime_checkable
-class Released(Protocol):
-    """An output whose claim can be removed."""
-
-    def release(self, stream_id: str) -> None:
-        """Remove only this owner's record. Repeatable."""
-
-
-@runtime_checkable
-class ListsOrphans(Protocol):
-    """An output that recognises files of no batch."""
-
-    def orphans(self) -> tuple[str, ...]:
-        """Data files left by an interrupted batch, which are not damage.
-
-        Includes the batch being written.
-        """
-
-
 class ListedFiles(NamedTuple):
     """An output's number of files, and outside files by folder.
 
@@ -191,141 +110,192 @@ class ListedFiles(NamedTuple):
     elsewhere: Mapping[str, int]
 
 
-@runtime_checkable
-class ListsFiles(Protocol):
-    """An output whose log has absolute addresses, which may be elsewhere."""
+class Output(ABC):
+    """A stream's output on its store. Reads need no JVM."""
 
-    def listed(self) -> ListedFiles:
-        """The listed files, without malformed entries, which are damage. Raises OSError."""
+    @property
+    @abstractmethod
+    def location(self) -> str | None:
+        """The place with symlinks resolved; equal locations are the same output. ``None``: no place."""
 
+    @property
+    @abstractmethod
+    def traits(self) -> Traits: ...
 
-@runtime_checkable
-class ReadByListing(Protocol):
-    """An output that readers may list, ignoring its log."""
+    @property
+    def exists(self) -> bool:
+        """Return whether a table exists; outputs that do not know it exist."""
+        return True
+
+    def last_written(self) -> int | None:
+        """The newest batch, -1 for none, ``None`` if unknowable.
+
+        Raises SinkUnreadable if damaged.
+        """
+        return None
+
+    def owner(self) -> Owner | None:
+        """The owner, ``None`` without a claim. Raises SinkUnreadable for a damaged mark."""
+        return None
+
+    def claim(self, owner: Owner) -> None:
+        """Claim the output; the same ``stream_id`` again updates names.
+
+        Raises Refused (``sink-owned``).
+        """
+
+    def release(self, stream_id: str) -> None:
+        """Remove only this owner's record, if it can be removed. Repeatable."""
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        """The output's damage. ``thorough`` checks every batch, not only the newest."""
+        return ()
+
+    def orphans(self) -> tuple[str, ...]:
+        """Data files left by an interrupted batch, which are not damage.
+
+        Includes the batch being written.
+        """
+        return ()
+
+    def log(self) -> SinkLog | None:
+        return None
+
+    def listed(self) -> ListedFiles | None:
+        """The listed files, without malformed entries, which are damage; ``None`` without absolute addresses.
+
+        Raises OSError.
+        """
+        return None
+
+    def transactions(self, application: str) -> Mapping[str, int] | None:
+        """The numbers in log entries by application id; ``application``'s may be in a log checkpoint.
+
+        ``None`` without such a log. Raises SinkUnreadable.
+        """
+        return None
+
+    def relative_path(self, uri: str) -> str | None:
+        """The path below the output, ``None`` for a file elsewhere."""
+        return None
+
+    @abstractmethod
+    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
+        """The cut of all batches after ``batch``. ``recorded`` are ledger copies of ``log()`` entries.
+
+        Raises Refused if unknown, or for a foreign file.
+        """
+
+    @abstractmethod
+    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+        """Remove ``cut``; ``backup`` first gets a verified copy of each file.
+
+        Repeatable after any interruption. Raises Refused before any change.
+        """
+
+    @abstractmethod
+    def check_restore(self, cut: Cut, backup: WriteStore) -> None:
+        """Raises Refused if ``restore`` would: a damaged backup, a changed or read-only output."""
+
+    @abstractmethod
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
+        """Undo ``cut`` byte by byte. Repeatable after any interruption.
+
+        Raises Refused (``backup-damaged``) before any change.
+        """
+
+    @abstractmethod
+    def reader_path(self) -> str:
+        """The path for ``spark.readStream...load(...)``, prepared so that only committed files are read.
+
+        Raises PipelineError if streams cannot read it.
+        """
 
     def seen_while_cut(self, cut: Cut | None) -> str | None:
-        """A sentence about readers during the cut; ``None`` if the cut is atomic.
+        """A sentence about readers that list files, during the cut; ``None`` if the cut is atomic.
 
         ``cut`` ``None``: files are unknown.
         """
+        return None
 
-    def seen_while_swapped(self) -> str | None: ...
+    def seen_while_swapped(self) -> str | None:
+        return None
 
+    def was_read(self, offsets: Iterable[str], cut: Cut) -> bool | None:
+        """Return whether a stream at these source offsets read rows of ``cut``; ``None``: it reads files by name."""
+        return None
 
-@runtime_checkable
-class ListsTransactions(Protocol):
-    """An output whose log has each application's newest transaction."""
-
-    def transactions(self, application: str) -> Mapping[str, int]:
-        """The numbers in log entries by application id; ``application``'s may be in a log checkpoint.
+    def written_by(self, query_id: str) -> int | None:
+        """The newest batch of a query that Spark's own writer marks by its id, ``None`` if not shown.
 
         Raises SinkUnreadable.
         """
-
-
-@runtime_checkable
-class MarkedByQuery(Protocol):
-    """An output that Spark's own writer marks by query id, which is not in an identity."""
-
-    def written_by(self, query_id: str) -> int | None:
-        """The query's newest batch, ``None`` if not shown. Raises SinkUnreadable."""
+        return self.last_written()
 
     def of_query(self, query_id: str, /) -> Output:
-        """The query's output: its batches are the stream's, and can be cut or swapped if possible."""
+        """The query's output, if Spark's own writer marks it: its batches are the stream's."""
+        return self
 
+    def filled_by(self, query_id: str, /) -> Output | None:
+        """The query's table, if cuts and swaps can get the marks of Spark's own streaming writer."""
+        return None
 
-def of_query(output: Output, query_id: str | None) -> Output:
-    """The output itself unless Spark's own writer marks it."""
-    return output.of_query(query_id) if query_id is not None and isinstance(output, MarkedByQuery) else output
-
-
-def of_any_query(output: Output) -> Output:
-    """The output for facts that are equal for every query: possible plans and staging places."""
-    return of_query(output, "")
-
-
-@runtime_checkable
-class FilledByQueries(Protocol):
-    """A table that can be cut or swapped with marks of Spark's own streaming writer."""
-
-    @property
-    def exists(self) -> bool: ...
-
-    def filled_by(self, query_id: str, /) -> Output:
-        """The query's table; cuts and swaps get the writer's marks."""
-
-
-@runtime_checkable
-class ReadByVersion(Protocol):
-    """An output that streams read by version, not by file name."""
-
-    def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
-        """Return whether a stream at these source offsets has read rows of ``cut``."""
-
-
-@runtime_checkable
-class MarkedBesideRows(Protocol):
-    """An output with its marker next to its rows: either can be lost or restored without the other."""
+    shows_rows: bool | None = None
+    """Whether rows can be seen beside a marker that can be lost without them; ``None`` without such a marker."""
 
     def may_have_rows(self, marked: int) -> bool:
         """Return whether rows of later batches may exist. Raises SinkUnreadable."""
+        return False
 
-    @property
-    def shows_rows(self) -> bool: ...
-
-    def how_to_empty(self, marked: int) -> str: ...
-
-
-@runtime_checkable
-class MarkedElsewhere(Protocol):
-    """An output with a user-chosen marker, which outputs may share."""
+    def how_to_empty(self, marked: int) -> str:
+        return ""
 
     @property
     def marker_locations(self) -> frozenset[str]:
-        """Outputs that share a marker count each other's batches."""
+        """Markers chosen by the user: outputs that share a marker count each other's batches."""
+        return frozenset()
 
+    def without_marker(self) -> Output | None:
+        """The output without its lost marker: its swap keeps no possible row of the stream.
 
-@runtime_checkable
-class ReplacesUnmarked(Protocol):
-    """An output that can be swapped after its marker was lost."""
-
-    def without_marker(self) -> Swappable:
-        """The output without its marker: its swap keeps no possible row of the stream.
-
-        ``others`` are all these rows, not ``sure``.
+        ``others`` are all these rows, not ``sure``. ``None``: its swap needs the marker.
         """
+        return None
 
+    # An output is staged and swapped in atomically, if ``traits.swaps``. Order: ``stage``, ``claim`` of the staged
+    # output, the query with the staged sink, ``swap_of``, ``swap``. Each is repeatable after any interruption, and
+    # removes only data marked as the operation's. Nobody may write to either output during ``swap`` and ``swap_back``.
 
-@runtime_checkable
-class Swappable(Protocol):
-    """An output that can be staged and swapped in atomically, if ``traits.swaps``.
+    def staged(self, operation: str) -> Output:
+        self._refuse_swap(operation)
 
-    Order: ``stage``, ``claim`` of the staged output, the query with the staged sink, ``swap_of``, ``swap``. Each is
-    repeatable after any interruption, and removes only data marked as the operation's. Nobody may write to either
-    output during ``swap`` and ``swap_back``.
-    """
-
-    def staged(self, operation: str) -> Output: ...
+    def staged_path(self, operation: str, /) -> str | None:
+        """The staged output's path if Spark's own writers can write it there, unlike batch functions."""
+        return None
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         """Prepare the staged output with batches up to ``after`` (-1: none) and others' rows.
 
         The swap's ``others`` are rows that it lacks. Raises Refused if impossible, or if the name is taken.
         """
+        self._refuse_swap(operation, after, recorded)
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         """The swap of the staged output; ``after`` is from ``stage``.
 
         Raises Refused if the output cannot be swapped.
         """
+        self._refuse_swap(operation, stream_id, after)
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
         """Everything that a swap replaces, only to find its readers.
 
         Raises Refused if unknown.
         """
+        self._refuse_swap(recorded)
 
-    def check_swap(self, swap: Swap, backup: WriteStore) -> None: ...
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
+        self.swap(swap, backup)
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         """Replace the real output, which is kept until ``discard_replaced``.
@@ -333,28 +303,45 @@ class Swappable(Protocol):
         Raises Refused before any change: the staged output is missing, damaged or foreign, or the real output is
         unexpected. No writer can come in between.
         """
+        self._refuse_swap(swap, backup)
 
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
         """Raises Refused if ``swap_back`` would, or if the replaced output is damaged."""
+        self.swap_back(swap, backup)
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
         """Restore the real output byte by byte; the staged output returns, with batches written since.
 
         Raises Refused before any change, also if others' newer rows would be lost.
         """
+        self._refuse_swap(swap, backup)
 
     def discard_staged(self, operation: str) -> None:
         """Remove the staged output of an operation that was abandoned or swapped back."""
+        self._refuse_swap(operation)
 
     def discard_replaced(self, operation: str) -> None:
         """Remove the replaced output: the swap can no longer be undone."""
+        self._refuse_swap(operation)
+
+    def _refuse_swap(self, *_given: object) -> NoReturn:
+        raise _unstaged(self.location)
 
 
-@runtime_checkable
-class StagedByPath(Swappable, Protocol):
-    """A swappable output that Spark's own writers can write at a different path.
+def of_query(output: Output, query_id: str | None) -> Output:
+    """The output itself unless Spark's own writer marks it."""
+    return output if query_id is None else output.of_query(query_id)
 
-    Not for batch functions, which choose their targets.
-    """
 
-    def staged_path(self, operation: str, /) -> str: ...
+def of_any_query(output: Output) -> Output:
+    """The output for facts that are equal for every query: possible plans and staging places."""
+    return output.of_query("")
+
+
+def _unstaged(where: str | None) -> Refused:
+    return Refused(
+        "swap-unsupported",
+        "This output cannot be staged and swapped",
+        where=where,
+        hint="plan again with another --output",
+    )

@@ -11,6 +11,7 @@ from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import PipelineError, SinkUnreadable
 from slackwater.core.masking import mask
 from slackwater.core.sink import Owner
+from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.owner import claim, read_owner, release
 from slackwater.storage.open import check_location, is_uri, local_file_of, open_write_store, resolved
 from slackwater.storage.protocols import WriteStore
@@ -89,7 +90,7 @@ def _is_location(path: str) -> bool:
     return "\0" not in path
 
 
-class DirectoryOutput:
+class DirectoryOutput(Output):
     """An output in a directory. ``path`` is for Spark; the store is opened on demand."""
 
     def __init__(self, path: str) -> None:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
 
-from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Cut, Delivery, Owner, Traits, WriteContext, after_batch, cut_back
-from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.contract import Output, Sink
 from slackwater.sinks.common.options import refuse_partitions
 from slackwater.storage.protocols import WriteStore
 
@@ -37,14 +36,10 @@ def opaque_traits(
     )
 
 
-class PlacelessSink:
+class PlacelessSink(Sink):
     """A sink without a place: all runs share it, whatever their options."""
 
     __slots__ = ()
-
-    kind: str
-    output_modes = ("append", "update", "complete")
-    connectors = ()
 
     def identity(self) -> Mapping[str, str]:
         """The identity without options and functions, which may change between restarts."""
@@ -55,30 +50,21 @@ class PlacelessSink:
         refuse_partitions(self.kind, context)
 
 
-class OpaqueOutput:
+class OpaqueOutput(Output):
     """An output that cannot be read. ``location`` is for messages, ``None`` without a place."""
 
     def __init__(self, kind: str, traits: Traits, location: str | None) -> None:
         self._kind = kind
-        self.traits = traits
-        self.location = location
+        self._traits = traits
+        self._location = location
 
-    def last_written(self) -> int | None:
-        return None
+    @property
+    def traits(self) -> Traits:
+        return self._traits
 
-    def owner(self) -> Owner | None:
-        return None
-
-    def claim(self, owner: Owner) -> None: ...
-
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        return ()
-
-    def log(self) -> SinkLog | None:
-        return None
-
-    def relative_path(self, uri: str) -> str | None:
-        return None
+    @property
+    def location(self) -> str | None:
+        return self._location
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
         self._refuse(f"{cut_back(batch)} with {len(recorded)} recorded entries")

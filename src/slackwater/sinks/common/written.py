@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from slackwater.core.sink import Traits, WriteContext
 from slackwater.sinks.common.changes import unsupported
-from slackwater.sinks.common.contract import StagedByPath, of_any_query
+from slackwater.sinks.common.contract import Sink, of_any_query
 from slackwater.sinks.common.registry import open_output
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.sinks.common.contract import Startable
@@ -26,7 +25,7 @@ class Written(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RecognisedSink:
+class RecognisedSink(Sink):
     """An application's own writer; Spark writes with its settings.
 
     ``into``: a staged output's path.
@@ -34,8 +33,6 @@ class RecognisedSink:
 
     writer: Written
     recognised: Mapping[str, str]
-    output_modes: tuple[str, ...] = ("append", "update", "complete")
-    connectors: tuple[str, ...] = field(default=())
     into: str | None = None
 
     @property
@@ -54,15 +51,13 @@ class RecognisedSink:
     def identity(self) -> Mapping[str, str]:
         return self.recognised
 
-    def check(self, frame: DataFrame, context: WriteContext, /) -> None: ...
-
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> Startable:
         return self.writer.onto(writer, self.into)
 
     def staged(self, operation: str, /) -> RecognisedSink:
-        output = of_any_query(open_output(self.recognised))
-        if not isinstance(output, StagedByPath):
+        path = of_any_query(open_output(self.recognised)).staged_path(operation)
+        if path is None:
             raise unsupported(
                 self.kind, "files of Spark's own file sink, or a table that Slackwater can change", self.kind
             )
-        return replace(self, into=output.staged_path(operation))
+        return replace(self, into=path)

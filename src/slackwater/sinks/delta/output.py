@@ -31,7 +31,6 @@ from slackwater.sinks.common.changes import (
     started,
     unsupported,
 )
-from slackwater.sinks.common.contract import SinkLog
 from slackwater.sinks.common.directory import DirectoryOutput, path_of
 from slackwater.sinks.common.problem import not_readable_yet
 from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, staging_of
@@ -116,9 +115,6 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
 
     def how_to_empty(self, _marked: int) -> str:
         return "delete all rows of the table"
-
-    def log(self) -> SinkLog | None:
-        return None
 
     def relative_path(self, uri: str) -> str | None:
         name = self._place.relative_path(uri)

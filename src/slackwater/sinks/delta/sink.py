@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slackwater.core.sink import Traits, WriteContext
-from slackwater.sinks.common.batch_function import BatchFunctionSink
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import key_columns, option_strings, refuse_with_keys
 from slackwater.sinks.common.staging import staging_of
@@ -29,7 +29,7 @@ RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "txnappid", "txnvers
 
 
 @dataclass(frozen=True, slots=True)
-class DeltaSink(BatchFunctionSink):
+class DeltaSink(Sink):
     """With ``keys``, rows replace equal keys; ``options`` are Delta's own."""
 
     path: str
@@ -37,6 +37,7 @@ class DeltaSink(BatchFunctionSink):
     options: Mapping[str, str] = field(default_factory=dict)
 
     kind = "delta"
+    creates_output = True
     connectors = ("delta",)
 
     @property

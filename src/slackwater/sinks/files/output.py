@@ -59,9 +59,9 @@ def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
 
 
 class FilesOutput(DirectoryOutput):
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.traits = files_traits(path)
+    @property
+    def traits(self) -> Traits:
+        return files_traits(self._path)
 
     @cached_property
     def _manifest(self) -> Manifest:

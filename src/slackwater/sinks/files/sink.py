@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import option_strings
 from slackwater.sinks.common.staging import staging_of
 from slackwater.sinks.files.output import files_traits
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation"})
@@ -29,7 +29,7 @@ CONNECTORS: Mapping[str, tuple[str, ...]] = {"avro": ("avro",)}
 
 
 @dataclass(frozen=True, slots=True)
-class FilesSink:
+class FilesSink(Sink):
     format: str
     path: str
     options: Mapping[str, str] = field(default_factory=dict)
@@ -54,9 +54,6 @@ class FilesSink:
 
     def staged(self, operation: str, /) -> FilesSink:
         return replace(self, path=str(staging_of(self.location, operation).folder))
-
-    def check(self, _frame: DataFrame, _context: WriteContext, /) -> None:
-        """Check nothing: Spark checks directory and schema at the start."""
 
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
         return writer.format(self.format).options(**self.options).option("path", self.location)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
-from slackwater.sinks.common.batch_function import BatchFunctionSink, run_without_output
-from slackwater.sinks.common.contract import Output
+from slackwater.sinks.common.batch_function import run_without_output
+from slackwater.sinks.common.contract import Output, Sink
 from slackwater.sinks.common.database.address import Address, address_in, address_of
 from slackwater.sinks.common.database.marked import MarkedTarget
 from slackwater.sinks.common.database.marker import Marker
@@ -60,14 +60,12 @@ NAME_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class ForeachBatchSink(BatchFunctionSink):
+class ForeachBatchSink(Sink):
     function: Callable[[Any, Batch], object]
     name: str
     writes_to: Address | None = None
 
     kind = "foreach_batch"
-    output_modes = ("append", "update", "complete")
-    connectors = ()
 
     @property
     def traits(self) -> Traits:

@@ -160,10 +160,6 @@ class CatalogOutput(TableOutput):
                 return
         raise moved(self.location)
 
-    def relative_path(self, uri: str) -> str | None:
-        del uri  # Streams read it by its snapshots.
-        return None
-
     def staged(self, operation: str) -> CatalogOutput:
         return CatalogOutput(self._name, self._settings, Branches(operation).staged)
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext
-from slackwater.sinks.common.batch_function import BatchFunctionSink
 from slackwater.sinks.common.changes import unsupported
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import key_columns, option_strings, refuse_with_keys
 from slackwater.sinks.iceberg.metadata import MAIN
@@ -33,7 +33,7 @@ _EXAMPLE = 'sinks.iceberg("gold/hourly") or sinks.iceberg("lake.gold.hourly")'
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergSink(BatchFunctionSink):
+class IcebergSink(Sink):
     """Writes into the directory ``path``, or ``table`` in a Spark catalog.
 
     With ``keys``, rows replace equal keys; ``options`` are Iceberg's own. ``branch`` is written to.
@@ -46,6 +46,7 @@ class IcebergSink(BatchFunctionSink):
     branch: str = MAIN
 
     kind = "iceberg"
+    creates_output = True
     connectors = ("iceberg",)
 
     @property

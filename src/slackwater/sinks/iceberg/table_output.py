@@ -28,7 +28,6 @@ from slackwater.sinks.common.changes import (
     started,
     unsupported,
 )
-from slackwater.sinks.common.contract import SinkLog
 from slackwater.sinks.common.directory import size_damage
 from slackwater.sinks.common.problem import not_readable_yet
 from slackwater.sinks.iceberg import cutting, swapping
@@ -71,9 +70,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
     def _reader_path(self) -> str: ...
 
     @abstractmethod
-    def owner(self) -> Owner | None: ...
-
-    @abstractmethod
     def _owner_in(self, metadata: Metadata) -> Owner | None: ...
 
     @abstractmethod
@@ -106,9 +102,6 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
 
     def how_to_empty(self, _marked: int) -> str:
         return "delete all rows of the table"
-
-    def log(self) -> SinkLog | None:
-        return None
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         return tuple(self._damage(thorough=thorough))

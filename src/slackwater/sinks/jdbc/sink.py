@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from slackwater.core.errors import PipelineError
 from slackwater.core.masking import is_secret_name
 from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.batch_function import BatchFunctionSink
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.database.address import Address, address_of
 from slackwater.sinks.common.database.durable import check_logged
 from slackwater.sinks.common.database.problems import writing
@@ -30,7 +30,7 @@ NUM_PARTITIONS = "numpartitions"
 
 
 @dataclass(frozen=True, slots=True)
-class JdbcSink(BatchFunctionSink):
+class JdbcSink(Sink):
     """With ``jdbc_url`` executors stage; otherwise rows pass through the driver."""
 
     address: Address

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import WriteContext, WriterCalls
-from slackwater.sinks.common.batch_function import BatchFunctionSink
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.options import is_text, option_strings, refuse_partitions
 from slackwater.sinks.kafka.address import TopicAddress
 from slackwater.sinks.kafka.cluster import cluster_of
@@ -34,7 +34,7 @@ PARTITION_HINT = 'choose Kafka\'s partition in a column "partition"'
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaSink:
+class KafkaSink(Sink):
     """Rows have a column ``value``, and may have ``key``, ``headers`` and ``partition``."""
 
     topic: str
@@ -43,7 +43,6 @@ class KafkaSink:
 
     kind = "kafka"
     traits = AT_LEAST_ONCE
-    output_modes = ("append", "update", "complete")
     connectors = ("kafka",)
 
     def identity(self) -> Mapping[str, str]:
@@ -69,15 +68,13 @@ class KafkaSink:
 
 
 @dataclass(frozen=True, slots=True)
-class ExactlyOnceKafkaSink(BatchFunctionSink):
+class ExactlyOnceKafkaSink(Sink):
     """Writes each batch in a transaction with its mark in the marker topic."""
 
     address: TopicAddress
 
     kind = "kafka"
     traits = EXACTLY_ONCE
-    output_modes = ("append", "update", "complete")
-    connectors = ()
 
     def identity(self) -> Mapping[str, str]:
         names = {"kind": self.kind, "topic": self.address.topic, MARKER: self.address.marker}

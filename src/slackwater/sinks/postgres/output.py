@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import Refused
-from slackwater.core.sink import Cut, Owner, Swap, newest_batch
+from slackwater.core.sink import Cut, Owner, Swap, Traits, newest_batch
 from slackwater.sinks.common.changes import (
     Record,
     absent,
@@ -20,7 +20,7 @@ from slackwater.sinks.common.changes import (
     start,
     started,
 )
-from slackwater.sinks.common.contract import SinkLog
+from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.database.address import Address, address_in, require_table
 from slackwater.sinks.common.database.marked import MarkedTarget
 from slackwater.sinks.common.database.marker import TABLE, Marker, limit_wait
@@ -44,15 +44,18 @@ def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:
     return PostgresOutput(address_in(identity), table_name(identity["table"]), keep_batch_id=kept)
 
 
-class PostgresOutput:
+class PostgresOutput(Output):
     """A PostgreSQL table. Connections are opened on demand and not kept."""
 
     def __init__(self, address: Address, table: TableName, *, keep_batch_id: bool, marked: bool = True) -> None:
         self._table = table
         self._keep_batch_id = keep_batch_id
         self._marked = marked
-        self.traits = traits_of(keep_batch_id=keep_batch_id)
         self.target = MarkedTarget(address, Marker(str(table), table.schema), f"{address.location} {table}")
+
+    @property
+    def traits(self) -> Traits:
+        return traits_of(keep_batch_id=self._keep_batch_id)
 
     @property
     def location(self) -> str:
@@ -90,12 +93,6 @@ class PostgresOutput:
         if newest is None or newest <= written:
             return ()
         return (Damage(str(self._table), "foreign", f"rows of batches up to {written}", f"rows of batch {newest}"),)
-
-    def log(self) -> SinkLog | None:
-        return None
-
-    def relative_path(self, _uri: str) -> str | None:
-        return None
 
     def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
         written = self.last_written()

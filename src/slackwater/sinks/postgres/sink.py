@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Traits, WriteContext
-from slackwater.sinks.common.batch_function import BatchFunctionSink
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.database.address import Address, address_of
 from slackwater.sinks.common.database.durable import check_logged
 from slackwater.sinks.common.database.problems import writing
@@ -37,7 +37,7 @@ _MODE_OF: dict[str, Mode] = {"append": "insert", "update": "upsert", "complete":
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresSink(BatchFunctionSink):
+class PostgresSink(Sink):
     """``mode`` ``None``: the output mode decides."""
 
     address: Address
@@ -48,7 +48,6 @@ class PostgresSink(BatchFunctionSink):
     keep_batch_id: bool = False
 
     kind = "postgres"
-    connectors = ()
 
     @property
     def traits(self) -> Traits:

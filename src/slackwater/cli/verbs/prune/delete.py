@@ -37,7 +37,7 @@ from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, pla
 from slackwater.operations.check_home import Consent, check_home, is_own
 from slackwater.operations.plan.adopted import KEPT
 from slackwater.operations.plan.plan import Plan
-from slackwater.sinks.common.contract import Swappable, of_any_query
+from slackwater.sinks.common.contract import of_any_query
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.open import Location, local_path_of, open_read_store, open_write_store
 
@@ -234,7 +234,7 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_le
         Journal(folder, ledger, check_lease).write_end(PRUNED, ledger.now_ms())
         ledger.end_operation(identifier, PRUNED, "applied; can no longer be undone")
     output = of_any_query(open_output(stream.sink))
-    if isinstance(output, Swappable) and output.traits.swaps:
+    if output.traits.swaps:
         # Before its backup is removed, which shows that a prune was interrupted.
         for identifier in (*what.operations, *what.interrupted):
             if is_own(workspace, identifier) and _owns(workspace, stream):

@@ -19,7 +19,6 @@ from slackwater.ledger.recording.stream_files import forget
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.adopted import check_stopped
 from slackwater.operations.check_home import Consent, check_home
-from slackwater.sinks.common.contract import Released
 from slackwater.sinks.common.registry import open_each
 from slackwater.storage.open import open_read_store
 
@@ -65,8 +64,8 @@ def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: C
     with LeaseKeeper([stream], workspace.home, workspace.ledger, "release", workspace.say):
         # What may have happened until the lease was taken.
         released(workspace, stream.full_name, consent)
-        for output in open_each(stream.sink):
-            if isinstance(output, Released) and identifier is not None:
+        if identifier is not None:
+            for output in open_each(stream.sink):
                 output.release(identifier)
         forget(workspace.home, workspace.ledger, stream)
     return stream
