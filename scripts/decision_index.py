@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs/decisions"
-IN_FORCE = "in force"
 HEADING = """# Decisions
 
 Each page has a decision, its reasons and the rejected alternatives. A decision replaced by a later one has the line
-`Status: superseded by NNNN.` below its heading, a partly changed one `Status: amended by NNNN (part).` To update this
-page: `scripts/generate`.
+`Status: superseded by NNNN.` below its heading, a partly changed one `Status: amended by NNNN (part).`; without a
+status it is in force. To update this page: `scripts/generate`.
 
 | decision | status |
 |---|---|
@@ -55,7 +54,7 @@ def _read(path: Path) -> Decision:
     title, status = _TITLE.match(text), _STATUS.search(text)
     if title is None or not path.name.startswith(f"{title['number']}-"):
         raise ValueError(f"{path.name}: the heading is not '# {path.name[:4]} TITLE'")
-    return Decision(path.name, title["number"], title["title"], status["status"] if status else IN_FORCE)
+    return Decision(path.name, title["number"], title["title"], status["status"] if status else "")
 
 
 def _linked(status: str, files: dict[str, str]) -> str:

@@ -52,13 +52,15 @@ def _lines(
     if "edits" not in row:
         yield _line(row["change"], row["guide"], "", row["spark"], row["verdict"], row["goal"], row["rows"])
         return
+    heads = row["change"], row["guide"]
     for name in row["edits"]:
         edit = by_name[name]
         # The name of Spark's error class is enough.
         spark = re.sub(r"\[([A-Z_]+)\].*", r"\1", measured.get(name, "not measured"))
         codes = ", ".join(f"`{code}`" for code in edit.codes)
         verdict = "same" if edit.verdict == "harmless" else f"{edit.verdict} {codes}".strip()
-        yield _line(row["change"], row["guide"], name, spark, verdict, goals.get(name, "-"), _rows(edit))
+        yield _line(*heads, name, spark, verdict, goals.get(name, "-"), _rows(edit))
+        heads = "", ""
 
 
 def _rows(edit: Edit) -> str:

@@ -265,7 +265,7 @@ def _met(code: str, failure: Failure, finders: Iterable[str]) -> str:
     names = ", ".join(f"`{name}`" for name in finders)
     if names:
         return _row(code, failure.title, "found", "; ".join(filter(None, (names, failure.text))))
-    return _row(code, failure.title, WORDS[failure.how or ""], failure.text)
+    return _row(code, failure.title, WORDS[failure.how or ""], failure.text.removeprefix("reported as "))
 
 
 def _row(*cells: str) -> str:

@@ -9,13 +9,13 @@ from slackwater.sinks.common.registry import catalogue
 
 HEADING = """# Sinks
 
-What each sink of `slackwater.sinks` guarantees over stops, kills and restarts, and why. `slackwater sinks` prints the
-same; `slackwater status` and the start of a run warn of a guarantee below exactly-once. The tables are made from the
-source. To update them: `scripts/generate`.
+The guarantees of each sink of `slackwater.sinks`, with the reasons; `slackwater sinks` prints the same.
+`slackwater status` and the start of a run warn of a guarantee below exactly-once. To update this page:
+`scripts/generate`.
 
-- **exactly-once**: after a kill, a restart or a rebuild the output holds each row once.
-- **at-least-once**: no row is lost; rows of a batch that was interrupted may be there twice. The sink does not show
-  what it holds, so a rebuild continues after the newest committed batch, and cannot continue after an older one.
+- **exactly-once**: after a kill, a restart or a rebuild the output has each row once.
+- **at-least-once**: no row is lost; rows of an interrupted batch may be there twice. The sink does not show its newest
+  batch, so a rebuild can continue only after the newest committed batch.
 - **none**: the sink keeps no rows, or not over a restart.
 
 """
@@ -41,30 +41,28 @@ LEFT = 2
 """Columns of words, before those of ticks."""
 
 NOTES = """
-In update and complete mode the rows of a key replace each other. A rebuild is exact in the sense of the mode: the final
-table, newest row of each key, equals that of an uninterrupted run. In complete mode it replays every batch.
+In update and complete mode the rows of a key replace each other. After a rebuild the final table, with the newest row
+of each key, equals the table of an uninterrupted run. In complete mode a rebuild replays every batch.
 
-`all_of` computes a batch once and writes it into several outputs, one after the other. Each keeps its own mark, so
-that a batch which was interrupted between two of them is written into those that lack it only. It can do what all of
-them can; its guarantee is that of the weakest. `slackwater status` shows each.
+`all_of` computes a batch once and writes it into several outputs, one after the other. Each output has its own mark: an
+interrupted batch is written only into the outputs that lack it. It has the traits that all outputs have, and the
+weakest guarantee. `slackwater status` shows each output.
 
-A swap keeps the output that was replaced, for undo. Files and Delta tables are built in a hidden folder next to the
-output. Files on HDFS and object stores are moved, each by itself, and switched by one put of their manifest; readers
-that ignore the manifest see files of both outputs for that time. Iceberg tables are built on a branch of the same
-table, whose dropped branches `expire_snapshots` cleans up; tables of PostgreSQL in the same schema. Views, privileges
-and the comment of a table of PostgreSQL are kept; one with foreign keys, triggers, policies or publications of its own
-is refused. A stream that reads replaced files takes all of them for new ones and has to be replayed as well. Rows that
-other programs have written stay, or `apply` refuses without `--discard-others`.
+A swap keeps the replaced output for undo. Files and Delta tables are built in a hidden folder next to the output,
+Iceberg tables on a branch of the same table (`expire_snapshots` cleans up dropped branches), PostgreSQL tables in the
+same schema. Files on HDFS and object stores are moved one by one ([limits](limits.md#sinks)). Views, privileges and the
+comment of a PostgreSQL table are kept; a table with foreign keys, triggers, policies or publications is refused. A
+stream that reads replaced files takes all of them for new files and has to be replayed as well. Rows from other
+programs stay, or `apply` refuses without `--discard-others`.
 
-Tables of PostgreSQL and JDBC, Kafka topics and batch functions have their newest batch in a marker next to the rows. If
-it is deleted or restored from an older copy, no plan writes the rows a second time (`sink-marker-lost`): a table of
-PostgreSQL is built again by `slackwater plan reset STREAM --from earliest --output swap`, another output has to be
-emptied first; `slackwater status` prints the steps.
+PostgreSQL and JDBC tables, Kafka topics and batch functions have their newest batch in a marker next to the rows. If
+the marker is deleted or restored from an older copy, no plan writes the rows a second time
+([`sink-marker-lost`](errors.md#sink-marker-lost)).
 
-What a function of your own does in a crash, `slackwater audit` finds out: see [audit.md](audit.md).
+[`slackwater audit`](audit.md) shows how your own function behaves in a crash.
 
-`sinks.iceberg` takes a directory (a name with a slash, such as `"./hourly"`), which is a table of a Hadoop catalog
-and needs no settings, or the name of a table in a catalog of yours, set up under `[spark]` in `slackwater.toml`:
+`sinks.iceberg` takes a directory (a name with a slash, such as `"./hourly"`; a table of a Hadoop catalog, without
+settings), or the name of a table in your own catalog, set up under `[spark]` in `slackwater.toml`:
 
 ```toml
 connectors = ["postgresql"]
@@ -78,23 +76,22 @@ connectors = ["postgresql"]
 "spark.sql.catalog.lake.warehouse" = "s3://lake"
 ```
 
-Tables of a JDBC catalog on PostgreSQL or SQLite and of a Hadoop catalog are read, cut and swapped without Spark, by
-pyiceberg with these settings; they must be in `slackwater.toml`, not in `--conf` alone. A secret of a catalog may be
-`env:NAME` or `file:PATH`: it is read when it is needed, by Spark and by commands, and is not recorded. What a table
-of another catalog holds (REST, Hive, Glue, ...; `opaque` in the list above) is known to Spark only: it is asked in
-each batch, and a batch of a deleted or older checkpoint that it has already is refused (`iceberg-ahead`). Tables of
-version 3 of Iceberg's format in a JDBC catalog show their newest batch and cannot be cut or swapped, because
-pyiceberg cannot write them. Iceberg tables are in a directory on local disks and HDFS only: object stores have no
-rename in one step. A commit of another writer while a batch is written makes the batch run again; one while an
-operation works has it refused. Undo needs the snapshots from before the cut: `expire_snapshots` deletes them. What a
-swap has replaced it keeps until `slackwater prune`.
+Tables of a Hadoop catalog, and of a JDBC catalog on PostgreSQL or SQLite, are read, cut and swapped without Spark, by
+pyiceberg with these settings; they must be in `slackwater.toml`, not in `--conf` alone. A catalog secret may be
+`env:NAME` or `file:PATH`: it is read when needed and not recorded. A table of another catalog (REST, Hive, Glue, ...;
+`opaque` in the list above) can be read only by Spark, in each batch: a batch of a deleted or older checkpoint that is
+already in the table is refused (`iceberg-ahead`). Tables of Iceberg's format version 3 in a JDBC catalog show their
+newest batch but cannot be cut or swapped, because pyiceberg cannot write them. Directories of Iceberg tables must be on
+local disks or HDFS. If another writer commits while a batch is written, the batch runs again; if it commits during an
+operation, the operation is refused. An undo needs the snapshots from before the cut, which `expire_snapshots` deletes;
+the snapshots replaced by a swap stay until `slackwater prune`.
 
-The jars of Delta and Iceberg are locked and fetched for Spark 4.1, 4.0 and 3.5, those of Kafka for 4.3, 4.1 and 4.0,
-of avro for 4.1 and 4.0, of S3 (`s3a`) for 4.1; with another Spark, set `spark.jars` or `spark.jars.packages` under
+The jars of Delta and Iceberg are locked and fetched for Spark 4.1, 4.0 and 3.5, Kafka's for 4.3, 4.1 and 4.0, avro's
+for 4.1 and 4.0, those of S3 (`s3a`) for 4.1; with another Spark, set `spark.jars` or `spark.jars.packages` under
 `[spark]` in `slackwater.toml`.
 
-A stream whose sink is not in the list can be run without Slackwater and recorded by `slackwater.watch(spark, ...)`:
-see [adopted.md](adopted.md).
+A stream with any other sink can be run without Slackwater and recorded by
+[`slackwater.watch(spark, ...)`](adopted.md).
 """
 
 

@@ -101,21 +101,20 @@ def _change(
 CHANGES = (
     _change(
         "sources-changed",
-        "The query reads other sources.",
-        "the number of sources differs, or a source is of another kind or reads another path, topic or table.",
-        "Spark keeps positions by the number of a source, without its name. Another number of sources is refused; "
-        "another source gets the position of the old one, and reads rows again or leaves them out. Topics that are "
-        "added or removed are allowed: what is read from here on is of other places.",
+        "The query reads different sources.",
+        "the number of sources differs, or a source has a different kind, path, topic or table.",
+        "Spark stores positions by source number only. It refuses a different number of sources; a different source"
+        " gets the old source's position, and reads rows again or skips them. Topics may be added or removed.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         in_files=True,
     ),
     _change(
         "sources-reordered",
-        "The sources are in another order.",
-        "the query has the same sources in another order, as in a union written the other way round.",
-        "Spark keeps positions by the number of a source: each source continues at the position of another one, and "
-        "Spark does not compare them.",
+        "The order of the sources has changed.",
+        "the query has the same sources in a different order, such as in a reversed union.",
+        "Spark stores positions by source number and does not compare the sources: each continues at a different "
+        "source's position.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         acceptable=False,
@@ -123,31 +122,30 @@ CHANGES = (
     ),
     _change(
         "source-format-changed",
-        "A source reads its files in another format.",
-        "a file source reads the same path with another format, such as JSON instead of CSV.",
-        "files that were planned and not processed are read in the new format; rows of the state came from the old "
-        "one.",
+        "The format of a file source has changed.",
+        "a file source reads the same path with a different format, such as JSON instead of CSV.",
+        "planned files are read in the new format; rows of the state came from the old format.",
         Effect.CHANGES_ROWS,
         goal=None,
         stateless=True,
     ),
     _change(
         "source-options-changed",
-        "An option of a source was changed.",
-        "an option that decides which rows a source reads, or how it parses them, has another value. Rate limits "
-        "and options of the client are not compared.",
-        "rows of the kept state were read with the old value. A query without state continues with the new one. "
-        "fileNameOnly decides which files count as read: with it files of one name in two folders are one file, and "
-        "the rows of one are left out; without it files that were moved are read again.",
+        "An option of a source has changed.",
+        "an option that decides which rows a source reads, or how it parses them, has a different value. Rate "
+        "limits and client options are not compared.",
+        "rows of the kept state were read with the old value; a query without state continues with the new value. "
+        "fileNameOnly decides which files count as read: with it, of two files with the same name only the first is"
+        " read; without it, moved files are read again.",
         Effect.CHANGES_ROWS,
         stateless=True,
     ),
     _change(
         "start-position-ignored",
-        "The start position of a source was changed, and has no effect.",
-        "an option that says where a new query starts, such as startingOffsets or startingVersion, has another value.",
-        "Spark uses it for a new checkpoint only, and ignores it silently where the checkpoint has a position. To read "
-        "older rows again, or to leave rows out, the position has to be set.",
+        "The start position of a source has changed, without effect.",
+        "an option for the start of a new query, such as startingOffsets or startingVersion, has a different value.",
+        "Spark silently ignores it if the checkpoint has a position. To read older rows again, or to skip rows, set"
+        " the position with a reset.",
         Effect.COMPATIBLE,
         goal=None,
         stateless=True,
@@ -155,17 +153,17 @@ CHANGES = (
     ),
     _change(
         "source-schema-changed",
-        "A column of a source has another type.",
-        "the schema of a source has another type for a column that both versions of the query have.",
-        "Spark compares the types of keys and values in the state with those of the query, and refuses others. A "
-        "column that the state does not have only changes rows from here on.",
+        "The type of a source column has changed.",
+        "the schema of a source has a different type for a column that both versions of the query have.",
+        "Spark refuses different types of keys and values in the state. A column outside the state only changes "
+        "later rows.",
     ),
     _change(
         "operators-changed",
         "A stateful operator was added, removed, replaced or moved.",
-        "the query has other operators with state, or the same ones in another order.",
-        "Spark keeps state by the number of an operator. Spark 4 refuses another name for a number; Spark 3.5 reads "
-        "the state of one operator as that of another, and can drop all rows silently.",
+        "the query has different stateful operators, or a different order of them.",
+        "Spark stores state by operator number. Spark 4 refuses a different name for a number; Spark 3.5 reads the "
+        "state of one operator as the state of another, and can silently drop all rows.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         acceptable=False,
@@ -173,39 +171,38 @@ CHANGES = (
     ),
     _change(
         "keys-changed",
-        "An aggregation or a function with state groups by other keys.",
+        "An aggregation or a stateful function groups by different keys.",
         "the grouping keys differ in number, expression, type or order.",
-        "with other types Spark refuses the state. With the same types it reads it: groups of the old keys are "
-        "never found again, and new groups start from nothing. Of the new groups a rebuild has those that it reads "
-        "again.",
+        "Spark refuses state with different types. With the same types, groups of old keys are never found again, "
+        "and new groups start empty. A rebuild has only the new groups that it reads again.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         in_files=True,
     ),
     _change(
         "aggregates-changed",
-        "An aggregation computes other aggregates.",
+        "An aggregation computes different aggregates.",
         "the aggregate functions differ in number, function, argument, type or order.",
-        "the state has the intermediate values of the old ones. Where their types agree Spark continues with them: "
-        "a count can become a sum, without an error.",
+        "the state has the old intermediate values. If their types agree, Spark continues with them: a count can "
+        "silently become a sum.",
         only_with=AGGREGATE,
     ),
     _change(
         "dedup-keys-changed",
-        "A deduplication compares other columns.",
+        "A deduplication compares different columns.",
         "the columns of dropDuplicates differ in number, expression, type or order.",
-        "the state has the values of the old columns: Spark refuses other types; with the same types it takes rows "
-        "for duplicates of others, or writes duplicates.",
+        "the state has values of the old columns. Spark refuses different types; with the same types it drops rows "
+        "that are no duplicates, or writes duplicates.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         in_files=True,
     ),
     _change(
         "dedup-kind-changed",
-        "A deduplication became the other kind.",
-        "dropDuplicates became dropDuplicatesWithinWatermark, or the other way round.",
-        "they keep different state, and Spark refuses one for the other. State within the watermark depends on the "
-        "order of the rows and cannot be computed again.",
+        "The kind of a deduplication has changed.",
+        "dropDuplicates became dropDuplicatesWithinWatermark, or the reverse.",
+        "they keep different state, and Spark refuses it. State within the watermark depends on the row order and "
+        "cannot be recomputed.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         acceptable=False,
@@ -213,7 +210,7 @@ CHANGES = (
     ),
     _change(
         "limit-changed",
-        "A limit is another one.",
+        "The number of a limit has changed.",
         "the number of a limit differs.",
         "the state has the number of rows that passed. Rows beyond the old limit were dropped and do not come back.",
         Effect.CHANGES_ROWS,
@@ -222,113 +219,111 @@ CHANGES = (
     ),
     _change(
         "state-schema-changed",
-        "A function with state declares other state.",
-        "the schema of the state differs, or the init() of a processor that declares its variables has changed.",
-        "Spark compares the types of the state, and refuses others. With the same types the fields are read by "
-        "position.",
+        "The declared state of a stateful function has changed.",
+        "the schema of the state, or the init() of a processor, differs.",
+        "Spark refuses different types. With the same types it reads the fields by position.",
         only_with=FUNCTION,
     ),
     _change(
         "function-changed",
         "A function that state depends on has changed.",
-        "the text of a Python function, or of what it reaches, differs, or a value that it takes with it: of a "
-        "variable of a module or a function around it, a default, an argument of a partial, what an object or a class "
-        "has, a broadcast variable, a file below the project that the code names by a literal path. An operator with "
-        "state uses it, or it is the class of a data source. Of values only digests are recorded, of secrets nothing.",
+        "the code of a Python function of a stateful operator or a data source class, or code that it calls, "
+        "differs; or a value that it uses: a variable, a default, an argument of a partial, an attribute, a "
+        "broadcast variable, or a project file that the code names by a literal path. Only digests of values are "
+        "recorded, and nothing of secrets.",
         "rows of the kept state were computed by the old function.",
         Effect.CHANGES_ROWS,
     ),
     _change(
         "function-not-repeatable",
-        "A function depends on what cannot be compared.",
-        "its code, or code that it calls, uses chance, the clock, the network or files other than those below the "
-        "project that the code names by a literal path; these files are compared. Said once of each function.",
-        "what it gets from there is not recorded: a batch that is run again, by a restart or a rebuild, may get other "
-        "rows.",
+        "A function depends on something that cannot be compared.",
+        "its code, or code that it calls, uses chance, the clock, the network or files. Project files that the code"
+        " names by a literal path are compared instead. This is reported once per function.",
+        "the values are not recorded: a batch that runs again, in a restart or a rebuild, may get different rows.",
         Effect.SAME,
         goal=None,
         stateless=True,
     ),
     _change(
         "environment-changed",
-        "What a Python function gets from its process has changed.",
+        "The environment of a Python function has changed.",
         "the time zone of the process, an environment variable that the function names, or a setting "
-        "`spark.executorEnv.*` differs. Values are recorded with each run as settings are, of secrets nothing. Another "
-        "version of Python or of a library that the function uses, another encoding of the locale, and what functions "
-        "behind the state, or of a batch, get are notes.",
-        "rows of the kept state were computed with the old values. Batches are replayed with those of their runs, so "
-        "that a rebuild makes the same state again: start with the old ones, or accept the change.",
+        "`spark.executorEnv.*` differs. Values are recorded with each run, except secrets. These are notes only: "
+        "another version of Python or of a library that the function uses, another locale encoding, and changes for"
+        " functions after the state or of a batch.",
+        "rows of the kept state were computed with the old values. A rebuild replays batches with the values of "
+        "their runs and makes the same state: start with the old values, or accept the change.",
         Effect.CHANGES_ROWS,
     ),
     _change(
         "input-changed",
-        "The rows that reach an operator with state come from elsewhere.",
-        "the source, a union, an operator below, or a step that makes rows of others, such as explode, differs.",
+        "The input of a stateful operator has changed.",
+        "the source, a union, an operator below, or a step that makes rows, such as explode, differs.",
         "rows of the kept state were made the old way.",
     ),
     _change(
         "input-columns-changed",
-        "A function with state is called with other columns.",
-        "a column was removed, or is another expression.",
-        "the function computed the kept state from the old columns. A column more changes nothing for it.",
+        "A stateful function is called with different columns.",
+        "a column was removed, or has a different expression.",
+        "the function computed the kept state from the old columns. An added column has no effect on it.",
         Effect.CHANGES_ROWS,
         only_with=FUNCTION,
     ),
     _change(
         "filter-before-state-changed",
-        "A filter before an operator with state was added, removed or changed.",
-        "the conditions that rows pass before an operator with state differ.",
+        "A filter before a stateful operator was added, removed or changed.",
+        "the conditions for rows that reach a stateful operator differ.",
         "rows of the kept state passed the old filter. Spark's guide allows the change.",
         Effect.CHANGES_ROWS,
     ),
     _change(
         "join-type-changed",
-        "A stream-stream join is of another type.",
-        "the join is inner, left, right, full or semi, and was another one.",
-        "an outer join keeps which rows have matched. Spark 4.3 can accept the state of another type silently: rows "
-        "without a match are then missing, or written although they had one.",
+        "The type of a stream-stream join has changed.",
+        "the type (inner, left, right, full or semi) differs.",
+        "an outer join records which rows have matched. Spark 4.3 can silently accept the state of another type: "
+        "rows without a match are then missing, or written although they had a match.",
         acceptable=False,
         only_with=JOIN,
     ),
     _change(
         "join-keys-changed",
-        "A stream-stream join compares other columns for equality.",
+        "A stream-stream join compares different columns for equality.",
         "the equality conditions of the join differ.",
-        "rows of the state are stored by the old keys: Spark refuses other types; with the same types kept rows are "
-        "not found by the new keys.",
+        "the state stores rows by the old keys. Spark refuses different types; with the same types the new keys do "
+        "not find kept rows.",
         only_with=JOIN,
     ),
     _change(
         "join-condition-changed",
-        "A stream-stream join has another condition besides equality.",
-        "a condition such as a bound on times was added, removed or changed.",
+        "A further condition of a stream-stream join has changed.",
+        "a condition such as a time bound was added, removed or changed.",
         "the old condition decided which rows of the state were dropped, and which matches were written.",
         only_with=JOIN,
     ),
     _change(
         "join-columns-changed",
-        "A stream-stream join keeps other columns of a side.",
-        "the rows that the join keeps of one side have other columns, types or order.",
-        "the state has rows of the old form. Spark refuses other types, and reads the same types by position.",
+        "A stream-stream join keeps different columns of a side.",
+        "the rows that the join keeps of one side have different columns, types or order.",
+        "Spark refuses different types, and reads the same types by position.",
         only_with=JOIN,
     ),
     _change(
         "join-sides-swapped",
         "The sides of a stream-stream join are swapped.",
-        "each side of the join is what the other one was.",
-        "Spark keeps the rows of each side, and the position of its source, by its number: the kept rows of one "
-        "side would be those of the other.",
+        "each side of the join is the former other side.",
+        "Spark stores the rows and the source position of each side by number: the kept rows of one side would "
+        "belong to the other.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         only_with=JOIN,
     ),
     _change(
         "window-changed",
-        "A window has another length, slide, offset or time column.",
-        "a window of an aggregation is another one. Where the program of the old query is not recorded, only the "
-        "lengths are compared, if they are.",
-        "the type of the key is the same, so that Spark reads the state: old and new windows exist side by side, "
-        "and those between are absent or doubled in the output. In complete mode the whole result is written again.",
+        "The length, slide, offset or time column of a window has changed.",
+        "a window of an aggregation differs. If the old program is not recorded, only the lengths are compared, if "
+        "known.",
+        "the key has the same type, so Spark reads the state: old and new windows exist side by side, and windows "
+        "in between are missing or doubled in the output. In complete mode the whole result is written again.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         only_with=AGGREGATE,
@@ -336,9 +331,8 @@ CHANGES = (
     _change(
         "window-kind-changed",
         "A window became a session, or a session a window.",
-        "the query groups by sessions where it grouped by windows of a fixed length, or the other way round.",
-        "the state of sessions has another layout, which Spark cannot read. Windows that were written stay in the "
-        "output.",
+        "the query groups by sessions instead of windows of a fixed length, or the reverse.",
+        "Spark cannot read the state, which has a different layout. Written windows stay in the output.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         acceptable=False,
@@ -346,10 +340,9 @@ CHANGES = (
     ),
     _change(
         "session-gap-changed",
-        "The gap of a session window is another one.",
+        "The gap of a session window has changed.",
         "the gap of the sessions differs.",
-        "sessions of the state were closed or merged by the old gap, and those that were written cannot be merged "
-        "again.",
+        "sessions of the state were closed or merged by the old gap, and written sessions cannot be merged again.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         only_with=AGGREGATE,
@@ -357,38 +350,38 @@ CHANGES = (
     _change(
         "watermark-added",
         "A watermark was added.",
-        "rows that reach an operator with state pass a withWatermark that they did not pass before.",
-        "rows that the watermark would have dropped as late are in the state. The watermark starts at the epoch.",
+        "a withWatermark was added before a stateful operator.",
+        "the state has rows that the watermark would have dropped as late. The watermark starts at the epoch.",
         Effect.CHANGES_ROWS,
     ),
     _change(
         "watermark-removed",
         "A watermark was removed.",
-        "rows that reach an operator with state no longer pass a withWatermark.",
-        "state is never removed again, and late rows start groups again that were dropped and written before.",
+        "a withWatermark before a stateful operator was removed.",
+        "state is never removed again, and late rows restart groups that were written and dropped.",
     ),
     _change(
         "watermark-column-changed",
-        "The watermark is of another column.",
-        "withWatermark names another column, or an expression of another one.",
-        "the recorded watermark is a time of the old column, and the new one continues from it: rows count as late, "
-        "or state is dropped, by times that have nothing to do with each other.",
+        "The watermark uses a different column.",
+        "withWatermark names a different column or expression.",
+        "the new watermark continues from the recorded time of the old column: rows count as late, or state is "
+        "dropped, by unrelated times.",
         Effect.NOT_RESTORABLE,
         goal="reset",
     ),
     _change(
         "watermark-delay-changed",
-        "The delay of a watermark is another one.",
-        "withWatermark has another delay.",
-        "a watermark never goes back. With a longer delay it stays where it is until the delay has passed, "
-        "and windows that the old delay has closed stay closed, which `run` says, too; with a shorter one windows "
-        "close at once, and rows that it would have dropped as late are in the state.",
+        "The delay of a watermark has changed.",
+        "withWatermark has a different delay.",
+        "a watermark never goes back. A longer delay takes effect only after it has passed, and windows closed by "
+        "the old delay stay closed, as `run` also reports; with a shorter delay windows close at once, and the "
+        "state has rows that it would have dropped as late.",
         Effect.CHANGES_ROWS,
         goal=None,
     ),
     _change(
         "time-zone-changed",
-        "The session's time zone is another one.",
+        "The session's time zone has changed.",
         "`spark.sql.session.timeZone` differs, and a source parses times without a zone or a function may use it.",
         "such times in rows of the kept state were read in the old zone. A rebuild keeps the zone of each run.",
         Effect.CHANGES_ROWS,
@@ -396,37 +389,37 @@ CHANGES = (
     ),
     _change(
         "timeout-changed",
-        "The timeout or the time mode of a function with state is another one.",
-        "the function with state has another timeout or time mode.",
-        "timeouts of the state were set by the old mode. Between no timeout and one the layout of the state "
-        "differs, and Spark refuses it.",
+        "The timeout or time mode of a stateful function has changed.",
+        "the stateful function has a different timeout or time mode.",
+        "timeouts in the state were set by the old mode. Spark refuses a change between no timeout and any timeout,"
+        " because the state has a different layout.",
         only_with=FUNCTION,
     ),
     _change(
         "output-mode-changed",
-        "The output mode is another one.",
-        "the query writes in append, update or complete mode, and wrote in another one.",
-        "the mode is in no checkpoint. With an aggregation groups that were written while they were open are "
-        "written again, or groups that get no further row are never written. Without one the rows are the same.",
+        "The output mode has changed.",
+        "the query wrote in a different mode: append, update or complete.",
+        "no checkpoint records the mode. With an aggregation, groups that were written while open are written "
+        "again, or groups without further rows are never written. Without an aggregation the rows are the same.",
         Effect.NOT_RESTORABLE,
         goal="reset",
         only_with=AGGREGATE,
     ),
     _change(
         "output-changed",
-        "The rows are computed in another way after the last operator with state.",
-        "a filter, a column or a function after the state differs, or the function that writes the rows, or the query "
-        "has no state.",
+        "The rows are computed differently after the last stateful operator.",
+        "a filter, a column or a function after the state differs, or the function that writes the rows, or any of "
+        "these in a query without state.",
         "Spark's guide allows it. An interrupted batch runs again with the new code.",
         Effect.COMPATIBLE,
         goal=None,
     ),
     _change(
         "output-schema-changed",
-        "The output has other columns.",
+        "The columns of the output have changed.",
         "the names or types of the output's columns differ.",
-        "Spark's file sink takes any columns, so that its files differ then; a table refuses what its schema does "
-        "not allow, and the sink says so before the query starts.",
+        "Spark's file sink accepts any columns, so its files differ; a table refuses a schema that it does not "
+        "allow before the query starts.",
         Effect.COMPATIBLE,
         goal=None,
     ),

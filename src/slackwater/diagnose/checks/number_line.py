@@ -136,7 +136,7 @@ def clean(snapshot: Snapshot) -> Iterator[Found]:
     """Checkpoint and sink agree.
 
     Condition: the newest batch of the sink is the newest committed batch, and its state can be loaded.
-    Effect: it does not; an interrupted batch runs again with its planned range.
+    Effect: none; an interrupted batch runs again with its planned range.
     How to confirm: `slackwater status STREAM --verify` reads every file that the marks depend on.
     Remedy: `slackwater run FILE`.
     Safety: yes.
@@ -165,7 +165,7 @@ def commit_missing(snapshot: Snapshot) -> Iterator[Found]:
 
     Condition: a run was killed after the sink wrote the batch and before Spark committed it; the batch is planned
     with its recorded range.
-    Effect: it does not; the batch runs again with its planned range, and the sink skips it.
+    Effect: none; the batch runs again with its planned range, and the sink skips it.
     How to confirm: compare committed and written in `slackwater status STREAM`.
     Remedy: `slackwater run FILE`.
     Safety: yes; the sink skips a batch that it has.

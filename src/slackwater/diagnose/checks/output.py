@@ -259,7 +259,7 @@ def written_in_part(snapshot: Snapshot) -> Iterator[Found]:
     """One of several outputs has the next batch, another has not.
 
     Condition: a run was killed between the outputs of one batch.
-    Effect: it does not; the batch runs again with its planned range, and outputs that have it skip it.
+    Effect: none; the batch runs again with its planned range, and outputs that have it skip it.
     How to confirm: `slackwater status STREAM` shows the newest batch of each output.
     Remedy: `slackwater run FILE`.
     Safety: yes; each output shows its own batches.

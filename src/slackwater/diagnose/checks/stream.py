@@ -156,7 +156,7 @@ def new(snapshot: Snapshot) -> Iterator[Found]:
     """No batch has been planned yet.
 
     Condition: the checkpoint and the ledger have no batch of the stream.
-    Effect: it does not; the first batch will be batch 0.
+    Effect: none; the first batch will be batch 0.
     How to confirm: `slackwater inspect STREAM` shows an empty checkpoint.
     Remedy: `slackwater run FILE`.
     Safety: yes.
