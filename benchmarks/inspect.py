@@ -139,7 +139,7 @@ def spark_metadata(checkpoint: str) -> int:
 
 def benchmark_names(folder: Path) -> dict[str, object]:
     """In one process, alternating; and the memory of a process that does nothing else."""
-    from slackwater.cli.verbs.inspect.reading import inspect_checkpoint
+    from slackwater.cli.verbs.inspect import inspect_checkpoint
 
     make_large(folder)
     walk(str(folder))
@@ -182,7 +182,7 @@ def walk(path: str) -> int:
 
 def memory(folder: str) -> int:
     """Peak memory of an inspection by itself."""
-    from slackwater.cli.verbs.inspect.reading import inspect_checkpoint
+    from slackwater.cli.verbs.inspect import inspect_checkpoint
 
     inspect_checkpoint(folder)
     print(round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1))
@@ -194,7 +194,7 @@ def memory(folder: str) -> int:
 
 def benchmark_state(folder: Path) -> dict[str, object]:
     """A warm Spark session and this process, alternating, to Arrow tables of the same rows."""
-    from slackwater.cli.verbs.inspect.reading import StateRequest
+    from slackwater.cli.verbs.inspect import StateRequest
     from slackwater.cli.verbs.inspect.rows import inspect_state
 
     spark = session()
@@ -255,8 +255,8 @@ def write_counts(spark: Any, folder: Path, checkpoint: str, *, rows: int, files:
 def benchmark_requests(folder: Path) -> dict[str, object]:
     """The files are put straight into the server; every request of ``inspect`` and of ``status`` is counted."""
     from benchmarks.counted_s3 import BUCKET, counted_s3
-    from slackwater.cli.verbs.inspect.reading import inspect_checkpoint
-    from slackwater.cli.verbs.status.read_status import read_status
+    from slackwater.cli.verbs.inspect import inspect_checkpoint
+    from slackwater.cli.verbs.status import read_status
     from slackwater.core.settings import Settings
 
     settings = Settings(f"s3a://{BUCKET}/home", str(folder / "ledger.db"))

@@ -10,7 +10,7 @@ from typing import Any
 import slackwater
 from slackwater.cli.common.arguments import Option
 from slackwater.cli.verbs.completion import Command, commands
-from slackwater.cli.verbs.run.metric_names import METRICS
+from slackwater.cli.verbs.run.metrics import METRICS
 from slackwater.core.finding import Severity
 from slackwater.diagnose.catalogue import CATALOGUE, Failure
 from slackwater.diagnose.causes import covering

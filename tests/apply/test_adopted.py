@@ -25,7 +25,7 @@ import pytest
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.main import main
-from slackwater.cli.verbs.prune.delete import delete_prunable
+from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import NotFound, Refused, SlackwaterError
 from slackwater.core.records import BatchRecord
 from slackwater.ledger.located import find_stream

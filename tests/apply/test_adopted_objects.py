@@ -20,7 +20,7 @@ import pytest
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import is_halted
-from slackwater.cli.verbs.prune.delete import delete_prunable
+from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import OutcomeUnknown, SlackwaterError
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import ALL_MS

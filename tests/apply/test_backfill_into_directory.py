@@ -10,7 +10,7 @@ import pytest
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.verbs.ledger.operations import operations_view
-from slackwater.cli.verbs.prune.delete import delete_prunable
+from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import Moved, Refused, StreamFailed
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import BackfillDirectory

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.cli.verbs.prune.delete import delete_prunable
+from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.checkpoint import SourceFile
 from slackwater.core.errors import Refused
 from slackwater.core.records import StreamRecord

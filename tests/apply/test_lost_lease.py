@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.cli.verbs.prune.delete import delete_prunable
+from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import LeaseHeld
 from slackwater.operations.action import Action, Inverse
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from slackwater.cli.verbs.prune.delete import Prunable, delete_prunable, prunable
+from slackwater.cli.verbs.prune import Prunable, delete_prunable, prunable
 from slackwater.core.errors import LeaseHeld, NotFound, Refused
 from slackwater.core.records import OperationRecord
 from slackwater.ledger.lease.lease import RUN, Lease

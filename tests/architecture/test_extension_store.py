@@ -14,7 +14,7 @@ import pytest
 
 from scripts.reference_pages import PAGES
 from slackwater.cli.main import main
-from slackwater.cli.verbs.prune.delete import delete_prunable
+from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import UsageError
 from slackwater.ledger.home import Home
 from slackwater.storage.open import spark_uri

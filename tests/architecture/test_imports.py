@@ -32,11 +32,11 @@ HEAVY = (
 LOADED_WITHOUT_SPARK = (
     *(f"slackwater.sinks.{kind}.output" for kind in ("delta", "files", "iceberg", "jdbc", "kafka", "postgres")),
     *(
-        "slackwater.cli.verbs.run.run_streams",
-        "slackwater.cli.verbs.check.compare",
-        "slackwater.cli.verbs.audit.report",
+        "slackwater.cli.verbs.run",
+        "slackwater.cli.verbs.check",
+        "slackwater.cli.verbs.audit",
     ),
-    *("slackwater.cli.verbs.apply.confirmed", "slackwater.cli.verbs.plan.write_plan"),
+    *("slackwater.cli.verbs.apply", "slackwater.cli.verbs.plan"),
 )
 """What must be able to say that Spark, or the extra of a sink, is missing."""
 START_S_MAX = 20

@@ -15,7 +15,7 @@ from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.state.decoder import FamilyRows
 from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows, shape
-from slackwater.cli.verbs.inspect.reading import StateRequest
+from slackwater.cli.verbs.inspect import StateRequest
 from slackwater.cli.verbs.inspect.rows import inspect_state
 from slackwater.core.checkpoint import ReadOptions
 from slackwater.core.errors import NotFound

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.main import main
-from slackwater.cli.verbs.adopt.take_in import Request, adopt_checkpoint
+from slackwater.cli.verbs.adopt import Request, adopt_checkpoint
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream
-from slackwater.cli.verbs.check.compare import check_document, check_page
+from slackwater.cli.verbs.check import check_document, check_page
 from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
 
 UNREADABLE = CheckedStream("clicks/per_page", StreamVerdict("clicks/per_page", 6, "unreadable"))

@@ -26,11 +26,13 @@ def wait(**_):
 COMMAND = """
 import signal, sys, time
 from types import SimpleNamespace
-from slackwater.cli.common.arguments import VERBS, Verb
+from slackwater.cli.common import declare_changing
+from slackwater.cli.common.arguments import VERBS
 from slackwater.cli.main import entry
 {verb}
-VERBS["wait"] = "waiting"
-sys.modules["waiting"] = SimpleNamespace(VERB=Verb("Wait.", lambda parser: parser.set_defaults(verb=wait)))
+VERBS["wait"] = "Wait."
+sys.modules["waiting"] = SimpleNamespace(wait=wait)
+declare_changing.wait = lambda parser: parser.set_defaults(verb="waiting:wait")
 sys.argv = ["slackwater", "wait"]
 entry()
 """

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from slackwater.cli.common.stream_status import has_read_all
-from slackwater.cli.verbs.run.metric_names import METRICS, STATES
-from slackwater.cli.verbs.run.metrics import RunMetrics, served
+from slackwater.cli.verbs.run.metrics import METRICS, STATES, RunMetrics, served
 from slackwater.core.records import BatchRecord, BatchSource
 from slackwater.core.settings import load
 from slackwater.ledger.ledger import Ledger

@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 
 import pytest
 
-from slackwater.cli.common.arguments import VERBS, Parser, verb_named
+from slackwater.cli.common.arguments import VERBS, Parser, declare_verb
 from tests.cli.conftest import Slackwater
 
 VERBS_OF_GROUPS: dict[str, list[list[str]]] = {"plan": [["rebuild"]], "connectors": [["list"], ["fetch"]]}
@@ -23,15 +23,14 @@ def test_all_verbs_are_listed(slackwater: Slackwater) -> None:
 @pytest.mark.parametrize("verb", COMMANDS, ids=" ".join)
 def test_a_verb_is_given_what_its_parser_declares(verb: list[str]) -> None:
     parser = Parser("slackwater")
-    verb_named(verb[0]).declare(parser)
+    declare_verb(verb[0], parser)
 
     others = {"demo": [], "sinks": [], "connectors list": [], "completion": ["bash"], "prune": ["--keep", "1"]}
     others["evidence"] = ["word", "--out", "bundle.zip"]
     words = others.get(" ".join(verb), ["word"])
     options = vars(parser.parse_args([*verb[1:], *words]))
 
-    function = options.pop("verb")
-    function = function if callable(function) else resolve_name(function)
+    function = resolve_name(options.pop("verb"))
     signature = inspect.signature(function)
     signature.bind(**options)
     if not any(one.kind is one.VAR_KEYWORD for one in signature.parameters.values()):

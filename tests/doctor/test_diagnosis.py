@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.common.examine import Examined
-from slackwater.cli.verbs.doctor.show import doctor_page
+from slackwater.cli.verbs.doctor import doctor_page
 from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
 from slackwater.diagnose.causes import explained

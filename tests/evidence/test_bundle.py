@@ -14,9 +14,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from slackwater.cli.main import main
-from slackwater.cli.verbs.evidence import model
-from slackwater.cli.verbs.evidence.bundle import bundle
-from slackwater.cli.verbs.evidence.gather import EvidenceRequest, gather
+from slackwater.cli.verbs.evidence import bundle, examine_for_evidence, model
 from slackwater.cli.verbs.evidence.make import make_evidence
 from slackwater.core.settings import load
 from tests.evidence.cases import CASES
@@ -200,7 +198,8 @@ def test_the_same_facts_are_the_same_bytes(tmp_path: Path, monkeypatch: pytest.M
     make_home(tmp_path, HomeSpec(planned=7, committed=6, state=6, written=9, run="failed"))
 
     first, again, later = (
-        bundle(make_evidence(gather(load(), EvidenceRequest(STREAM)), made_ms, messages=False)) for made_ms in (1, 1, 2)
+        bundle(make_evidence(load(), *examine_for_evidence(load(), STREAM), made_ms, messages=False))
+        for made_ms in (1, 1, 2)
     )
 
     assert first == again

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.cli.verbs.evidence.event_times import scale_of
+from slackwater.cli.verbs.evidence.charts import columns, scale_of
 from slackwater.cli.verbs.evidence.make import intervals
 from slackwater.cli.verbs.evidence.model import Lane
-from slackwater.cli.verbs.evidence.number_line import columns
 
 HUGE = 10**17
 HOUR_MS = 3_600_000

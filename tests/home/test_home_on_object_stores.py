@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from slackwater.cli.verbs.status.read_status import read_status
+from slackwater.cli.verbs.status import read_status
 from slackwater.core.errors import Refused
 from slackwater.core.settings import Settings
 from slackwater.storage.open import open_write_store

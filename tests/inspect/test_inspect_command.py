@@ -235,7 +235,7 @@ def test_nothing_is_written(checkpoint: Path) -> None:
 def test_a_local_checkpoint_needs_only_the_standard_library(checkpoint: Path) -> None:
     code = (
         "import sys\n"
-        "from slackwater.cli.verbs.inspect.reading import inspect_checkpoint\n"
+        "from slackwater.cli.verbs.inspect import inspect_checkpoint\n"
         "from slackwater.cli.verbs.inspect.page import page, PageOptions\n"
         f"page(inspect_checkpoint({str(checkpoint)!r}), PageOptions())\n"
         "heavy = {'fsspec', 'pyarrow', 'numpy', 'pandas', 'pyspark', 'rocksdict', 'sqlalchemy'}\n"

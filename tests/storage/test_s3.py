@@ -11,7 +11,7 @@ import fsspec
 import pytest
 
 from slackwater.cli.main import main
-from slackwater.cli.verbs.inspect.reading import inspect_checkpoint
+from slackwater.cli.verbs.inspect import inspect_checkpoint
 from slackwater.storage.open import open_write_store
 from tests.support.s3 import before_requests, s3_endpoint, s3_location
 

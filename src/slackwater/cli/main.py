@@ -16,7 +16,7 @@ from contextlib import suppress
 from pkgutil import resolve_name
 from typing import Any, NoReturn
 
-from slackwater.cli.common.arguments import VERBS, Parser, add_verbs, check_bytes, verb_named
+from slackwater.cli.common.arguments import VERBS, Parser, add_verbs, check_bytes, declare_verb
 from slackwater.cli.common.console import report_error, report_interrupt, show_errors_for
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError, unreachable
 from slackwater.core.reference import reference_of
@@ -41,7 +41,7 @@ class _Version(argparse.Action):
 
 
 def make_parser(arguments: Sequence[str]) -> Parser:
-    """The parser. If a verb comes first, no other verb is imported."""
+    """The parser. Only the verb in ``arguments`` is imported."""
     parser = Parser(
         "slackwater",
         description="Run Structured Streaming pipelines; stop, upgrade, restart and rebuild them. "
@@ -53,14 +53,12 @@ def make_parser(arguments: Sequence[str]) -> Parser:
     add_verb = add_verbs(parser)
     meant = next((argument for argument in arguments if not argument.startswith("-")), "")
     if meant in VERBS and arguments[0] == meant:
-        verb = verb_named(meant)
-        verb.declare(add_verb(meant, verb.summary))
+        declare_verb(meant, add_verb(meant, VERBS[meant]))
         return parser
-    for name in VERBS:
-        one = verb_named(name)
-        declared = add_verb(name, one.summary)
+    for name, summary in VERBS.items():
+        declared = add_verb(name, summary)
         if name == meant:
-            one.declare(declared)
+            declare_verb(name, declared)
     return parser
 
 
@@ -184,7 +182,5 @@ def _run(arguments: list[str]) -> int:
     except SystemExit:
         # Only --help and --version end this way; mistakes are UsageErrors.
         return 0
-    verb = options.pop("verb")
-    run = verb if callable(verb) else resolve_name(verb)
-    code: int = run(**options)
+    code: int = resolve_name(options.pop("verb"))(**options)
     return code

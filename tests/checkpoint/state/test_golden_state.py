@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
-from slackwater.cli.verbs.inspect.reading import StateRequest
+from slackwater.cli.verbs.inspect import StateRequest
 from slackwater.cli.verbs.inspect.rows import choices, choose
 from slackwater.core.state import Operator
 from tests.checkpoint.cases import CASES, description, opened

@@ -1,1 +1,1 @@
-"""A module or folder for each verb: arguments, use case, page and JSON document."""
+"""A module or folder for each verb: use case, page and JSON document."""

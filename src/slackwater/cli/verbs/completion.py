@@ -5,16 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 
-from slackwater.cli.common.arguments import VERBS, Option, Parser, Verb, one_of, verb_named
+from slackwater.cli.common.arguments import VERBS, Option, Parser, declare_verb
+from slackwater.cli.common.declare_changing import Shell
 from slackwater.core.commands import command
-
-
-class Shell(StrEnum):
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +21,6 @@ class Command:
     summary: str
     options: tuple[Option, ...]
     next: tuple[tuple[str, str], ...] = ()
-
-
-def declare(parser: Parser) -> None:
-    parser.add_argument("shell", metavar="bash|zsh|fish", type=one_of(Shell), help="the shell")
-    parser.epilog = (
-        f"bash: source <({command('completion', 'bash')})   "
-        f"zsh: source <({command('completion', 'zsh')}), after compinit   "
-        f"fish: {command('completion', 'fish')} | source"
-    )
-    parser.set_defaults(verb=completion)
 
 
 def completion(*, shell: Shell) -> int:
@@ -53,16 +37,15 @@ def commands() -> list[Command]:
     """All commands, those with more words first; the last is ``slackwater``."""
 
     found: list[Command] = []
-    verbs = {name: verb_named(name) for name in VERBS}
-    for name, verb in verbs.items():
-        parser = Parser(f"slackwater {name}", description=verb.summary)
-        verb.declare(parser)
+    for name, summary in VERBS.items():
+        parser = Parser(f"slackwater {name}", description=summary)
+        declare_verb(name, parser)
         found += _commands_of(parser, (name,))
     top = Command(
         (),
         "",
         (Option(("-h", "--help"), "show this help", takes_value=False),),
-        tuple((name, verb.summary) for name, verb in verbs.items()),
+        tuple(VERBS.items()),
     )
     return [*sorted(found, key=lambda one: -len(one.words)), top]
 
@@ -165,6 +148,3 @@ def _fish_option(option: Option) -> str:
 def _quoted(text: str) -> str:
     """Quotes for zsh and fish; neither help text nor conditions contain a backslash."""
     return "'" + text.replace("'", "'\\''") + "'"
-
-
-VERB = Verb("Print a script that completes verbs and options in a shell.", declare=declare)

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 import slackwater
-from slackwater.cli.common.arguments import Format, Parser, Verb, add_format, path
+from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import prepare, print_json, say, write
 from slackwater.core.commands import command, mention
 from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
@@ -146,13 +146,6 @@ def _remove(target: Path, *, existed: bool) -> None:
             one.unlink(missing_ok=True)
 
 
-def declare(parser: Parser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=path, help="a new or empty folder")
-    add_format(parser)
-    parser.epilog = "Exit code 5: the folder holds something; nothing was changed. No network and no Java are needed."
-    parser.set_defaults(verb=init)
-
-
 def init(*, folder: Path, shown_as: Format) -> int:
     prepare(None, shown_as)
     project = init_project(folder)
@@ -166,9 +159,6 @@ def init(*, folder: Path, shown_as: Format) -> int:
     for step in project.next:
         say(f"next: {step}")
     return 0
-
-
-VERB = Verb("Lay out an example project with input data in a new folder.", declare=declare)
 
 
 def examples_folder() -> Path:

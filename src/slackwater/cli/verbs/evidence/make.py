@@ -1,17 +1,16 @@
+"""The document of a stream: its facts and diagnosis as ``doctor`` has them, and its ledger records."""
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import TypeAdapter
 
 from slackwater import __version__
 from slackwater.checkpoint.layout import COMMITS, OFFSETS
 from slackwater.cli.common.console import offset_value
-from slackwater.cli.verbs.evidence import model, redact
-from slackwater.cli.verbs.evidence.gather import Gathered, Recorded
+from slackwater.cli.verbs.evidence import model
 from slackwater.core.checkpoint import BatchLine, CheckpointReport, Damage, OperatorLine, StateInventory
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
@@ -27,22 +26,48 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
+from slackwater.cli.common.examine import Examined
+from slackwater.core.facts import HistoryFacts
+from slackwater.core.records import StreamRecord
+from slackwater.core.settings import Settings
+from slackwater.diagnose.doctor import diagnose
+from slackwater.ledger.home import Home
+from slackwater.ledger.lease.view import end_of, view_of
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.workspace import open_workspace
+
 REFUSED = "refused"
 _Kind = TypeVar("_Kind", bound="DataclassInstance")
 
 
-def make_evidence(gathered: Gathered, made_ms: int, *, messages: bool) -> model.Evidence:
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The ledger's records; ``runs`` and ``operations`` are oldest first. ``holder``: who may write now."""
+
+    stream: StreamRecord
+    place: str
+    runs: tuple[RunRecord, ...]
+    operations: tuple[OperationRecord, ...]
+    batches: tuple[BatchRecord, ...]
+    holder: str | None
+
+
+def make_evidence(
+    settings: Settings, examined: Examined, problem: SlackwaterError | None, made_ms: int, *, messages: bool
+) -> model.Evidence:
     """The document, with secrets hidden. ``messages`` keeps the error messages of runs."""
-    examined = gathered.examined
+    if not messages:
+        examined = _without_messages(examined)
+    records = _recorded(settings, examined, problem)
     facts, diagnosis = examined.facts, examined.diagnosis
-    recorded = gathered.recorded if isinstance(gathered.recorded, Recorded) else None
+    recorded = records if isinstance(records, Recorded) else None
     batches = _batches(facts, recorded)
-    evidence = model.Evidence(
+    made = model.Evidence(
         schema=model.SCHEMA,
         slackwater=__version__,
         made_ms=made_ms,
-        head=_head(gathered, messages=messages),
-        stream=_stream(gathered, recorded),
+        head=_head(examined, problem or examined.error, messages=messages),
+        stream=_stream(examined.name, recorded, settings),
         checkpoint=_checkpoint(facts.checkpoint.report, facts.checkpoint.damage) if facts is not None else None,
         marks=_marks(facts.marks) if facts is not None else None,
         lanes=_lanes(facts, [batch.batch_id for batch in recorded.batches] if recorded else None),
@@ -56,18 +81,12 @@ def make_evidence(gathered: Gathered, made_ms: int, *, messages: bool) -> model.
         else (),
         findings=tuple(map(_finding, diagnosis.found)) if diagnosis is not None else (),
         errors=tuple(map(_error, examined.errors)),
-        not_checked=tuple(model.NotCheckedEntry(*one) for one in diagnosis.not_checked)
-        if diagnosis is not None
-        else (),
-        unknown=tuple(_unknown(gathered)),
+        not_checked=tuple(diagnosis.not_checked) if diagnosis is not None else (),
+        unknown=tuple(_unknown(examined, records)),
         code_compared=facts is not None and facts.code is not None and not isinstance(facts.code, Unknown),
     )
-    return _redacted(evidence)
-
-
-def _redacted(evidence: model.Evidence) -> model.Evidence:
-    values = redact.redacted(asdict(evidence))
-    return TypeAdapter(model.Evidence).validate_python(values, strict=False)
+    evidence: model.Evidence = model.redacted(made)
+    return evidence
 
 
 def _copied(kind: type[_Kind], source: object, **others: object) -> _Kind:
@@ -76,13 +95,13 @@ def _copied(kind: type[_Kind], source: object, **others: object) -> _Kind:
     return kind(**{name: getattr(source, name) for name in names}, **others)
 
 
-def _head(gathered: Gathered, *, messages: bool) -> model.Head:
-    diagnosis, problem = gathered.examined.diagnosis, gathered.problem
+def _head(examined: Examined, problem: SlackwaterError | None, *, messages: bool) -> model.Head:
+    diagnosis = examined.diagnosis
     missed = len(diagnosis.not_checked) if diagnosis is not None else 0
     problems = diagnosis.problems if diagnosis is not None else ()
     if problem is not None and not any(one.finding.severity is Severity.STOP for one in problems):
         # What an error has found can be a text of a driver or of a library, or a value that is stored.
-        head = _head_of_error(problem, gathered.examined.name, len(problems), missed)
+        head = _head_of_error(problem, examined.name, len(problems), missed)
         return head if messages else replace(head, found=None)
     if problems:
         return _head_of(problems[0], len(problems) - 1, missed)
@@ -131,8 +150,7 @@ def _healthy(diagnosis: Diagnosis | None) -> model.Head:
     return model.Head("healthy", first.code, first.text, goal=first.goal, next=first.next, advice=first.advice)
 
 
-def _stream(gathered: Gathered, recorded: Recorded | None) -> model.Stream:
-    name = gathered.examined.name
+def _stream(name: str, recorded: Recorded | None, settings: Settings) -> model.Stream:
     if recorded is None:
         return model.Stream(name, recorded=False)
     stream = recorded.stream
@@ -142,7 +160,7 @@ def _stream(gathered: Gathered, recorded: Recorded | None) -> model.Stream:
         pipeline_file=stream.pipeline_file or None,
         output_mode=stream.output_mode,
         generation=stream.current_generation,
-        home=gathered.home,
+        home=str(Home(settings.home).location),
         ledger=recorded.place,
         holder=recorded.holder,
     )
@@ -156,13 +174,9 @@ def _checkpoint(report: CheckpointReport, damage: Iterable[Damage]) -> model.Che
         spark_evidence=report.spark_version.evidence,
         files=report.files.count,
         bytes=report.files.bytes,
-        settings=redact.settings(report.settings),
-        damage=_damage(damage),
+        settings=model.shown_settings(report.settings),
+        damage=tuple(damage),
     )
-
-
-def _damage(damage: Iterable[Damage]) -> tuple[model.DamageEntry, ...]:
-    return tuple(model.DamageEntry(*one) for one in damage)
 
 
 def _marks(marks: Marks) -> model.MarksEntry:
@@ -233,8 +247,8 @@ def _source(one: SourceFacts, recorded: Recorded | None) -> model.Source:
         log_last=log.last if log is not None else None,
         log_files=log.files if log is not None else None,
         missing_files=tuple(missing),
-        unserved=tuple(model.UnservedEntry(*item) for item in unserved),
-        options=redact.options(shape.options) if shape is not None else {},
+        unserved=tuple(unserved),
+        options=model.shown_options(shape.options) if shape is not None else {},
     )
 
 
@@ -266,16 +280,16 @@ def _sink(facts: Facts, sink: SinkFacts) -> model.SinkEntry:
         for one in facts.snapshot.outputs
     )
     seen = sink.seen
-    return model.SinkEntry(dict(sink.identity), tuple(outputs), seen.owner_name, _damage(seen.damage), seen.orphans)
+    return model.SinkEntry(dict(sink.identity), tuple(outputs), seen.owner_name, tuple(seen.damage), seen.orphans)
 
 
 def _run(run: RunRecord, *, messages: bool) -> model.Run:
     return _copied(
         model.Run,
         run,
-        conditions=redact.conditions(run.reason),
+        conditions=model.named_conditions(run.reason),
         message=run.reason if messages else None,
-        settings=redact.settings(run.settings or {}),
+        settings=model.shown_settings(run.settings or {}),
     )
 
 
@@ -303,19 +317,18 @@ def _finding(found: Diagnosed) -> model.FindingEntry:
 def _error(error: ExplainedError) -> model.Error:
     """The error without the values of the text, which can be rows."""
     symptom = error.symptom
-    causes = tuple(model.CauseEntry(one.code, one.title, one.state, one.by) for one in error.causes)
-    return model.Error(symptom.symptom, str(symptom.certainty), causes)
+    return model.Error(symptom.symptom, str(symptom.certainty), error.causes)
 
 
-def _unknown(gathered: Gathered) -> Iterator[model.UnknownEntry]:
-    facts = gathered.examined.facts
-    if isinstance(gathered.recorded, Unknown):
-        yield model.UnknownEntry("ledger", *gathered.recorded)
+def _unknown(examined: Examined, recorded: Recorded | Unknown) -> Iterator[model.UnknownEntry]:
+    facts = examined.facts
+    if isinstance(recorded, Unknown):
+        yield model.UnknownEntry("ledger", *recorded)
     if facts is None:
-        error = gathered.examined.error
+        error = examined.error
         yield model.UnknownEntry("checkpoint", str(error), error.hint if error is not None else None)
         return
-    diagnosis = gathered.examined.diagnosis
+    diagnosis = examined.diagnosis
     if diagnosis is not None and diagnosis.unread is not None:
         yield model.UnknownEntry("state", diagnosis.unread.reason, diagnosis.unread.how)
     if isinstance(facts.sink, Unknown):
@@ -371,3 +384,48 @@ def intervals(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
     firsts = [known[0], *(after for _, after in breaks)]
     lasts = [*(before for before, _ in breaks), known[-1]]
     return tuple(zip(firsts, lasts, strict=True))
+
+
+def _without_messages(examined: Examined) -> Examined:
+    """Error messages of runs and outputs can have rows in them."""
+    facts = examined.facts
+    if facts is None:
+        return examined
+    last, history = facts.snapshot.last_run, facts.history
+    silent = last._replace(reason=None) if last is not None else None
+    refusal = facts.snapshot.last_refusal
+    refused = refusal._replace(reason=None) if refusal is not None else None
+    output, problem = facts.snapshot.output, facts.snapshot.output.unreadable
+    unread = output._replace(unreadable=replace(problem, found=None)) if problem is not None else output
+    blank: Facts = facts._replace(
+        snapshot=facts.snapshot._replace(last_run=silent, last_refusal=refused, output=unread)
+    )
+    if isinstance(history, HistoryFacts):
+        blank = blank._replace(history=history._replace(runs=tuple(run._replace(reason=None) for run in history.runs)))
+    return replace(examined, facts=blank, diagnosis=diagnose(blank))
+
+
+def _recorded(settings: Settings, examined: Examined, problem: SlackwaterError | None) -> Recorded | Unknown:
+    facts = examined.facts
+    if problem is not None:
+        return Unknown(f"the ledger cannot be read: {problem.message}", problem.hint)
+    if facts is not None and not facts.recorded:
+        return facts.history if isinstance(facts.history, Unknown) else Unknown("the stream is not recorded")
+    try:
+        with open_workspace(settings) as workspace:
+            return _read(workspace.ledger, examined.name)
+    except SlackwaterError as error:
+        return Unknown(f"the ledger cannot be read: {error.message}", error.hint)
+
+
+def _read(ledger: Ledger, name: str) -> Recorded:
+    lease = view_of(ledger.lease(name), ledger.now_ms())
+    planned = max(ledger.newest_entry(name, "offsets"), 0)
+    return Recorded(
+        stream=ledger.stream(name),
+        place=ledger.place,
+        runs=tuple(run._replace(end=end_of(run, lease)) for run in ledger.runs(name)),
+        operations=tuple(ledger.operations(name)),
+        batches=tuple(ledger.batches(name, first=max(planned - NEWEST_BATCHES, 0))),
+        holder=lease.record.purpose if lease.state in {"held", "only-jvm"} and lease.record is not None else None,
+    )

@@ -1,17 +1,56 @@
 """The document ``slackwater.evidence/1`` (docs/json.md), from which alone the page is made.
 
-Batches are -1 for none and ``None`` for unknown. ``_ms`` fields are epoch milliseconds or durations.
+``redacted``, the last step over every value, keeps secrets and rows on the machine. Batches are -1 for none and
+``None`` for unknown. ``_ms`` fields are epoch milliseconds or durations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from typing import Any, Final, Literal
+
+from slackwater.core.checkpoint import Damage
+from slackwater.core.facts import Unserved
+from slackwater.core.masking import MASK, is_secret_name, mask, mask_setting
+from slackwater.diagnose.causes import Cause
+from slackwater.diagnose.checks.common.check import NotChecked
+from slackwater.diagnose.error_texts import error_texts
 
 SCHEMA: Final = "slackwater.evidence/1"
 State = Literal["stop", "warning", "not-checked", "healthy"]
 LaneName = Literal["planned", "committed", "state", "written", "recorded"]
+
+
+_SPARKS_OWN = re.compile(
+    r"spark\.(?:sql\.(?!catalog\.)|databricks\.|(?:executor|driver|task)\.(?:cores|cpus|memory|instances)|"
+    r"shuffle\.|default\.|cores\.|memory\.|dynamicAllocation\.|speculation|locality\.|scheduler\.|network\.|"
+    r"rpc\.|serializer|master$|version$)[\w.\-]*"
+)
+"""Settings of Spark's own; any other value may be a password."""
+_OPTIONS_SHOWN = frozenset(
+    {
+        "startingoffsets", "endingoffsets", "startingtimestamp", "startingversion", "failondataloss",
+        "maxoffsetspertrigger", "minoffsetspertrigger", "maxfilespertrigger", "maxbytespertrigger", "maxfileage",
+        "latestfirst", "filenameonly", "cleansource", "format", "multiline", "header", "mode", "rowspersecond",
+        "rowsperbatch", "numpartitions", "rampuptime", "subscribe", "subscribepattern", "ignorechanges",
+        "ignoredeletes", "skipchangecommits", "readchangefeed", "schemaevolutionmode", "recursivefilelookup",
+        "pathglobfilter", "modifiedafter", "modifiedbefore", "streaming-max-files-per-micro-batch",
+    }
+)  # fmt: skip
+"""Options, in lower case, that bound a source's start and batches."""
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]{4,}(?:\.[A-Z][A-Z0-9_]+)*)\]")
+_NAME = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+_FIRST = re.compile(r"(?:\A|\.[A-Z]\w*(?:Exception|Error): )\[([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
+"""Spark puts an exception's condition at the start of a message, also after a class."""
+_CLASS = re.compile(
+    r"\b(?:(?:[a-z]\w*\.)+(?:\w+\$)*|(?=\w+:))([A-Z][A-Za-z0-9]{2,}(?:Exception|Error|Failure|Interrupted))\b"
+)
+"""With a package or before a colon: any other word can be of a row."""
+_STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +97,6 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class DamageEntry:
-    path: str
-    kind: str
-    expected: str
-    found: str
-
-
-@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """``settings`` are pinned by the newest entry in ``offsets/``."""
 
@@ -78,7 +109,7 @@ class Checkpoint:
     files: int
     bytes: int | None
     settings: Mapping[str, str]
-    damage: tuple[DamageEntry, ...]
+    damage: tuple[Damage, ...]
     leftovers: tuple[str, ...]
 
 
@@ -132,17 +163,6 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class UnservedEntry:
-    """A part of the next batch's range that a source has lost."""
-
-    problem: str
-    place: str
-    expected: str
-    found: str
-    records: int
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """``start`` and ``end`` bound the planned next batch; without a planned batch both are the position."""
 
@@ -157,7 +177,7 @@ class Source:
     log_last: int | None = None
     log_files: int | None = None
     missing_files: tuple[str, ...] = ()
-    unserved: tuple[UnservedEntry, ...] = ()
+    unserved: tuple[Unserved, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -198,7 +218,7 @@ class SinkEntry:
     identity: Mapping[str, str]
     outputs: tuple[OutputEntry, ...]
     owner: str | None
-    damage: tuple[DamageEntry, ...]
+    damage: tuple[Damage, ...]
     orphans: tuple[str, ...]
 
 
@@ -250,26 +270,10 @@ class FindingEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class CauseEntry:
-    code: str
-    title: str
-    state: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
 class Error:
     symptom: str
     certainty: str
-    causes: tuple[CauseEntry, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NotCheckedEntry:
-    code: str
-    meaning: str
-    reason: str
-    how: str | None
+    causes: tuple[Cause, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +296,73 @@ class Evidence:
     operations: tuple[OperationEntry, ...]
     findings: tuple[FindingEntry, ...]
     errors: tuple[Error, ...]
-    not_checked: tuple[NotCheckedEntry, ...]
+    not_checked: tuple[NotChecked, ...]
     unknown: tuple[UnknownEntry, ...]
     code_compared: bool
+
+
+def shown_settings(values: Mapping[str, str]) -> dict[str, str]:
+    """The values of Spark's own shown_settings; others are hidden."""
+    return {name: _setting(name, str(value)) for name, value in sorted(values.items())}
+
+
+def shown_options(values: Mapping[str, str]) -> dict[str, str]:
+    """The values of harmless shown_options; others are hidden."""
+    shown = {name: name.lower() in _OPTIONS_SHOWN for name in sorted(values)}
+    return {name: mask_setting(name, str(values[name])) if known else MASK for name, known in shown.items()}
+
+
+def named_conditions(message: str | None) -> tuple[str, ...]:
+    """Error named_conditions, exception classes and SQL states in a message, without values.
+
+    Exceptions can quote rows: ``The value 'alice' ... cannot be cast``. A name in brackets can be a row, unless it is a
+    known condition, or in a condition's place.
+    """
+    text = message or ""
+    first = {match.start(1) for match in _FIRST.finditer(text)}
+    named = [match for match in _CONDITION.finditer(text) if match.start(1) in first or _is_known(match[1])]
+    matches = (*named, *_CLASS.finditer(text), *_STATE.finditer(text))
+    return tuple(dict.fromkeys(match[1] for match in matches))
+
+
+def _is_known(condition: str) -> bool:
+    return condition.partition(".")[0] in _known_conditions()
+
+
+@cache
+def _known_conditions() -> frozenset[str]:
+    return frozenset(name for error in error_texts() for text in error.texts for name in _NAME.findall(text))
+
+
+def redacted(value: Any, name: str = "") -> Any:
+    """The value with all strings masked. ``name`` is its key."""
+    if (values := fields_of(value)) is not None:
+        return type(value)(**{key: redacted(item, key) for key, item in values.items()})
+    if isinstance(value, str):
+        text = value.encode("utf-8", "backslashreplace").decode()
+        return MASK if is_secret_name(name) else mask(text)
+    if isinstance(value, Mapping):
+        return dict(_items(value))
+    if isinstance(value, list | tuple | set | frozenset):
+        items = value if isinstance(value, list | tuple) else sorted(value, key=str)
+        return tuple(redacted(item, name) for item in items)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | float) else redacted(str(value), name)
+
+
+def fields_of(value: Any) -> dict[str, Any] | None:
+    """The values of a dataclass or a named tuple by name."""
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return value._asdict() if isinstance(value, tuple) and hasattr(value, "_asdict") else None
+
+
+def _items(value: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    for key, item in value.items():
+        shown = mask(str(key).encode("utf-8", "backslashreplace").decode())
+        yield shown, redacted(item, str(key))
+
+
+def _setting(name: str, value: str) -> str:
+    return mask_setting(name, value) if _SPARKS_OWN.fullmatch(name) else MASK

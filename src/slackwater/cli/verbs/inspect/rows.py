@@ -20,9 +20,9 @@ from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import BatchState, StateChoice, StateReader, StateRows
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import print_json, write
-from slackwater.cli.verbs.inspect import ROWS_SHOWN
+from slackwater.cli.common.declare_reading import ROWS_SHOWN
+from slackwater.cli.verbs.inspect import READ_WITH_DAMAGE, StateRequest, open_target
 from slackwater.cli.verbs.inspect.page import state_page
-from slackwater.cli.verbs.inspect.reading import READ_WITH_DAMAGE, StateRequest, open_target
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, UsageError
 from slackwater.core.state import JOIN, Operator, OperatorStore

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, prepare, print_json, timestamp
-from slackwater.cli.verbs.ledger.tables import WIDE, operation_fields, table_of
+from slackwater.cli.verbs.ledger import WIDE, operation_fields, table_of
 from slackwater.core.commands import undo_command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.records import UNDOING, OperationRecord
@@ -22,6 +22,8 @@ from slackwater.ledger.located import find_stream
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.action import Action, Inverse
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, check_undoable
+
+SCHEMA = "slackwater.operations/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,6 @@ class _Unseen:
     def action(self, action: Action | Inverse) -> None: ...
 
     def batch(self, batch: int) -> None: ...
-
-
-SCHEMA = "slackwater.operations/1"
 
 
 def operations_document(operations: Sequence[OperationView], place: str) -> dict[str, Any]:

@@ -2,68 +2,275 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentTypeError
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rich.live import Live
+from rich.table import Table
 
 from slackwater.cli.common.arguments import (
-    Parser,
-    Verb,
-    add_consent,
-    add_debug,
-    add_home,
-    add_program,
-    add_spark,
-    natural,
-    string,
+    consent_of,
 )
-from slackwater.core.commands import command as command
-from slackwater.core.commands import mention
+from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say, user_traceback
+from slackwater.core.errors import EnvironmentMissing, SlackwaterError, UsageError
+from slackwater.core.escaping import one_line
+from slackwater.core.masking import mask
+from slackwater.core.records import BatchRecord
+from slackwater.core.settings import Settings
+from slackwater.core.units import iso_text
+from slackwater.diagnose.checks.common.progress import lag_of
+from slackwater.ledger.workspace import open_workspace
+from slackwater.operations.check_home import Consent, check_home
+from slackwater.runtime.loader import is_application, load, locate
+from slackwater.runtime.other_programs import refuse_other_program
+from slackwater.runtime.session_options import given_to, require_spark, session_options
 
-PORTS = range(65_536)
+if TYPE_CHECKING:
+    from slackwater.runtime.runner import RunDisplay
+    from slackwater.runtime.stream_run import StreamOutcome
 
 
-def _port(text: str) -> int:
-    """A port; 0 lets the system choose."""
-    port = natural(text)
-    if port not in PORTS:
-        raise ArgumentTypeError(f"expected a port from 0 to {PORTS[-1]}; found {port}")
-    return port
+_APPLICATION = "slackwater.runtime.application.running"
+FAILED = 7
+INTERRUPTED = 130
 
 
-def declare(parser: Parser) -> None:
-    add_program(parser)
-    parser.add_argument(
-        "--until-caught-up", action="store_true", help="process all available input, stage after stage, then end"
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """``seconds`` ends the run by a drain. ``accepted``: codes of changes with which the kept state may be used."""
+
+    streams: tuple[str, ...] = ()
+    until_caught_up: bool = False
+    seconds: float | None = None
+    master: str | None = None
+    spark: Mapping[str, str] = field(default_factory=dict)
+    consent: Consent = None
+    accepted: tuple[str, ...] = ()
+
+
+def run_pipeline(
+    reference: str, options: RunOptions, settings: Settings, display: RunDisplay
+) -> tuple[StreamOutcome, ...]:
+    """Raises as ``runtime.runner.run``."""
+    require_spark()
+    loaded = load(reference)
+    from slackwater.runtime import runner  # noqa: PLC0415 - heavy, and most mistakes are in the file
+
+    session = session_options(loaded, settings, options.master, options.spark)
+    request = runner.RunRequest(
+        loaded,
+        session,
+        options.streams,
+        options.until_caught_up,
+        options.seconds,
+        settings.restarts,
+        frozenset(options.accepted),
     )
-    parser.add_argument("--for", dest="duration", metavar="60s", help="drain and end after this time")
-    parser.add_argument(
-        "--accept",
-        dest="accepted",
-        metavar="CODE",
-        type=string,
-        action="append",
-        help=f"start although the code was changed in this way (see {mention('check')}); may be repeated",
-    )
-    parser.add_argument(
-        "--metrics-port",
-        metavar="PORT",
-        type=_port,
-        help="serve Prometheus metrics of the streams at this port while they run; 0: a free one",
-    )
-    parser.add_argument(
-        "--metrics-host",
-        metavar="ADDRESS",
-        type=string,
-        default="127.0.0.1",
-        help="the address to serve them at (default: %(default)s, this machine only)",
-    )
-    add_spark(parser)
-    add_home(parser)
-    add_consent(parser)
-    add_debug(parser)
-    parser.epilog = (
-        "Ctrl-C or SIGTERM drains: the running batch is finished and no other is started. A second one stops at once."
-    )
-    parser.set_defaults(verb="slackwater.cli.verbs.run.run_streams:run")
+    with open_workspace(settings, create=True) as workspace:
+        check_home(workspace, options.consent, display.say)
+        return runner.run(request, workspace.home, workspace.ledger, display)
 
 
-VERB = Verb("Run the streams of a pipeline file or module.", declare=declare)
+def run_application(
+    reference: str, options: RunOptions, settings: Settings, display: RunDisplay
+) -> tuple[tuple[StreamOutcome, ...], int]:
+    require_spark()
+    if options.streams or options.until_caught_up:
+        raise UsageError(
+            "application-options",
+            "An application decides itself which queries it starts, and when they end",
+            expected="neither --stream nor --until-caught-up",
+            where=reference,
+            hint="give the application its own arguments after --",
+        )
+    running = import_module(_APPLICATION)
+    refuse_other_program(locate(reference)[0])
+    given = given_to(settings, options.master, options.spark)
+    request = running.ApplicationRun(reference, options.seconds, frozenset(options.accepted), given)
+    with open_workspace(settings, create=True) as workspace:
+        check_home(workspace, options.consent, display.say)
+        ended = running.run_application(request, workspace.home, workspace.ledger, display)
+    return ended.outcomes, ended.code
+
+
+class PlainDisplay:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing to close."""
+
+    def say(self, text: str) -> None:
+        self._write(text)
+
+    def state(self, stream: str, state: str) -> None:
+        self._write(f"{stream} {state}")
+
+    def batch(self, batch: BatchRecord) -> None:
+        cells = _cells(batch)
+        self._write(
+            f"{batch.stream} batch={cells['batch']} rows={batch.input_rows} rows/s={cells['rows/s']} "
+            f"lag={cells['lag']} watermark={cells['watermark']} state={cells['state rows']}"
+        )
+
+    def restarted(self, stream: str) -> None:
+        """Nothing: a message has the reason."""
+
+    def _write(self, text: str) -> None:
+        say(f"{datetime.now(UTC):%H:%M:%S} {one_line(text)}")
+
+
+class LiveDisplay:
+    """A table that is updated in place.
+
+    The recorder's thread reports batches, the runner's states, and they must not draw at the same time.
+    """
+
+    def __init__(self) -> None:
+        self._one_at_a_time = threading.Lock()
+        self._console = err()
+        self._states: dict[str, str] = {}
+        self._batches: dict[str, BatchRecord] = {}
+        self._live = Live(console=self._console, refresh_per_second=4, transient=False)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def say(self, text: str) -> None:
+        self._console.print(text)
+
+    def state(self, stream: str, state: str) -> None:
+        with self._one_at_a_time:
+            self._states[stream] = state
+            self._live.update(self._table())
+
+    def batch(self, batch: BatchRecord) -> None:
+        with self._one_at_a_time:
+            self._batches[batch.stream] = batch
+            self._live.update(self._table())
+
+    def restarted(self, stream: str) -> None:
+        """Nothing: a message has the reason."""
+
+    def _table(self) -> Table:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for column in ("stream", "state", "batch", "rows/s", "lag", "watermark", "state rows"):
+            table.add_column(column, justify="left" if column in ("stream", "state") else "right")
+        for stream, state in self._states.items():
+            batch = self._batches.get(stream)
+            cells = list(_cells(batch).values()) if batch else ["-"] * 5
+            table.add_row(stream, state, *cells)
+        return table
+
+
+Display = PlainDisplay | LiveDisplay
+
+
+def make_display(*, live: bool) -> Display:
+    return LiveDisplay() if live else PlainDisplay()
+
+
+def _cells(batch: BatchRecord) -> dict[str, str]:
+    seconds = batch.durations_ms.get("triggerExecution", 0) / 1000
+    lag = lag_of(batch)
+    return {
+        "batch": str(batch.batch_id),
+        "rows/s": f"{batch.input_rows / seconds:,.0f}" if seconds else "-",
+        "lag": "-" if lag is None else f"{lag:,}",
+        "watermark": _watermark(batch.watermark_ms),
+        "state rows": f"{batch.state_rows:,}",
+    }
+
+
+def _watermark(watermark_ms: int | None) -> str:
+    if not watermark_ms:
+        return "-"
+    return iso_text(watermark_ms, "seconds")
+
+
+def run(
+    *,
+    pipeline: str,
+    streams: list[str] | None,
+    until_caught_up: bool,
+    duration: str | None,
+    accepted: list[str] | None,
+    master: str | None,
+    conf: list[str] | None,
+    metrics_port: int | None,
+    metrics_host: str,
+    home: str | None,
+    moved: bool,
+    copied: bool,
+    debug: bool,
+) -> int:
+    settings = prepare(home, logging=True, debug=debug)
+    options = RunOptions(
+        streams=tuple(streams or ()),
+        until_caught_up=until_caught_up,
+        seconds=parse_seconds(duration) if duration is not None else None,
+        master=master,
+        spark=parse_conf(conf),
+        consent=consent_of(moved=moved, copied=copied),
+        accepted=tuple(accepted or ()),
+    )
+    code = None
+    with (
+        make_display(live=sys.stderr.isatty()) as display,
+        _metered(display, settings, metrics_host, metrics_port) as to,
+    ):
+        if is_application(pipeline):
+            outcomes, code = run_application(pipeline, options, settings, to)
+        else:
+            outcomes = run_pipeline(pipeline, options, settings, to)
+    console = err()
+    for outcome in outcomes:
+        of_the_query = outcome.failure.traceback if outcome.failure is not None else None
+        if debug and (trace := _traceback(outcome.error, of_the_query)):
+            console.print(mask(trace), soft_wrap=True)
+        place = f" at {outcome.failure.place}" if outcome.failure is not None and outcome.failure.place else ""
+        reason = f": {outcome.reason}" if outcome.reason else ""
+        console.print(f"{outcome.stream}: {outcome.end}{reason}{place}", soft_wrap=True)
+    ends = {outcome.end for outcome in outcomes}
+    if "failed" in ends:
+        return code or FAILED
+    if code is not None:
+        # An application may stop its own queries.
+        return code
+    return INTERRUPTED if "interrupted" in ends else 0
+
+
+@contextmanager
+def _metered(display: Display, settings: Settings, host: str, port: int | None) -> Iterator[RunDisplay]:
+    if port is None:
+        yield display
+        return
+    try:
+        from slackwater.cli.verbs.run.metrics import RunMetrics, served  # noqa: PLC0415 - prometheus-client is an extra
+    except ModuleNotFoundError as error:
+        raise EnvironmentMissing(
+            "extra-missing", "Metrics need prometheus-client", hint="pip install prometheus-client"
+        ) from error
+    metrics = RunMetrics(display, settings)
+    with served(metrics, host, port) as address:
+        display.say(f"metrics at {address}")
+        yield metrics
+
+
+def _traceback(error: SlackwaterError | None, of_the_query: str | None) -> str | None:
+    return user_traceback(error) if error is not None else of_the_query

@@ -1,0 +1,357 @@
+"""``slackwater adopt``: records a checkpoint of the user's own program."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.state.operators import state_stores
+from slackwater.checkpoint.writer import is_halted
+from slackwater.cli.common.arguments import (
+    Format,
+    consent_of,
+)
+from slackwater.cli.common.console import mark, marks_document, out, parse_conf, prepare, print_json, say
+from slackwater.cli.common.examine import deleted_checkpoint_hint, require_output, require_reachable
+from slackwater.core.commands import command, output_command, session_words
+from slackwater.core.errors import NotFound, PipelineError, Refused, UsageError, unreachable
+from slackwater.core.facts import Facts
+from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
+from slackwater.core.reference import absolute_path
+from slackwater.core.sink import WriterCalls, sink_text
+from slackwater.core.units import counted
+from slackwater.facts.collect import facts_of_stream
+from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.located import record_move, stream_at, stream_moved_to
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.ledger.recording.history import history_of
+from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.ledger.recording.source_availability import StoreAvailability
+from slackwater.ledger.recording.stream_files import forget, write_stream_file_of
+from slackwater.ledger.streams import OPERATORS, STATE_STORES
+from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.apply.replayer import QueryRuntime
+from slackwater.operations.check_home import Consent, check_home
+from slackwater.runtime.loader import full_reference, is_application
+from slackwater.runtime.query_runtime import SparkRuntime
+from slackwater.sinks.common.registry import UNKNOWN, Identity, is_same_sink, open_output, recognised
+from slackwater.storage.open import check_no_secret, local_path_of, open_read_store
+from slackwater.storage.protocols import ReadStore
+
+SCHEMA = "slackwater.adopt/1"
+_ReadProgram = Callable[[Workspace, StreamRecord], StreamRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """``program`` reads the program that starts the query."""
+
+    location: str
+    sink: str | None = None
+    name: str | None = None
+    program: _ReadProgram | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """Batches with recorded ranges, without a gap up to the newest; -1 for none.
+
+    ``rebuilds_from`` is the oldest that a rebuild can read again; ``missing``: lost source data of older batches.
+    """
+
+    first: int
+    last: int
+    rebuilds_from: int | None
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    stream: StreamRecord
+    entries: int
+    facts: Facts
+    ranges: Ranges
+    unknown: tuple[str, ...]
+
+
+def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = None) -> Adopted:
+    """Record the checkpoint, or its new entries. Raises SlackwaterError; nothing is recorded then."""
+    location = _absolute(request.location)
+    store = open_read_store(location)
+    _require_checkpoint(workspace, location, store)
+    if is_halted(store):
+        raise Refused(
+            "adopt-replaced",
+            "An operation of Slackwater is replacing the files of this checkpoint",
+            where=location,
+            hint="finish or undo the operation in the home that started it; the file metadata has the command",
+        )
+    sink = _identity(request.sink)
+    check_home(workspace, consent, workspace.say)
+    stream, known = _stream(workspace, location, sink, request)
+    with LeaseKeeper([stream], workspace.home, workspace.ledger, "adopt", workspace.say), ExitStack() as undo:
+        # Again: until the lease was taken, another process may have recorded it.
+        stream, known = _stream(workspace, location, sink, replace(request, name=stream.name))
+        if not known:
+            # The one step that makes it known. Until then a kill leaves nothing; after it, less in the ledger.
+            first = GenerationRecord(stream.full_name, 1, location, query_id=read_logs(store).query_id)
+            workspace.ledger.register_stream(stream, first)
+            undo.callback(forget, workspace.home, workspace.ledger, stream)
+        else:
+            record_move(workspace.ledger, stream, location)
+        if request.program is not None:
+            # By the ledger's record it finds the query of this checkpoint.
+            stream = _as_in_program(stream, request.program(workspace, stream))
+        workspace.ledger.register_stream(stream)
+        # From here on a failure leaves a stream that is known, and the same command adds what is missing.
+        undo.pop_all()
+        write_stream_file_of(workspace.home, workspace.ledger, stream.full_name)
+        entries = copy_new(
+            workspace.ledger, stream.full_name, stream.current_generation, store, open_output(stream.sink)
+        )
+        _record_stores(workspace, stream, store)
+    facts = facts_of_stream(workspace, stream)
+    return Adopted(stream, entries, facts, _ranges(workspace, stream), _unknown(workspace, stream, facts))
+
+
+def _require_checkpoint(workspace: Workspace, location: str, store: ReadStore) -> None:
+    try:
+        require_reachable(store)
+    except NotFound as error:
+        known = stream_at(workspace.ledger, location)
+        if known is not None:
+            error.hint = deleted_checkpoint_hint(known.full_name)
+        raise
+
+
+def _absolute(location: str) -> str:
+    check_no_secret(location)
+    local = local_path_of(location)
+    return location.rstrip("/") if local is None else os.path.normpath(absolute_path(local))
+
+
+def _identity(sink: str | None) -> Identity:
+    if sink is None:
+        return UNKNOWN
+    try:
+        found = require_output(_absolute(sink), "unknown")
+    except OSError as error:
+        raise unreachable("The output", error, sink) from error
+    # As an application's own writer names it: Spark writes tables in another way than Slackwater's own sinks.
+    return recognised(WriterCalls(found["kind"], {"path": found["path"]}))
+
+
+def _stream(workspace: Workspace, location: str, sink: Identity, request: Request) -> tuple[StreamRecord, bool]:
+    found = stream_at(workspace.ledger, location) or stream_moved_to(workspace.ledger, location)
+    name = request.name or (found.name if found is not None else _name_of(request.sink or location))
+    if STREAM_NAME.fullmatch(name) is None:
+        raise UsageError(
+            "adopt-name",
+            "This cannot be the name of a stream, which is the name of a folder",
+            expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
+            found=repr(name),
+            hint="give one with --name",
+        )
+    full_name = f"{WATCHED}/{name}"
+    if found is not None and found.full_name != full_name:
+        raise Refused(
+            "adopt-known",
+            f"The checkpoint is that of stream {found.full_name}",
+            where=location,
+            expected=found.full_name,
+            found=full_name,
+            hint=f"use that name, or forget the stream first: {command('release', found.full_name)}",
+        )
+    if found is None:
+        if full_name in workspace.ledger.stream_names():
+            raise Refused(
+                "adopt-taken",
+                f"Stream {full_name} has another checkpoint",
+                expected="a name of its own for this checkpoint",
+                found=full_name,
+                hint=f"give another name: {command('adopt', location, '--name', 'NAME')}",
+            )
+        return StreamRecord(WATCHED, name, sink, "append", "", id=str(uuid.uuid4())), False
+    if request.sink is None:
+        return found, True
+    return _with_sink(found, sink), True
+
+
+def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
+    # A location shows no format, which a run may have recorded; and nothing is compared that is not known.
+    if not is_same_sink(stream.sink, sink) and not is_same_sink(sink, stream.sink):
+        raise Refused(
+            "adopt-sink",
+            f"Stream {stream.full_name} is known with another output",
+            expected=sink_text(stream.sink),
+            found=sink_text(sink),
+            hint="leave --sink out; of a program, see that it is started with the same arguments as usual",
+        )
+    return stream if stream.has_output else stream._replace(sink=sink)
+
+
+def _as_in_program(stream: StreamRecord, read: StreamRecord) -> StreamRecord:
+    return read._replace(sink=_with_sink(stream, read.sink).sink)
+
+
+def _name_of(location: str) -> str:
+    return location.rstrip("/").rpartition("/")[2]
+
+
+def _record_stores(workspace: Workspace, stream: StreamRecord, store: ReadStore) -> None:
+    """Until a run records the query's plan: nothing else shows that a deleted store existed."""
+    layout = workspace.ledger.generation(stream.full_name, stream.current_generation).layout or {}
+    stores = state_stores(store)
+    if OPERATORS not in layout and stores:
+        workspace.ledger.update_generation(
+            stream.full_name, stream.current_generation, layout={**layout, STATE_STORES: stores}
+        )
+
+
+def _ranges(workspace: Workspace, stream: StreamRecord) -> Ranges:
+    history = BatchHistory(history_of(workspace.ledger, stream))
+    batches = history.batches
+    if not batches:
+        return Ranges(-1, -1, None)
+    last = first = batches[-1]
+    while first - 1 in history.history.offsets:
+        first -= 1
+    # The range of a batch begins where the one before it ends.
+    oldest = 0 if first == 0 else first + 1
+    available = StoreAvailability()
+    for batch in range(last, oldest - 1, -1):
+        missing = history.missing(batch, batch, available)
+        if missing:
+            return Ranges(first, last, batch + 1 if batch < last else None, tuple(missing))
+    return Ranges(first, last, oldest if oldest <= last else None)
+
+
+def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> tuple[str, ...]:
+    last_run = workspace.ledger.last_run(stream.full_name)
+    found = []
+    if not stream.has_output:
+        location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
+        found.append(f"where the query writes: {output_command(stream, location)}")
+    elif facts.marks.written is None:
+        why = facts.snapshot.output.unchecked or "this kind of output does not show them"
+        found.append(f"which batches the output has: {why}")
+    if last_run is None:
+        found.append("the code of the query and its settings, other than those that the checkpoint pins")
+        found.append("event times and row counts of the batches: a rebuild reads all recorded batches")
+    return tuple(found)
+
+
+def adopt_document(adopted: Adopted) -> dict[str, Any]:
+    report, ranges = adopted.facts.checkpoint.report, adopted.ranges
+    return {
+        "schema": SCHEMA,
+        "stream": adopted.stream.full_name,
+        "checkpoint": report.location,
+        "query_id": report.query_id,
+        "spark_version": report.spark_version.at_least,
+        "sink": dict(adopted.stream.sink),
+        "entries": adopted.entries,
+        "marks": marks_document(adopted.facts.marks, "written"),
+        "ranges": {**asdict(ranges), "missing": list(ranges.missing)},
+        "state": [
+            {"operator": one.id, "name": one.name, "first": first, "last": last}
+            for one in report.operators
+            for first, last in [_versions([store.versions for store in one.stores])]
+        ],
+        "damage": len(adopted.facts.checkpoint.damage),
+        "unknown": list(adopted.unknown),
+        "next": command("status", adopted.stream.full_name),
+    }
+
+
+def _versions(stores: Sequence[Any]) -> tuple[int | None, int | None]:
+    """The oldest and newest batch whose state every store can load: state version N+1 is after batch N."""
+    firsts, lasts = [one.first for one in stores], [one.last for one in stores]
+    if not stores or None in firsts or None in lasts:
+        return None, None
+    return max(firsts) - 1, min(lasts) - 1
+
+
+def adopt_page(document: dict[str, Any]) -> str:
+    marks, ranges = document["marks"], document["ranges"]
+    lines = [
+        f"{document['stream']}  {counted(document['entries'], 'entry', 'entries')} of its logs recorded",
+        _line("checkpoint", f"{document['checkpoint']}, Spark {document['spark_version'] or 'unknown'} or later"),
+        _line("marks", ", ".join(f"{name} {mark(value)}" for name, value in marks.items())),
+        _line("ranges", f"of batches {ranges['first']} to {ranges['last']}" if ranges["last"] >= 0 else "none"),
+        _line("rebuild", _reach(ranges)),
+    ]
+    for one in document["state"]:
+        kept = "cannot be read" if one["last"] is None else f"of batches {one['first']} to {one['last']}"
+        lines.append(_line("state", f"operator {one['operator']} ({one['name']}) {kept}"))
+    if document["damage"]:
+        examined = command("doctor", document["stream"])
+        lines.append(_line("damage", f"{counted(document['damage'], 'damaged file')}: {examined}"))
+    lines += [_line("unknown", text) for text in document["unknown"]]
+    return "\n".join([*lines, _line("next", document["next"])])
+
+
+def _reach(ranges: dict[str, Any]) -> str:
+    first = ranges["rebuilds_from"]
+    text = "reads no batch again" if first is None else f"can read batches {first} and later again"
+    return text + (f"; the source no longer has {ranges['missing'][0]}" if ranges["missing"] else "")
+
+
+def _line(label: str, text: str) -> str:
+    return f"  {label:<11}{text}"
+
+
+def adopt(
+    *,
+    location: str,
+    sink: str | None,
+    name: str | None,
+    pipeline: str | None,
+    master: str | None,
+    conf: list[str] | None,
+    home: str | None,
+    moved: bool,
+    copied: bool,
+    shown_as: Format,
+) -> int:
+    settings = prepare(home, shown_as)
+    spark = parse_conf(conf)
+    runtime, session = SparkRuntime(say, spark, master), session_words(master, spark)
+    program = None if pipeline is None else _reader_of(pipeline, runtime, session)
+    with open_workspace(settings, create=True, say=say) as workspace:
+        consent, request = consent_of(moved=moved, copied=copied), Request(location, sink, name, program)
+        document = adopt_document(adopt_checkpoint(workspace, request, consent))
+    if shown_as is Format.JSON:
+        print_json(document)
+    else:
+        out().print(adopt_page(document), soft_wrap=True)
+    return 0
+
+
+def _reader_of(reference: str, runtime: QueryRuntime, session: tuple[str, ...]) -> _ReadProgram:
+    """Reads the program with Spark up to the start of its queries, for output and output mode."""
+    program = full_reference(reference)
+    if not is_application(program):
+        raise PipelineError(
+            "application-queries",
+            "This is not a program that starts its own streaming queries",
+            where=program,
+            expected=".writeStream in the file, or in what it imports, and no Pipeline",
+            found="none, or a Pipeline",
+            hint=f"name the program that is started with this checkpoint: 'app.py -- ARGUMENTS'; or the directory of "
+            f"its output: {command('adopt', 'LOCATION', '--sink', 'DIRECTORY')}",
+        )
+
+    def read(workspace: Workspace, stream: StreamRecord) -> StreamRecord:
+        runtime.require_spark()
+        with runtime.open_replayer(workspace, stream, program, lambda _: None) as replayer:
+            sink = replayer.sink_written or stream.sink
+            mode = replayer.output_mode
+            return stream._replace(sink=sink, output_mode=mode, pipeline_file=program, session=session)
+
+    return read

@@ -1,0 +1,115 @@
+"""``slackwater apply``: applies a plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from slackwater.cli.common.arguments import (
+    Format,
+    consent_of,
+)
+from slackwater.cli.common.console import check_name, confirm, err, out, parse_conf, prepare, print_json, say
+from slackwater.cli.common.render_plan import ApplyDisplay, outcome_document, plan_page
+from slackwater.core.commands import command, session_words
+from slackwater.core.errors import NotFound, UsageError
+from slackwater.ledger.workspace import open_workspace
+from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan, is_started
+from slackwater.operations.apply.undo_operation import recorded_plan
+from slackwater.operations.plan.document import parse
+from slackwater.operations.plan.words import start_command
+from slackwater.runtime.query_runtime import SparkRuntime
+from slackwater.storage.open import Location
+from slackwater.storage.user_files import read_text
+
+if TYPE_CHECKING:
+    from slackwater.core.settings import Settings
+    from slackwater.operations.plan.plan import Plan
+
+
+SCHEMA = "slackwater.apply/1"
+PLANS_ARE_WRITTEN = f"{command('status')} names the plan that a stream needs, and --out writes it to a file"
+
+
+def apply(
+    *,
+    plan_file: Path | str,
+    yes: bool,
+    confirm: str | None,
+    discard_others: str | None,
+    stopped: bool,
+    master: str | None,
+    conf: list[str] | None,
+    home: str | None,
+    moved: bool,
+    copied: bool,
+    debug: bool,
+    shown_as: Format,
+) -> int:
+    settings = prepare(home, shown_as, logging=True, debug=debug)
+    plan = _read(settings, plan_file)
+    if discard_others is not None:
+        check_name(plan.stream, discard_others)
+    consent, discards = consent_of(moved=moved, copied=copied), discard_others is not None
+    spark = parse_conf(conf)
+    session = session_words(master, spark) or plan.request.session
+    options = ApplyOptions(consent, stopped, discards, plan_file, session)
+    with open_workspace(settings, restore=True) as workspace:
+        if not is_started(workspace, plan) or not yes:
+            _check_confirmed(plan, confirm, yes=yes)
+        with ApplyDisplay(plan) as display:
+            runtime = SparkRuntime(display.say, spark, master)
+            applied = apply_plan(workspace, plan, runtime, display, options)
+    if shown_as is Format.JSON:
+        print_json(outcome_document(applied, SCHEMA, "plan"))
+    elif not plan.actions:
+        out().print(f"nothing was to be done: {plan.stream} can be started as it is")
+        say(f"next: {start_command(plan, session)}")
+    elif applied.repeated:
+        out().print(f"applied before: plan {plan.id} changed nothing now")
+    else:
+        for one in plan.members:
+            out().print(f"applied: {one.stream} {_continues(one)}")
+        for command in dict.fromkeys(start_command(one, session) for one in plan.members):
+            say(f"next: {command}")
+    return 0
+
+
+def _continues(plan: Plan) -> str:
+    if plan.request.output == "swap":
+        return "has caught up, and its new output is in place"
+    if plan.request.into is not None:
+        return f"is not changed; the rows are in {plan.request.into}"
+    last = plan.facts.target
+    return f"continues after batch {last}" if last >= 0 else "starts at batch 0"
+
+
+def _read(settings: Settings, file: Path | str) -> Plan:
+    try:
+        return parse(read_text(file), file)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        # What was started is finished without the file: the ledger has its plan.
+        recorded = recorded_plan(settings, file)
+        if recorded is not None:
+            return recorded
+        raise NotFound(
+            "plan-absent",
+            "There is no such plan file",
+            where=str(Location(file)),
+            hint="check the path; " + PLANS_ARE_WRITTEN,
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            "plan-unreadable",
+            f"The plan cannot be read: {error}",
+            where=str(file),
+            hint=PLANS_ARE_WRITTEN,
+        ) from error
+
+
+def _check_confirmed(plan: Plan, name: str | None, *, yes: bool) -> None:
+    if name is not None:
+        check_name(plan.stream, name)
+    elif plan.needs_name or not yes:
+        err().print(plan_page(plan))
+        confirm(plan.stream, "apply the plan", given=f"--confirm {plan.stream}" if plan.needs_name else "--yes")

@@ -1,0 +1,132 @@
+"""``slackwater check``: whether changed code may continue with existing state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream, CheckOptions, check_pipeline
+from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json, report_error
+from slackwater.core.sink import newest_batch
+from slackwater.core.verdict import Change, Effect, StreamVerdict
+
+SCHEMA = "slackwater.check/1"
+LABEL_WIDTH = 10
+STYLES = {
+    Effect.SAME: "green",
+    Effect.COMPATIBLE: "green",
+    Effect.CHANGES_ROWS: "yellow",
+    Effect.NEEDS_REBUILD: "red",
+    Effect.NOT_RESTORABLE: "red",
+}
+WORDS = {
+    Effect.SAME: "same",
+    Effect.COMPATIBLE: "compatible: it was changed, and its state keeps its meaning",
+    Effect.CHANGES_ROWS: "changes rows: rows of the kept state were made by the old code",
+    Effect.NEEDS_REBUILD: "needs a rebuild: the kept state means something else to this code",
+    Effect.NOT_RESTORABLE: "not restorable: neither the kept state nor a rebuild makes the output right",
+}
+BASES = {
+    "recorded": "the program that made the state up to {batch}",
+    "checkpoint": "what the checkpoint shows at {batch}: the program that made it is not recorded",
+    "nothing": "nothing: no batch was run yet",
+}
+NOT_COMPARED = "not compared"
+NOT_RECORDED = " as far as the checkpoint shows: functions and expressions were not compared"
+REFUSED = 1
+NOT_ALL_COMPARED = 5
+
+
+def check_document(checked: CheckedPipeline) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "pipeline_file": checked.reference,
+        "effect": _word(checked.effect),
+        "streams": [_fields(stream) for stream in checked.streams],
+    }
+
+
+def _fields(stream: CheckedStream) -> dict[str, Any]:
+    judged = stream.verdict
+    return {
+        "stream": stream.stream,
+        "effect": None if judged is None else _word(judged.effect),
+        "starts": judged is not None and judged.verdict.starts,
+        "compared_with": None if judged is None else judged.basis,
+        "batch": None if judged is None else judged.committed,
+        "changes": [] if judged is None else [change.as_json() for change in judged.verdict.changes],
+        "next": list(stream.next),
+        "error": None if stream.error is None else stream.error.as_dict(),
+    }
+
+
+def _word(effect: Effect | None) -> str | None:
+    return None if effect is None else effect.word
+
+
+def check_page(checked: CheckedPipeline) -> Group:
+    parts: list[Text] = []
+    for stream in checked.streams:
+        parts += [Text()] if parts else []
+        parts += _block(stream)
+    return Group(*parts)
+
+
+def _block(stream: CheckedStream) -> list[Text]:
+    heading = Text(stream.stream, style="bold")
+    if stream.verdict is None:
+        heading.append(f"  {NOT_COMPARED}: it cannot be built", style="not bold red")
+        return [heading]
+    effect = stream.verdict.effect
+    if effect is None:
+        heading.append(f"  {NOT_COMPARED}: its plan or code cannot be read", style="not bold yellow")
+        return [heading]
+    partly = NOT_RECORDED if stream.verdict.basis == "checkpoint" and effect is Effect.SAME else ""
+    heading.append(f"  {WORDS[effect]}{partly}", style=f"not bold {'yellow' if partly else STYLES[effect]}")
+    lines = [heading, _line("compared", _basis(stream.verdict))]
+    changes = stream.verdict.verdict.changes
+    lines += [_line("note" if one.effect is Effect.SAME else "changed", _change(one)) for one in changes]
+    lines += [_line("next", way) for way in stream.next]
+    return lines
+
+
+def _basis(judged: StreamVerdict) -> str:
+    return "with " + BASES[judged.basis].format(batch=newest_batch(judged.committed))
+
+
+def _change(change: Change) -> str:
+    place = f" at {change.place}" if change.place else ""
+    return f"{change.code} ({change.effect.word}){place}: {change.text}"
+
+
+def _line(label: str, text: str) -> Text:
+    line = Text(f"  {label:<{LABEL_WIDTH}}", style="dim")
+    return line.append(text, style="not dim")
+
+
+def check(
+    *,
+    pipeline: str,
+    streams: list[str] | None,
+    master: str | None,
+    conf: list[str] | None,
+    home: str | None,
+    debug: bool,
+    shown_as: Format,
+) -> int:
+    settings = prepare(home, shown_as, logging=True, debug=debug)
+    options = CheckOptions(tuple(streams or ()), master=master, spark=parse_conf(conf))
+    checked = check_pipeline(pipeline, options, settings, lambda text: err().print(text, markup=False))
+    if shown_as is Format.JSON:
+        print_json(check_document(checked))
+    else:
+        out().print(check_page(checked), soft_wrap=True)
+    if checked.error is not None:
+        report_error(checked.error)
+        return checked.error.exit_code
+    if not checked.starts:
+        return REFUSED
+    return 0 if checked.is_compared else NOT_ALL_COMPARED

@@ -1,0 +1,276 @@
+"""``slackwater doctor``: problems of a stream, with the risk and a safe remedy. Reads only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import mark, marks_document, out, parse_conf, prepare, print_json
+from slackwater.cli.common.examine import Examined, examine, exit_code, read_failed, with_compared_code, with_errors
+from slackwater.core.commands import command
+from slackwater.core.errors import UsageError
+from slackwater.core.finding import Severity
+from slackwater.core.units import counted
+from slackwater.diagnose.causes import ExplainedError
+from slackwater.diagnose.checks.common.check import Diagnosed, NotChecked
+from slackwater.diagnose.doctor import Diagnosis
+from slackwater.diagnose.error_codes import error_codes
+from slackwater.diagnose.signs import signs_of
+
+SCHEMA = "slackwater.doctor/1"
+_LABEL_WIDTH = 12
+_STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
+_WORDS = {Severity.INFO: "note", Severity.WARNING: "warn", Severity.STOP: "stop"}
+_PATH = r"""[^\s,;'"()\[\]=<>]"""
+_FILE_OF_CHECKPOINT = re.compile(rf"((?:[a-z][a-z0-9+.-]*:/)?{_PATH}+?)/(?:state|sources|offsets|commits)/\d")
+_READ = {"spark": "Spark {}", "batch": "batch {}", "location": "the checkpoint {}"}
+_CAUSES = {
+    "confirmed": "the cause, as {by} shows",
+    "not-checked": "possible; not checked: {by}",
+    "known": "likely; {by}",
+    "not-visible": "possible; files do not show it: {by}",
+    "excluded": "not the cause: {by} found nothing",
+}
+
+
+def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "healthy": exit_code(examined) == 0 and not any(one.diagnosis and one.diagnosis.unread for one in examined),
+        "streams": [_fields(one) for one in examined],
+    }
+
+
+def _fields(one: Examined) -> dict[str, Any]:
+    errors, own, read = [_error(error) for error in one.errors], list(one.own_codes), dict(one.read)
+    if one.facts is None or one.diagnosis is None:
+        problem = one.error.as_dict() if one.error is not None else None
+        return {
+            "stream": one.name if problem else None,
+            "error": problem,
+            "errors": errors,
+            "own_codes": own,
+            "read": read,
+        }
+    facts = one.facts
+    return {
+        "stream": facts.name if facts.recorded else None,
+        "checkpoint": facts.checkpoint.location,
+        "recorded": facts.recorded,
+        "query_id": facts.checkpoint.report.query_id,
+        "marks": marks_document(facts.marks, "written"),
+        "findings": [finding_document(found) for found in one.diagnosis.found],
+        "errors": errors,
+        "own_codes": own,
+        "read": read,
+        "not_checked": [missed._asdict() for missed in one.diagnosis.not_checked],
+        "unread": one.diagnosis.unread._asdict() if one.diagnosis.unread is not None else None,
+    }
+
+
+def finding_document(found: Diagnosed) -> dict[str, Any]:
+    finding = found.finding
+    fields = {
+        **asdict(finding),
+        "severity": str(finding.severity),
+        "certainty": found.certainty,
+        "at_stake": found.at_stake,
+        "covers": list(found.covers),
+        "facts": found.facts,
+    }
+    return {key: value for key, value in fields.items() if value not in (None, [], {})}
+
+
+def _error(explained: ExplainedError) -> dict[str, Any]:
+    symptom = explained.symptom
+    return {
+        "symptom": symptom.symptom,
+        "certainty": str(symptom.certainty),
+        "line": symptom.line,
+        "line_number": symptom.where,
+        "params": dict(symptom.params),
+        "causes": [asdict(cause) for cause in explained.causes],
+        "signs": dict(signs_of(explained)),
+    }
+
+
+def doctor(
+    *,
+    target: str | None,
+    every: bool,
+    sink: str | None,
+    error: str | None,
+    verify: bool,
+    pipeline: str | None,
+    master: str | None,
+    conf: list[str] | None,
+    home: str | None,
+    shown_as: Format,
+) -> int:
+    if every and target is not None:
+        raise UsageError("usage", "--all and a LOCATION or STREAM exclude each other", hint=command("doctor", "--all"))
+    alone = target is None and not every and error is not None
+    if alone and pipeline is not None:
+        raise UsageError(
+            "usage",
+            "--pipeline compares the code with a stream or a checkpoint; --error without one only explains the text",
+            hint=command("doctor", "--all", "--error", error or "-", "--pipeline", pipeline),
+        )
+    settings = prepare(home, shown_as)
+    failed = read_failed(error) if error is not None else None
+    again = command("doctor", *([target] if target else []))
+    examined = (Examined(error or ""),) if alone else examine(settings, target, sink, again, verify=verify)
+    if pipeline is not None:
+        examined = with_compared_code(examined, pipeline, settings, master, parse_conf(conf))
+    elif master is not None or conf:
+        raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
+    examined = tuple(with_errors(one, failed) for one in examined)
+    if shown_as is Format.TEXT:
+        out().print(doctor_page(examined), soft_wrap=True)
+    else:
+        print_json(doctor_document(examined))
+    return exit_code(examined)
+
+
+def doctor_page(examined: Sequence[Examined]) -> Group:
+    lines: list[Text] = []
+    for one in examined:
+        lines += [Text()] if lines else []
+        lines += _block(one)
+    return Group(*lines)
+
+
+def _block(one: Examined) -> Iterator[Text]:
+    heading = Text(one.name, style="bold")
+    if one.error is None and one.facts is None:
+        yield from _errors(one)
+        yield from _after_text_alone(one)
+        return
+    if one.facts is None or one.diagnosis is None:
+        heading.append(f"  cannot be read: {one.error}", style="not bold red")
+        yield heading
+        if one.error is not None and one.error.hint:
+            yield _line("next", one.error.hint)
+        return
+    marks = one.facts.marks
+    text, style = _summary(one.diagnosis)
+    heading.append(f"  {text}", style=f"not bold {style}")
+    yield heading
+    yield _line(
+        "marks",
+        f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
+        f"written {mark(marks.written)}",
+    )
+    yield from _errors(one)
+    for found in one.diagnosis.found:
+        yield from _finding(found)
+    yield from _not_checked(one.diagnosis.not_checked)
+    if one.diagnosis.unread is not None:
+        yield _line("not read", f"{one.diagnosis.unread.reason}; {one.diagnosis.unread.how}")
+    yield from _explained([*_likely(one), *one.own_codes, *(found.finding.code for found in one.diagnosis.problems)])
+    if one.diagnosis.problems:
+        yield _line("for others", command("evidence", one.name, "--out", "bundle.zip"))
+
+
+def _errors(one: Examined) -> Iterator[Text]:
+    for error in one.errors:
+        line = _line("error", "")
+        line.append(error.symptom.symptom, style="bold")
+        line.append(f"  line {error.symptom.where}: {error.symptom.line}")
+        yield line
+        for cause in error.causes:
+            without_files = one.diagnosis is None and cause.state == "not-checked"
+            seen = "possible" if without_files else _CAUSES[cause.state].format(by=cause.by).removesuffix(": ")
+            yield _line("", f"{cause.code} ({cause.title}): {seen}")
+        if all(cause.state == "excluded" for cause in error.causes):
+            yield _line("", "it is the text of another checkpoint, or what it reports has been repaired since")
+        if error is one.errors[0]:
+            yield from _undecided(error)
+    for code in one.own_codes:
+        yield _line("error", f"{code}, of Slackwater's own: {error_codes()[code].remedy}")
+    if one.unrecognised:
+        yield _line("error", "it is not a failure that Slackwater knows")
+        read = (_READ[name].format(value) for name, value in one.read.items())
+        if named := ", ".join(read):
+            yield _line("", f"the text names {named}")
+
+
+def _undecided(error: ExplainedError) -> Iterator[Text]:
+    signs = signs_of(error)
+    if signs:
+        yield _line("not decided", "the text alone does not tell the cause")
+        for code, sign in signs.items():
+            yield _line("", f"{code} if {sign}")
+
+
+def _after_text_alone(one: Examined) -> Iterator[Text]:
+    if one.errors:
+        named = next(filter(None, (_checkpoint_in(error.symptom.line) for error in one.errors)), None)
+        # A text of stdin cannot be read again.
+        text = () if one.name == "-" else ("--error", one.name)
+        yield _line("not checked", "the files: no checkpoint and no stream was given")
+        yield _line("next", command("doctor", named or "--all", *text))
+        yield from _explained(_likely(one))
+    else:
+        if location := one.read.get("location"):
+            yield _line("next", command("doctor", location))
+        yield from _explained(one.own_codes)
+
+
+def _checkpoint_in(line: str) -> str | None:
+    found = _FILE_OF_CHECKPOINT.search(line)
+    return found[1] if found else None
+
+
+def _likely(one: Examined) -> list[str]:
+    return [error.cause.code for error in one.errors if error.cause.state != "excluded"]
+
+
+def _explained(codes: Sequence[str]) -> Iterator[Text]:
+    if codes:
+        yield _line("explained", "; ".join(command("explain", code) for code in dict.fromkeys(codes)))
+
+
+def _summary(diagnosis: Diagnosis) -> tuple[str, str]:
+    problems, missed = len(diagnosis.problems), len(diagnosis.not_checked)
+    unchecked = f"{counted(missed, 'check')} could not be made" if missed else ""
+    if problems:
+        worst = diagnosis.problems[0].finding.severity
+        return "; ".join(filter(None, (counted(problems, "finding"), unchecked))), _STYLES[worst]
+    healthy = "healthy" if diagnosis.unread is None else "nothing found; state files were not read"
+    return (f"nothing found, but {unchecked}", "yellow") if missed else (healthy, "green")
+
+
+def _finding(found: Diagnosed) -> Iterator[Text]:
+    finding = found.finding
+    line = _line(_WORDS[finding.severity], "")
+    line.append(finding.code, style=f"bold {_STYLES[finding.severity]}")
+    line.append(f"  {finding.text}")
+    yield line
+    pairs = (("at", finding.where), ("expected", finding.expected), ("found", finding.found))
+    compared = ", ".join(f"{name} {value}" for name, value in pairs if value)
+    if compared:
+        yield _line("", compared)
+    if finding.severity is not Severity.INFO:
+        weighed = [f"risk: {finding.risk}", found.certainty, f"at stake: {found.at_stake}" if found.at_stake else ""]
+        yield _line("", ", ".join(filter(None, weighed)))
+    for step in filter(None, (finding.next, finding.advice)):
+        yield _line("", f"next: {step}")
+
+
+def _not_checked(missed: Sequence[NotChecked]) -> Iterator[Text]:
+    reasons: dict[tuple[str, str | None], list[str]] = {}
+    for one in missed:
+        reasons.setdefault((one.reason, one.how), []).append(one.code)
+    for (reason, how), codes in reasons.items():
+        yield _line("not checked", f"{', '.join(codes)}: {reason}" + (f"; {how}" if how else ""))
+
+
+def _line(label: str, text: str) -> Text:
+    return Text(f"  {label:<{_LABEL_WIDTH}}{text}")

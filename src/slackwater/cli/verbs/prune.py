@@ -1,0 +1,308 @@
+"""``slackwater prune``: deletes old generations of checkpoints, and backups that only their undo needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slackwater.cli.common.arguments import (
+    Format,
+    consent_of,
+)
+from slackwater.cli.common.console import confirm, err, out, prepare, print_json
+from slackwater.core.errors import NotFound
+from slackwater.core.records import OperationRecord, StreamRecord
+from slackwater.core.staging_names import staging_path
+from slackwater.diagnose.checks.stream import in_progress, unfinished
+from slackwater.diagnose.refusal import refusal
+from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.lease.lease import RUN, LeaseCheck
+from slackwater.ledger.lease.view import view_of
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.ledger.recording.places import generation_location
+from slackwater.ledger.recording.snapshot import stream_id
+from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.actions.common.one_batch import OneBatch
+from slackwater.operations.apply.journal import PRUNED, Journal
+from slackwater.operations.apply.operation import BACKUP
+from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, plan_of_operation
+from slackwater.operations.check_home import Consent, check_home, is_own
+from slackwater.operations.plan.adopted import KEPT
+from slackwater.operations.plan.plan import Plan
+from slackwater.sinks.common.contract import of_any_query
+from slackwater.sinks.common.registry import open_each, open_output
+from slackwater.storage.open import Location, local_path_of, open_read_store, open_write_store
+
+_BEING_DELETED = ".pruned-"
+_FINAL = {"applied", PRUNED}
+"""Statuses of operations whose effect is, or was, in use."""
+SCHEMA = "slackwater.prune/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Prunable:
+    """The folders of a stream that a prune removes.
+
+    ``operations`` can then not be undone; in ``interrupted`` a prune was killed. ``folders`` are removed, generations
+    first; ``bytes`` is their size. ``left`` are folders next to the checkpoints without a record; they stay.
+    """
+
+    stream: str
+    generations: tuple[int, ...]
+    operations: tuple[str, ...]
+    interrupted: tuple[str, ...]
+    folders: tuple[Location, ...]
+    bytes: int
+    left: tuple[Location, ...] = ()
+
+    @property
+    def has_something(self) -> bool:
+        return bool(self.folders or self.operations)
+
+
+def prunable(workspace: Workspace, name: str | None, keep: int) -> tuple[Prunable, ...]:
+    """Generations older than the ``keep`` newest next to the generation in use.
+
+    Raises NotFound for an unknown stream, Refused (``operation-unfinished``) if an operation has not ended, FormatError
+    for a malformed plan.
+    """
+    ledger = workspace.ledger
+    streams = ledger.streams() if name is None else [ledger.find_stream(name)]
+    found = (_of_stream(workspace, stream, keep) for stream in streams)
+    return tuple(one for one in found if one.has_something or one.left)
+
+
+def delete_prunable(
+    workspace: Workspace, name: str | None, keep: int, say: Callable[[str], None], consent: Consent = None
+) -> tuple[Prunable, ...]:
+    """Remove the folders of ``prunable``, and return its result. A running stream is not interrupted.
+
+    Raises LeaseHeld if another command works on a stream, and as ``prunable``; nothing is changed then.
+    """
+    check_home(workspace, consent, say)
+    removed: list[Prunable] = []
+    for one in prunable(workspace, name, keep):
+        if not one.has_something:
+            removed.append(one)
+            continue
+        stream = workspace.ledger.find_stream(one.stream)
+        with _no_operation_starts(workspace, stream, say) as check_lease:
+            # What is in use may have changed until the lease was taken.
+            again = _of_stream(workspace, stream, keep)
+            say(f"{one.stream}: removing {len(again.folders)} folders")
+            _remove(workspace, stream, again, check_lease)
+            removed.append(again)
+    return tuple(removed)
+
+
+def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunable:
+    home, name = workspace.home, stream.full_name
+    operations = workspace.ledger.operations(name)
+    _refuse_unfinished(workspace.ledger, stream)
+    current = workspace.ledger.find_stream(name).current_generation
+    checkpoints, interrupted = _checkpoints(workspace, stream)
+    old = [number for number in sorted(checkpoints) if number != current]
+    # No operation goes back to the checkpoint of a backfill's batch, and undo does not need it.
+    ahead = [number for number in old if number not in _batch_generations(workspace, operations)]
+    kept = {current, *ahead[len(ahead) - keep :]} if keep else {current}
+    generations = tuple(number for number in old if number not in kept)
+    lost = [one for one in operations if one.status in _FINAL and not _switched_from(workspace, one) <= kept]
+    ended = [one for one in operations if one.status in ENDED_WITHOUT_EFFECT] + lost
+    backups = {one.id: home.operation(stream.pipeline, stream.name, one.id) / BACKUP for one in ended}
+    left = {one: backup for one, backup in backups.items() if _exists(backup)}
+    folders = [checkpoints[number] for number in generations]
+    folders += [one for backup in backups.values() if _exists(one := _being_deleted(backup))]
+    folders += [*interrupted, *left.values()]
+    undoable = tuple(one.id for one in lost if one.status != PRUNED)
+    half = tuple(one.id for one in lost if one.status == PRUNED and one.id in left)
+    others = _not_made(workspace, stream, {*checkpoints.values(), *interrupted})
+    return Prunable(name, generations, undoable, half, tuple(folders), sum(map(_size, folders)), others)
+
+
+def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, Location], list[Location]]:
+    """Folders left by operations, by generation, and interrupted removals."""
+    home, ledger, name = workspace.home, workspace.ledger, stream.full_name
+    if not stream.is_watched:
+        numbers = [one.number for one in ledger.generations(name)]
+        made = {number: generation_location(home, ledger, stream, number) for number in numbers}
+        renamed = [_being_deleted(folder) for folder in made.values()]
+        return {number: one for number, one in made.items() if _exists(one)}, [one for one in renamed if _exists(one)]
+    path = local_path_of(ledger.generation(name, stream.current_generation).location)
+    operations = [one for one in ledger.operations(name) if is_own(workspace, one.id)]
+    if path is None:
+        owned = [home.operation(stream.pipeline, stream.name, one.id) / KEPT for one in operations]
+    else:
+        # Next to the checkpoint that the user's code names: nothing there is removed but what an operation owns.
+        real = Path(path).resolve()
+        owned = [Location(real.with_name(staging_path(real.name, one.id))) for one in operations]
+    known = {one.location: one.number for one in ledger.generations(name)}
+    # Those that only ran the batch of a backfill are in the home.
+    owned += [home.checkpoint(stream.pipeline, stream.name, number) for number in known.values()]
+    folders = {known[str(one)]: one for one in owned if str(one) in known and _exists(one)}
+    return folders, [started for one in owned if _exists(started := _being_deleted(one))]
+
+
+def _being_deleted(folder: Location) -> Location:
+    return folder.parent / (_BEING_DELETED + folder.name)
+
+
+def _exists(folder: Location) -> bool:
+    return open_read_store(folder).exists("")
+
+
+def _not_made(workspace: Workspace, stream: StreamRecord, made: set[Location]) -> tuple[Location, ...]:
+    folder = workspace.home.checkpoints(stream.pipeline, stream.name)
+    found = sorted(folder / entry.name for entry in open_read_store(folder).list())
+    return tuple(path for path in found if path not in made)
+
+
+def _refuse_unfinished(ledger: Ledger, stream: StreamRecord) -> None:
+    lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
+    holder = lease.record.purpose if lease.state == "held" and lease.record else None
+    operation = ledger.open_operation(stream.full_name)
+    for finding in (*in_progress(operation, holder), *unfinished(operation, holder, stream.session)):
+        raise refusal(finding, stream.name)
+
+
+def _switched_from(workspace: Workspace, operation: OperationRecord) -> set[int]:
+    plan = _plan_or_none(workspace, operation)
+    return {action.switch.old for action in plan.actions if action.switch is not None} if plan else set()
+
+
+def _plan_or_none(workspace: Workspace, operation: OperationRecord) -> Plan | None:
+    try:
+        return plan_of_operation(workspace, operation)
+    except NotFound as error:
+        if error.code != "operation-folder-missing":
+            raise
+        return None
+
+
+def _batch_generations(workspace: Workspace, operations: Sequence[OperationRecord]) -> set[int]:
+    """Generations for the batch of a backfill were never in use."""
+    plans = (_plan_or_none(workspace, one) for one in operations if one.status in _FINAL)
+    return {one.number for plan in plans if plan is not None for one in plan.actions if isinstance(one, OneBatch)}
+
+
+def _size(location: Location) -> int:
+    store, total = open_read_store(location), 0
+    for folder in store.folders():
+        for index, name in enumerate(folder.files):
+            with suppress(FileNotFoundError):
+                size = store.size(f"{folder.path}/{name}") if folder.sizes is None else folder.sizes[index]
+                total += size
+    return total
+
+
+def _owns(workspace: Workspace, stream: StreamRecord) -> bool:
+    """False for an output of the original home in a copied home."""
+    owners = [output.owner() for output in open_each(stream.sink)]
+    return all(owner is None or owner.stream_id == stream_id(workspace.home, stream) for owner in owners)
+
+
+@contextmanager
+def _no_operation_starts(
+    workspace: Workspace, stream: StreamRecord, say: Callable[[str], None]
+) -> Iterator[LeaseCheck]:
+    """A run's lease keeps operations away; else the lease is taken here.
+
+    The yielded call raises LeaseHeld if another process took it: an operation may use the folders.
+    """
+    ledger, name = workspace.ledger, stream.full_name
+    lease = view_of(ledger.lease(name), ledger.now_ms())
+    if lease.state == "held" and lease.record is not None and lease.record.purpose == RUN:
+        yield LeaseCheck(ledger, name, lease.record.fence)
+        return
+    with LeaseKeeper([stream], workspace.home, ledger, "prune", say) as leases:
+        yield LeaseCheck(ledger, name, leases.fence(name))
+
+
+def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_lease: Callable[[], None]) -> None:
+    home, ledger = workspace.home, workspace.ledger
+    for number, folder in zip(what.generations, what.folders, strict=False):
+        # What only the folder has of ranges and watermarks stays in the ledger.
+        copy_new(ledger, stream.full_name, number, open_read_store(str(folder)))
+    for identifier in what.operations:
+        folder = home.operation(stream.pipeline, stream.name, identifier)
+        Journal(folder, ledger, check_lease).write_end(PRUNED, ledger.now_ms())
+        ledger.end_operation(identifier, PRUNED, "applied; can no longer be undone")
+    output = of_any_query(open_output(stream.sink))
+    if output.traits.swaps:
+        # Before its backup is removed, which shows that a prune was interrupted.
+        for identifier in (*what.operations, *what.interrupted):
+            if is_own(workspace, identifier) and _owns(workspace, stream):
+                check_lease()
+                output.discard_replaced(identifier)
+    for folder in what.folders:
+        check_lease()
+        _remove_folder(folder)
+
+
+def _remove_folder(folder: Location) -> None:
+    """Remove a folder or link; a link's target stays.
+
+    If a store cannot rename folders, a killed prune leaves a part under a generation's name. The next prune removes it.
+    """
+    store, name = open_write_store(folder.parent), folder.name
+    if store.traits.moves_directories and not name.startswith(_BEING_DELETED):
+        name = _BEING_DELETED + name
+        store.rename_folder(folder.name, name)
+    store.delete_tree(name)
+
+
+def prune_document(removed: Sequence[Prunable]) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "streams": [
+            {
+                "stream": one.stream,
+                "generations": list(one.generations),
+                "operations": list(one.operations),
+                "folders": [str(folder) for folder in one.folders],
+                "bytes": one.bytes,
+                "left": [str(folder) for folder in one.left],
+            }
+            for one in removed
+        ],
+    }
+
+
+def prune(
+    *, stream: str | None, keep: int, yes: bool, home: str | None, moved: bool, copied: bool, shown_as: Format
+) -> int:
+    settings = prepare(home, shown_as, logging=True)
+    with open_workspace(settings, restore=True) as workspace:
+        found = prunable(workspace, stream, keep)
+        doomed = [one for one in found if one.has_something]
+        if doomed and not yes:
+            for one in doomed:
+                err().print(_line(one, "would delete"))
+            confirm(doomed[0].stream if len(doomed) == 1 else "all", "delete them")
+        removed = delete_prunable(
+            workspace,
+            stream,
+            keep,
+            lambda text: err().print(text),
+            consent_of(moved=moved, copied=copied),
+        )
+    if shown_as is Format.JSON:
+        print_json(prune_document(removed))
+        return 0
+    for one in removed:
+        if one.has_something:
+            out().print(_line(one, "deleted"))
+        for path in one.left:
+            err().print(f"{one.stream}: not deleted, as no run or operation has made it: {path}")
+    if not any(one.has_something for one in removed):
+        out().print("nothing to delete")
+    return 0
+
+
+def _line(one: Prunable, verb: str) -> str:
+    generations = ", ".join(map(str, one.generations)) or "none"
+    undo = f"; no longer to be undone: {', '.join(one.operations)}" if one.operations else ""
+    return f"{one.stream}: {verb} {len(one.folders)} folders, {one.bytes:,} bytes; generations {generations}{undo}"

@@ -1,0 +1,96 @@
+"""``slackwater release``: forgets a stream of the user's own program; the checkpoint stays."""
+
+from __future__ import annotations
+
+from slackwater.cli.common.arguments import (
+    Format,
+    consent_of,
+)
+from slackwater.cli.common.console import confirm, err, out, prepare, print_json, say
+from slackwater.core.commands import command
+from slackwater.core.errors import Refused
+from slackwater.core.records import OperationRecord, StreamRecord
+from slackwater.diagnose.checks.stream import unfinished
+from slackwater.diagnose.refusal import refusal
+from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.located import find_stream
+from slackwater.ledger.recording.snapshot import stream_id
+from slackwater.ledger.recording.stream_files import forget
+from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.adopted import check_stopped
+from slackwater.operations.check_home import Consent, check_home
+from slackwater.sinks.common.registry import open_each
+from slackwater.storage.open import open_read_store
+
+SCHEMA = "slackwater.release/1"
+_KEEPS_GENERATION = "applied"
+
+
+def released(workspace: Workspace, name: str, consent: Consent = None) -> StreamRecord:
+    """Raises NotFound or Refused."""
+    check_home(workspace, consent, workspace.say)
+    stream = find_stream(workspace.ledger, name)
+    if not stream.is_watched:
+        raise Refused(
+            "release-pipeline",
+            f"Stream {stream.full_name} is run from a pipeline file: its checkpoint is a part of the home",
+            expected="a stream of a program that starts its own queries",
+            found=stream.full_name,
+            hint=f"to begin again, plan a reset: {command('plan', 'reset', stream.full_name, '--from', 'earliest')}",
+        )
+    for finding in unfinished(workspace.ledger.open_operation(stream.full_name), None, stream.session):
+        raise refusal(finding, stream.name)
+    kept = [one.id for one in _keeping(workspace, stream)]
+    if kept:
+        raise Refused(
+            "release-kept",
+            f"Operations on stream {stream.full_name} keep the checkpoint that they have replaced",
+            expected="no operation that can be undone",
+            found=", ".join(kept),
+            hint=f"delete what they keep: {command('prune', stream.full_name, '--keep', '0')}",
+        )
+    return stream
+
+
+def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: Consent = None) -> StreamRecord:
+    """Raises as ``released``, LeaseHeld and Refused (``checkpoint-in-use``)."""
+    stream = released(workspace, name, consent)
+    check_stopped(workspace, stream, since_ms=0, stopped=stopped)
+    if "/" in stream.name or stream.name in {".", ".."}:
+        # No run records such a name; a ledger that was edited can have one, and its folder would be of other streams.
+        workspace.ledger.forget_stream(stream.full_name)
+        return stream
+    identifier = stream_id(workspace.home, stream)
+    with LeaseKeeper([stream], workspace.home, workspace.ledger, "release", workspace.say):
+        # What may have happened until the lease was taken.
+        released(workspace, stream.full_name, consent)
+        if identifier is not None:
+            for output in open_each(stream.sink):
+                output.release(identifier)
+        forget(workspace.home, workspace.ledger, stream)
+    return stream
+
+
+def _keeping(workspace: Workspace, stream: StreamRecord) -> list[OperationRecord]:
+    return [one for one in workspace.ledger.operations(stream.full_name) if one.status == _KEEPS_GENERATION]
+
+
+def release(
+    *, stream: str, yes: bool, home: str | None, moved: bool, copied: bool, stopped: bool, shown_as: Format
+) -> int:
+    settings, consent = prepare(home, shown_as), consent_of(moved=moved, copied=copied)
+    with open_workspace(settings, restore=True, say=say) as workspace:
+        found = released(workspace, stream, consent)
+        location = workspace.ledger.generation(found.full_name, found.current_generation).location
+        is_there = open_read_store(location).exists("")
+        if not yes:
+            then = "stays as it is" if is_there else "does not exist any more"
+            err().print(f"{found.full_name}: the record of its batches will be deleted; {location} {then}")
+            confirm(found.full_name, "forget it")
+        release_stream(workspace, found.full_name, stopped=stopped, consent=consent)
+    if shown_as is Format.JSON:
+        print_json({"schema": SCHEMA, "stream": found.full_name, "checkpoint": location})
+    else:
+        then = "was not changed" if is_there else "did not exist any more"
+        out().print(f"{found.full_name}: forgotten; {location} {then}", soft_wrap=True)
+    return 0

@@ -1,0 +1,71 @@
+"""``slackwater sinks``: the sinks, and their guarantees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import out, print_json
+from slackwater.core.sink import CatalogueEntry, Traits
+from slackwater.sinks.common.registry import catalogue
+
+SCHEMA = "slackwater.sinks/1"
+STYLES = {"exactly-once": "green", "at-least-once": "yellow", "none": "red"}
+ABILITIES = {
+    "reports_last_batch": "shows the last written batch",
+    "skips_known_batches": "skips a batch that it has",
+    "reads_known_batches": "reads it all the same, for the watermark",
+    "cuts": "whole batches can be removed and restored",
+    "swaps": "new output can be put in place in one step",
+    "one_writer": "one stream only",
+    "continuous": "continuous processing",
+    "real_time": "real-time mode",
+    "combines": "can be one of several outputs",
+}
+"""The traits in words; missing traits are not listed."""
+
+
+def sinks_document(entries: Sequence[CatalogueEntry]) -> dict[str, Any]:
+    return {"schema": SCHEMA, "sinks": [_fields(entry) for entry in entries]}
+
+
+def _fields(entry: CatalogueEntry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "call": entry.call,
+        "output_modes": list(entry.output_modes),
+        **asdict(entry.traits),
+    }
+
+
+def sinks_page(entries: Sequence[CatalogueEntry]) -> Group:
+    return Group(*(line for entry in entries for line in _block(entry)))
+
+
+def abilities(traits: Traits) -> str:
+    return ", ".join(words for name, words in ABILITIES.items() if getattr(traits, name)) or "-"
+
+
+def _block(entry: CatalogueEntry) -> list[Text]:
+    delivery = entry.traits.delivery
+    heading = Text(f"sinks.{entry.call}", style="bold")
+    heading.append(f"  {delivery.guarantee}", style=f"not bold {STYLES[delivery.guarantee]}")
+    return [
+        heading,
+        Text(f"  why     {delivery.reason}"),
+        Text(f"  modes   {', '.join(entry.output_modes)}"),
+        Text(f"  traits  {abilities(entry.traits)}"),
+    ]
+
+
+def sinks(*, shown_as: Format) -> int:
+    if shown_as is Format.JSON:
+        print_json(sinks_document(catalogue()))
+    else:
+        out().print(sinks_page(catalogue()), soft_wrap=True)
+    return 0

@@ -1,0 +1,415 @@
+"""``slackwater status``: the state of the streams. Reads only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import (
+    iso,
+    mark,
+    marks_document,
+    number,
+    out,
+    parse_seconds,
+    prepare,
+    print_json,
+    span,
+    timestamp,
+)
+from slackwater.cli.common.stream_status import Lag, StreamStatus, home_place, stream_status
+from slackwater.core.commands import check_command, command
+from slackwater.core.errors import NotFound, SlackwaterError, UsageError
+from slackwater.core.finding import Finding, Severity
+from slackwater.core.records import NEWEST_BATCHES
+from slackwater.core.settings import Settings
+from slackwater.core.units import counted, size_text
+from slackwater.ledger.home import Home, streams_of
+from slackwater.ledger.lease.view import LeaseView, expires_ms
+from slackwater.ledger.located import find_stream
+from slackwater.ledger.workspace import Workspace, open_workspace, restore_command
+
+URGENCY = (3, 5, 7)
+"""Exit codes of ``status``, the most urgent first: damaged, must not be started, failed."""
+SHORTEST_INTERVAL_S = 0.5
+SCHEMA = "slackwater.status/1"
+LABEL_WIDTH = 11
+STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableStream:
+    """``name`` is the full name."""
+
+    name: str
+    error: SlackwaterError
+
+
+@dataclass(frozen=True, slots=True)
+class HomeStatus:
+    """The requested stream of a home, or all. ``lost`` have checkpoints, and no record in the ledger."""
+
+    home: str
+    streams: tuple[StreamStatus, ...]
+    lost: tuple[str, ...] = ()
+    unreadable: tuple[UnreadableStream, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Returns 0 if every stream is in order, else the most urgent code."""
+        if self.lost:
+            return URGENCY[0]
+        errors = [stream.error.exit_code for stream in self.unreadable]
+        codes = {finding.exit_code for stream in self.streams for finding in stream.findings}.union(errors)
+        return next((code for code in (*URGENCY, *errors) if code in codes), 0)
+
+
+def read_status(settings: Settings, name: str | None = None, *, verify: bool = False) -> HomeStatus:
+    """The state of the streams; none without a ledger. NotFound for an unknown name.
+
+    ``verify`` reads every file that the marks depend on. An unreadable stream does not hide others; the error of the
+    only stream is raised.
+    """
+    try:
+        with open_workspace(settings) as workspace:
+            if name is None:
+                return _all_streams(settings, workspace, verify=verify)
+            found = stream_status(
+                workspace, find_stream(workspace.ledger, name), verify=verify, place=home_place(workspace)
+            )
+            return HomeStatus(str(settings.home), (found,))
+    except NotFound as error:
+        if name is None and error.code in {"ledger-missing", "ledger-lost"}:
+            return HomeStatus(str(settings.home), (), _all_names(settings))
+        raise
+
+
+def _all_streams(settings: Settings, workspace: Workspace, *, verify: bool) -> HomeStatus:
+    found: list[StreamStatus] = []
+    unreadable: list[UnreadableStream] = []
+    in_home = [f"{pipeline}/{name}" for pipeline, name in workspace.in_home]
+    place = home_place(workspace)
+    known = workspace.ledger.stream_names()
+    incomplete = dict(workspace.ledger.without_generation())
+    for name in (*known, *(name for name in incomplete if name not in in_home)):
+        try:
+            if name in incomplete:
+                # Raises NotFound: no ``stream.json`` restores the generation in use.
+                workspace.ledger.generation(name, incomplete[name])
+            found.append(stream_status(workspace, workspace.ledger.stream(name), verify=verify, place=place))
+        except SlackwaterError as error:
+            unreadable.append(UnreadableStream(name, error))
+    if len(unreadable) == 1 and not found:
+        raise unreadable[0].error
+    return HomeStatus(str(settings.home), tuple(found), _lost(in_home, known), tuple(unreadable))
+
+
+def _lost(in_home: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    return tuple(name for name in in_home if name not in known)
+
+
+def _all_names(settings: Settings) -> tuple[str, ...]:
+    return tuple(f"{pipeline}/{name}" for pipeline, name in streams_of(Home(settings.home)))
+
+
+def doctor_of(status: StreamStatus) -> str | None:
+    serious = any(finding.severity is not Severity.INFO for finding in status.findings)
+    return command("doctor", status.stream.full_name) if serious else None
+
+
+def status_document(home: HomeStatus) -> dict[str, Any]:
+    streams = [_fields(stream) for stream in home.streams]
+    unreadable = [{"stream": stream.name, "error": stream.error.as_dict()} for stream in home.unreadable]
+    return {"schema": SCHEMA, "home": home.home, "streams": streams, "lost": list(home.lost), "unreadable": unreadable}
+
+
+def _fields(status: StreamStatus) -> dict[str, Any]:
+    stream, marks = status.stream, status.marks
+    return {
+        "stream": stream.full_name,
+        "pipeline": stream.pipeline,
+        "name": stream.name,
+        "pipeline_file": stream.pipeline_file or None,
+        "sink": dict(stream.sink),
+        "delivery": _delivery(status),
+        "generation": stream.current_generation,
+        "checkpoint": status.snapshot.generation.location,
+        "moved_to": status.moved_to,
+        "marks": marks_document(marks, "written", "pending_no_data"),
+        "outputs": [asdict(output) for output in status.snapshot.output.members],
+        "sink_error": _unreadable(status),
+        "orphans": list(status.snapshot.output.orphans),
+        "next_batch": marks.next_batch,
+        "next_batch_planned": status.rerun,
+        "lag_rows": status.lag.rows,
+        "lag_files": status.lag.files,
+        "lag_bytes": status.lag.bytes,
+        "lag_unknown": status.lag.unknown,
+        "watermark": iso(status.watermark_ms),
+        "late_rows": status.late_rows,
+        "newest_batch": status.batch.batch_id if status.batch else None,
+        "lease": _lease_fields(status.lease),
+        "last_run": _run_fields(status),
+        "operation": _operation_fields(status),
+        "verdict": {"code": status.findings[0].code, "text": status.findings[0].text},
+        "not_compared": list(status.not_compared),
+        "findings": [_finding_fields(finding) for finding in status.findings],
+        "next": status.findings[0].next,
+        "advice": status.findings[0].advice,
+        "basis": {
+            "files": [finding.code for finding in status.findings if finding.code not in status.from_plan],
+            "recorded_plan": list(status.from_plan),
+            "code": [],
+        },
+        "check": check_command(stream),
+        "doctor": doctor_of(status),
+    }
+
+
+def _unreadable(status: StreamStatus) -> dict[str, Any] | None:
+    problem = status.snapshot.output.unreadable
+    return {key: value for key, value in asdict(problem).items() if value is not None} if problem else None
+
+
+def _delivery(status: StreamStatus) -> dict[str, Any] | None:
+    delivery = status.snapshot.output.delivery
+    return asdict(delivery) if delivery is not None else None
+
+
+def _finding_fields(finding: Finding) -> dict[str, Any]:
+    fields = {**asdict(finding), "severity": str(finding.severity)}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def _lease_fields(view: LeaseView) -> dict[str, Any]:
+    lease = view.record
+    if lease is None or lease.holder is None:
+        return {"state": view.state}
+    return {
+        "state": view.state,
+        "host": lease.holder.host,
+        "pid": lease.holder.pid,
+        "jvm_pid": lease.holder.jvm_pid,
+        "purpose": lease.purpose,
+        "since": iso(lease.acquired_ms),
+        "heartbeat": iso(lease.heartbeat_ms),
+    }
+
+
+def _run_fields(status: StreamStatus) -> dict[str, Any] | None:
+    run = status.run
+    if run is None:
+        return None
+    return {
+        "id": run.id,
+        "generation": run.generation,
+        "spark_version": run.spark_version,
+        "started": iso(run.started_ms),
+        "ended": iso(run.ended_ms),
+        "end": status.run_end,
+        "reason": run.reason,
+    }
+
+
+def _operation_fields(status: StreamStatus) -> dict[str, Any] | None:
+    left = status.operation
+    if left is None:
+        return None
+    return {"id": left.id, "goal": left.goal, "status": left.status, "started": iso(left.started_ms)}
+
+
+def status_page(home: HomeStatus) -> Group:
+    if not (home.streams or home.lost or home.unreadable):
+        return Group(Text(f"no stream has run in this home yet: {home.home}"))
+    parts: list[Text] = []
+    for stream in home.streams:
+        parts += [Text()] if parts else []
+        parts += _block(stream)
+    for unreadable in home.unreadable:
+        parts += [Text()] if parts else []
+        parts += _unreadable_block(unreadable)
+    if home.lost:
+        parts += [Text()] if parts else []
+        names = ", ".join(home.lost)
+        parts.append(Text(f"the ledger has no record of {names}, whose checkpoints are in this home", style="red"))
+        parts.append(Text(restore_command(home.lost[0])))
+    return Group(*parts)
+
+
+def _block(status: StreamStatus) -> list[Text]:
+    marks, first = status.marks, status.findings[0]
+    heading = Text(status.stream.full_name, style="bold")
+    heading.append(f"  generation {status.stream.current_generation}", style="not bold dim")
+    heading.append(f"  {first.text}", style=f"not bold {STYLES[first.severity]}")
+    lines = [
+        heading,
+        _line(
+            "marks",
+            f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
+            f"written {mark(marks.written)}",
+        ),
+        *(_line("output", f"{one.name}, written {mark(one.written)}") for one in status.snapshot.output.members),
+        _line("batch", f"{marks.next_batch} is next, {_next_text(status)}"),
+        _line("lag", lag_text(status.lag)),
+        _line("watermark", timestamp(status.watermark_ms)),
+        *([_line("late", _late_text(status))] if status.late_rows else []),
+        _line("lease", lease_text(status.lease)),
+        _line("last run", _run_text(status)),
+    ]
+    lines += [_line("sources", text) for text in status.not_compared]
+    if status.moved_to is not None:
+        lines.append(
+            _line("moved", f"{status.moved_to} has this query; if it was moved: {command('adopt', status.moved_to)}")
+        )
+    lines += [_line("also", finding.text) for finding in status.findings[1:]]
+    lines += [_line("found", text) for text in _details(first)]
+    if status.operation is not None:
+        started = timestamp(status.operation.started_ms)
+        lines.append(_line("operation", f"{status.operation.goal} {status.operation.id}, started {started}, not ended"))
+    lines.append(_line("basis", _basis(status)))
+    examined = doctor_of(status)
+    if examined is not None:
+        lines.append(_line("doctor", examined))
+    lines += [_line("next", step) for step in (first.next, first.advice) if step is not None]
+    return lines
+
+
+def _late_text(status: StreamStatus) -> str:
+    batches = command("ledger", status.stream.full_name)
+    return f"{counted(status.late_rows, 'row')} dropped by the newest {NEWEST_BATCHES} batches: {batches}"
+
+
+def _unreadable_block(stream: UnreadableStream) -> list[Text]:
+    heading = Text(stream.name, style="bold")
+    heading.append(f"  cannot be read: {stream.error.message}", style=f"not bold {STYLES[Severity.STOP]}")
+    error = stream.error
+    pairs = (("code", error.code), ("at", error.where), ("expected", error.expected), ("found", error.found))
+    lines = [_line("error", ", ".join(f"{name} {value}" for name, value in pairs if value))]
+    return [heading, *lines, *([_line("next", error.hint)] if error.hint else [])]
+
+
+def lag_text(lag: Lag) -> str:
+    parts = [f"{number(lag.rows)} rows"] if lag.rows is not None else []
+    if lag.files is not None and lag.bytes is not None:
+        parts.append(f"{counted(lag.files, 'unread file')}" + (f", {size_text(lag.bytes)}" if lag.files else ""))
+    if lag.unknown is not None:
+        parts.append(f"files unknown: {lag.unknown}")
+    return "; ".join(parts) or "-"
+
+
+def _details(finding: Finding) -> list[str]:
+    if finding.severity is not Severity.STOP:
+        return []
+    pairs = (("at", finding.where), ("expected", finding.expected), ("found", finding.found))
+    return [", ".join(f"{name} {value}" for name, value in pairs if value)] if any(value for _, value in pairs) else []
+
+
+def _basis(status: StreamStatus) -> str:
+    plan = f", for {', '.join(status.from_plan)} the recorded plan of the query" if status.from_plan else ""
+    command = check_command(status.stream)
+    return f"files and recorded ids{plan}; the code was not compared" + (f": {command}" if command else "")
+
+
+def _next_text(status: StreamStatus) -> str:
+    if not status.rerun:
+        return "to be planned"
+    return "running now" if status.run_end in {"running", "stopping"} else "already planned, will run again"
+
+
+def _line(label: str, text: str) -> Text:
+    return Text(f"  {label:<{LABEL_WIDTH}}{text}")
+
+
+def lease_text(view: LeaseView) -> str:
+    lease = view.record
+    if lease is None or lease.holder is None:
+        return "free"
+    holder = f"process {lease.holder.pid} on {lease.holder.host}"
+    since = f"since {timestamp(lease.acquired_ms)} for {lease.purpose}"
+    if view.state == "held":
+        return f"held by {holder} {since}"
+    if view.state == "only-jvm":
+        return f"{holder} was killed; its JVM (process {lease.holder.jvm_pid}) still runs and may write"
+    if view.state == "abandoned":
+        return f"free (last held by {holder} {since}, which has exited)"
+    return f"free (expired at {timestamp(expires_ms(lease))}; last held by {holder} {since})"
+
+
+def _run_text(status: StreamStatus) -> str:
+    run = status.run
+    if run is None:
+        return "none"
+    text = f"{status.run_end}, started {timestamp(run.started_ms)}"
+    if run.ended_ms is not None:
+        text += f", ended {timestamp(run.ended_ms)} (after {span(run.ended_ms - run.started_ms)})"
+    return text + (f": {run.reason}" if run.reason else "")
+
+
+def status(*, stream: str | None, verify: bool, watch: str | None, home: str | None, shown_as: Format) -> int:
+    settings = prepare(home, shown_as)
+    if watch is not None:
+        return _watch(settings, stream, _interval(watch), verify=verify, shown_as=shown_as)
+    found = read_status(settings, stream, verify=verify)
+    _show(found, shown_as)
+    return found.exit_code
+
+
+def _show(found: HomeStatus, shown_as: Format) -> None:
+    if shown_as is Format.JSON:
+        print_json(status_document(found))
+    else:
+        out().print(status_page(found), soft_wrap=True)
+
+
+def _interval(text: str) -> float:
+    seconds = parse_seconds(text)
+    if seconds < SHORTEST_INTERVAL_S:
+        raise UsageError(
+            "watch-interval",
+            "The interval of --watch is too short",
+            expected=f"at least {SHORTEST_INTERVAL_S} s",
+            found=text,
+        )
+    return seconds
+
+
+def _watch(settings: Settings, stream: str | None, interval_s: float, *, verify: bool, shown_as: Format) -> int:
+    """Show the state after each interval until Ctrl-C, which returns 0. A terminal is cleared before each page; a file
+    or pipe gets all pages, or a JSON line each.
+    """
+    found = read_status(settings, stream, verify=verify)
+    try:
+        while True:
+            if shown_as is Format.JSON:
+                print_json(status_document(found), in_one_line=True)
+            else:
+                page = out()
+                page.clear()
+                page.print(
+                    Text(
+                        f"{timestamp(time.time_ns() // 1_000_000)}, every {interval_s:g} s; Ctrl-C ends it", style="dim"
+                    ),
+                    Text(),
+                )
+                page.print(status_page(found), soft_wrap=True)
+            sys.stdout.flush()
+            time.sleep(interval_s)
+            found = _read_again(settings, stream, found, verify=verify)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _read_again(settings: Settings, stream: str | None, before: HomeStatus, *, verify: bool) -> HomeStatus:
+    """A failed reading does not end the watch."""
+    try:
+        return read_status(settings, stream, verify=verify)
+    except SlackwaterError as error:
+        names = [one.stream.full_name for one in before.streams] or [one.name for one in before.unreadable]
+        return HomeStatus(before.home, (), (), tuple(UnreadableStream(name, error) for name in names or [before.home]))

@@ -1,0 +1,127 @@
+"""``slackwater stop``: asks a run in another process to end between two batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import err, out, parse_seconds, prepare, print_json
+from slackwater.core.commands import command
+from slackwater.core.errors import NotFound, OutcomeUnknown
+from slackwater.core.records import RunRecord, StreamRecord
+from slackwater.ledger.lease.lease import RUN
+from slackwater.ledger.lease.view import KILLED, LeaseView, is_running, view_of
+from slackwater.ledger.located import find_stream
+from slackwater.ledger.workspace import Workspace, open_workspace
+
+POLL_S = 0.2
+SCHEMA = "slackwater.stop/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """``run`` was asked, ``None`` if none was active within the wait; ``ended`` is ``None`` if it still runs."""
+
+    stream: str
+    run: int | None
+    ended: str | None
+
+
+def stop_stream(workspace: Workspace, name: str, wait_s: float, say: Callable[[str], None]) -> Stopped:
+    """Ask, then wait up to ``wait_s`` seconds. Raises NotFound if the stream does not run."""
+    stream = find_stream(workspace.ledger, name)
+    deadline = time.monotonic() + wait_s
+    _refuse_unless_held_by_run(stream, _lease(workspace, stream))
+    run = _ask(workspace, stream, deadline, say)
+    if run is None:
+        return Stopped(stream.full_name, None, None)
+    return _wait(workspace, stream, run, deadline)
+
+
+def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Callable[[str], None]) -> RunRecord | None:
+    """A run that is starting, or waiting for a restart, is asked as soon as it runs."""
+    announced = False
+    while True:
+        lease = _lease(workspace, stream)
+        if is_running(workspace.ledger.last_run(stream.full_name), lease):
+            run = workspace.ledger.request_stop(stream.full_name)
+            if run is not None:
+                return run
+        _refuse_unless_held_by_run(stream, lease)
+        if time.monotonic() >= deadline:
+            return None
+        if not announced:
+            say(f"{stream.full_name} is between two starts; it will be asked as soon as its query runs")
+            announced = True
+        time.sleep(POLL_S)
+
+
+def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: float) -> Stopped:
+    while True:
+        # Before the run is read: a run records its end before it releases the lease, so that the end is not missed.
+        lease = _lease(workspace, stream)
+        last = workspace.ledger.last_run(stream.full_name)
+        if last is None or last.id != run.id:
+            # A newer run has started, so that the one that was asked has ended.
+            return Stopped(stream.full_name, run.id, "ended")
+        if last.end is not None:
+            return Stopped(stream.full_name, run.id, last.end)
+        if lease.state in {"abandoned", "expired", "free"}:
+            # A driver records the end before it releases the lease; of this one the ledger was unreachable.
+            return Stopped(stream.full_name, run.id, KILLED)
+        if time.monotonic() >= deadline:
+            return Stopped(stream.full_name, run.id, None)
+        time.sleep(POLL_S)
+
+
+def _lease(workspace: Workspace, stream: StreamRecord) -> LeaseView:
+    return view_of(workspace.ledger.lease(stream.full_name), workspace.ledger.now_ms())
+
+
+def _refuse_unless_held_by_run(stream: StreamRecord, lease: LeaseView) -> None:
+    purpose = lease.record.purpose if lease.record else ""
+    if lease.state == "held" and purpose == RUN:
+        return
+    reasons = {
+        "free": "no process holds it",
+        "held": f"it is held for {purpose}, which ends by itself",
+        "only-jvm": "its driver was killed, and its JVM is about to end",
+        "abandoned": "its driver was killed",
+        "expired": "its driver has not sent a heartbeat for too long",
+    }
+    raise NotFound(
+        "not-running",
+        f"Stream {stream.full_name} does not run: {reasons[lease.state]}",
+        hint=command("status", stream.full_name),
+    )
+
+
+def stop_document(stopped: Stopped) -> dict[str, Any]:
+    return {"schema": SCHEMA, "stream": stopped.stream, "run": stopped.run, "end": stopped.ended}
+
+
+def stop(*, stream: str, wait: str, home: str | None, shown_as: Format) -> int:
+    settings, wait_s = prepare(home, shown_as), parse_seconds(wait)
+    with open_workspace(settings) as workspace:
+        stopped = stop_stream(workspace, stream, wait_s, lambda text: err().print(text))
+    if stopped.run is None:
+        raise OutcomeUnknown(
+            "stop-pending",
+            f"Stream {stopped.stream} was not asked to stop: its query did not run within {wait_s:g} s",
+            hint=f"wait for its next start: {command('stop', stopped.stream, '--wait', '10m')}",
+        )
+    if stopped.ended is None:
+        raise OutcomeUnknown(
+            "stop-pending",
+            f"Stream {stopped.stream} was asked to stop and had not ended after {wait_s:g} s; it ends after its batch",
+            hint=f"{command('status', stopped.stream)}; "
+            f"or wait again: {command('stop', stopped.stream, '--wait', '10m')}",
+        )
+    if shown_as is Format.JSON:
+        print_json(stop_document(stopped))
+    else:
+        out().print(f"{stopped.stream}: {stopped.ended}")
+    return 0
