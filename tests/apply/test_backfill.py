@@ -26,7 +26,7 @@ from slackwater.operations.actions.run_backfill import RECORD
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.runtime.verdict import program_json
-from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
+from slackwater.sinks.common.contract import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.registry import SINKS, SinkKind
 from slackwater.sources.common.contract import Served
 from slackwater.sources.files import NO_FILES, Files

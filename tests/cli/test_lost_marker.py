@@ -17,7 +17,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.operations.plan.document import render
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.foreach_batch.sink import MarkedOutput
-from slackwater.sinks.jdbc.output import JdbcOutput
+from slackwater.sinks.jdbc.sink import JdbcOutput
 from slackwater.sinks.postgres.output import PostgresOutput
 from tests.cli.conftest import Slackwater
 from tests.support.homes import STATELESS, STREAM, HomeSpec, make_home

@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Engine, create_engine, inspect, text
 from sqlalchemy.pool import NullPool
 
 from slackwater.core.sink import Cut, Owner
-from slackwater.sinks.foreach_batch.traits import MARKED
-from slackwater.sinks.jdbc.traits import JDBC_TRAITS
-from slackwater.sinks.postgres.traits import traits_of
+from slackwater.sinks.foreach_batch import MARKED
+from slackwater.sinks.jdbc import JDBC_TRAITS
+from slackwater.sinks.postgres import traits_of
 from tests.support.kill_points import kill_points
 from tests.support.postgres_server import PostgresServer
 

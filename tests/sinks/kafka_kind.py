@@ -10,7 +10,7 @@ from pathlib import Path
 from confluent_kafka import Producer
 
 from slackwater.core.sink import Cut, Owner
-from slackwater.sinks.kafka.output import EXACTLY_ONCE
+from slackwater.sinks.kafka.sink import EXACTLY_ONCE
 from tests.sinks.databases import LAST, OWNER, ROWS
 from tests.support.kafka_topics import create_topic, values
 

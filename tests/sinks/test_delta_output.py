@@ -11,10 +11,9 @@ import pytest
 
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Owner
-from slackwater.sinks.delta import cutting
-from slackwater.sinks.delta.log import DeltaLog
+from slackwater.sinks.delta import changes
+from slackwater.sinks.delta.log import DeltaLog, span_after
 from slackwater.sinks.delta.output import DeltaOutput, app_of
-from slackwater.sinks.delta.span import span_after
 from slackwater.sinks.delta.table import WRITABLE_FEATURES, CommitMark, DeltaVersion
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs
@@ -168,13 +167,13 @@ def test_a_cut_that_another_writer_was_faster_than(
     output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
     cut = output.cut_after(2, {})
 
-    real = cutting.delete_batches
+    real = changes.delete_batches
 
-    def raced(log: DeltaLog, record: cutting.Record, newest: int) -> None:
+    def raced(log: DeltaLog, record: changes.DeltaCut, newest: int) -> None:
         delta_logs.commit(table, [delta_logs.add(table, "faster.parquet", b"others")])
         real(log, record, newest)
 
-    monkeypatch.setattr(cutting, "delete_batches", raced)
+    monkeypatch.setattr(changes, "delete_batches", raced)
     with pytest.raises(Refused) as refused:
         output.cut(cut, {}, backup)
     assert refused.value.code == "output-changed"
@@ -211,7 +210,7 @@ def test_files_that_were_compacted_behind_the_record_are_not_removed_one_by_one(
     delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
     output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
     cut, log = output.cut_after(2, {}), DeltaLog(LocalStore(table))
-    cutting.RECORD.write(backup, cutting.record_of(str(table), APP, cut, span_after(log, APP, 2)))
+    changes.RECORD.write(backup, changes.record_of(str(table), APP, cut, span_after(log, APP, 2)))
     compacted = delta_logs.add(table, "compacted.parquet", b"rows", data_change=False)
     delta_logs.commit(table, [compacted, delta_logs.remove(table, cut.files[0], data_change=False)])
     before = delta_logs.live_files(table)
@@ -371,15 +370,15 @@ def test_a_writer_between_the_check_and_the_commit(table: Path, *, by_restore: b
     newest = delta_logs.newest(table)
     span = span_after(log, APP, 1)
     assert span.by_restore is by_restore
-    record = cutting.record_of(str(table), APP, output.cut_after(1, {}), span)
+    record = changes.record_of(str(table), APP, output.cut_after(1, {}), span)
     delta_logs.commit(table, [delta_logs.add(table, "between.parquet", b"others")])
     before = delta_logs.live_files(table)
-    for act in (cutting.delete_batches, cutting.restore):
+    for act in (changes.delete_batches, changes.restore):
         with pytest.raises(Refused) as refused:
             act(log, record, newest)
         assert refused.value.code == "output-changed"
         assert (delta_logs.live_files(table), delta_logs.newest(table)) == (before, newest + 1)
-    cutting.restore(log, record, newest + 1)
+    changes.restore(log, record, newest + 1)
     assert "between.parquet" not in delta_logs.live_files(table)
 
 

@@ -19,9 +19,9 @@ from slackwater.runtime.session import end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
 from slackwater.sinks import IcebergSink, all_of, iceberg
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.iceberg.batches import BatchWriter
 from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.sinks.iceberg.publishing import Publisher
+from slackwater.sinks.iceberg.writer import BatchWriter
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
 from tests.support.postgres_server import postgres_server

@@ -21,9 +21,7 @@ from slackwater.runtime.session import end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
 from slackwater.sinks.common.batch_function import BatchFailed
 from slackwater.sinks.common.database.address import address_of
-from slackwater.sinks.common.database.durable import Staged
-from slackwater.sinks.common.database.marked import MarkedTarget
-from slackwater.sinks.common.database.marker import Marker
+from slackwater.sinks.common.database.marker import MarkedTarget, Marker, Staged
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.jdbc.sink import POSTGRESQL_DRIVER
 from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter, stage

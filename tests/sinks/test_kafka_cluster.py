@@ -7,7 +7,7 @@ from typing import Any
 
 import slackwater as sw
 from slackwater.sinks.common.registry import is_same_sink, open_output
-from slackwater.sinks.kafka.output import MarkedTopicOutput
+from slackwater.sinks.kafka.sink import MarkedTopicOutput
 
 JAAS = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="u" password="p\\"q";'
 

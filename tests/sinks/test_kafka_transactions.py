@@ -29,9 +29,8 @@ from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, Strea
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.kafka import transaction
-from slackwater.sinks.kafka.marked import MarkedTopic
-from slackwater.sinks.kafka.output import MarkedTopicOutput
-from slackwater.sinks.kafka.topics import check_target, create_marker
+from slackwater.sinks.kafka.marked import MarkedTopic, check_target, create_marker
+from slackwater.sinks.kafka.sink import MarkedTopicOutput
 from slackwater.sinks.kafka.transaction import MARK_KEY, BatchToWrite, write_batch
 from tests.support.kafka_login import PASSWORD, GuardedBroker, guarded_broker
 from tests.support.kafka_proxy import END_TXN, KafkaProxy, What, kafka_proxy

@@ -12,12 +12,19 @@ from pyspark.sql import types as T
 
 from slackwater.core.errors import PipelineError
 from slackwater.sinks.common.database.address import Address
-from slackwater.sinks.common.database.durable import Staged
-from slackwater.sinks.postgres.names import TableName, run
+from slackwater.sinks.common.database.marker import Staged
 from slackwater.sinks.postgres.publication import Publication
 from slackwater.sinks.postgres.staging import Staging, stager
-from slackwater.sinks.postgres.table import check_types, create_statements, match_columns, read_columns
-from slackwater.sinks.postgres.types import StagedColumn, staged_columns
+from slackwater.sinks.postgres.table import (
+    StagedColumn,
+    TableName,
+    check_types,
+    create_statements,
+    match_columns,
+    read_columns,
+    run,
+    staged_columns,
+)
 from tests.support.postgres_server import PostgresServer
 
 TABLE = TableName("public", "out")

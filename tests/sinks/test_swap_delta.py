@@ -19,7 +19,7 @@ from slackwater.core.sink import NO_OTHERS, Others, Owner, Swap
 from slackwater.sinks import delta
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.staging import StagingDirectory
-from slackwater.sinks.delta import swapping
+from slackwater.sinks.delta import changes
 from slackwater.sinks.delta.output import DeltaOutput, app_of
 from slackwater.sinks.delta.table import CommitMark, DeltaVersion
 from slackwater.storage.local import LocalStore
@@ -332,8 +332,8 @@ class TestOfOthers:
         place = StagingDirectory(str(scene.table), OPERATION)
         newest = delta_logs.newest(scene.table)
         self._append(scene)
-        refused(scene, "swap-moved", lambda: swapping.swap_in(place, APP, STAGED, newest))
-        refused(scene, "swap-moved", lambda: swapping.swap_back(place, 3, APP, 2, newest))
+        refused(scene, "swap-moved", lambda: changes.swap_in(place, APP, STAGED, newest))
+        refused(scene, "swap-moved", lambda: changes.swap_back(place, 3, APP, 2, newest))
 
     def test_a_cut_and_its_undo_follow_the_version_that_was_checked(self, tmp_path: Path) -> None:
         scene = Scene(tmp_path)

@@ -15,8 +15,8 @@ from slackwater.core.errors import Refused, StreamFailed
 from slackwater.core.sink import NO_OTHERS, Others, Owner, WriteContext
 from slackwater.sinks import postgres as postgres_sink
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.postgres.names import TableName
 from slackwater.sinks.postgres.output import PostgresOutput
+from slackwater.sinks.postgres.table import TableName
 from slackwater.storage.local import LocalStore
 from tests.sinks.swap_scene import SwapScene
 from tests.support.kill_points import kill_points

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from slackwater.sinks.files.sink import files as files
     from slackwater.sinks.foreach import ForeachSink as ForeachSink
     from slackwater.sinks.foreach import foreach as foreach
-    from slackwater.sinks.foreach_batch.batch import Batch as Batch
+    from slackwater.sinks.foreach_batch.sink import Batch as Batch
     from slackwater.sinks.foreach_batch.sink import ForeachBatchSink as ForeachBatchSink
     from slackwater.sinks.foreach_batch.sink import foreach_batch as foreach_batch
     from slackwater.sinks.iceberg.sink import IcebergSink as IcebergSink

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
-from slackwater.sinks.common.opaque_output import OpaqueOutput, PlacelessSink, opaque_traits
+from slackwater.sinks.common.contract import OpaqueOutput, PlacelessSink, opaque_traits
 from slackwater.sinks.common.options import option_strings
 from slackwater.sinks.common.registry import SinkKind
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
-from slackwater.sinks.common.opaque_output import OpaqueOutput, PlacelessSink, opaque_traits
+from slackwater.sinks.common.contract import OpaqueOutput, PlacelessSink, opaque_traits
 from slackwater.sinks.common.registry import SinkKind
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
-from slackwater.sinks.common.contract import Sink
-from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
+from slackwater.sinks.common.contract import OpaqueOutput, Sink, opaque_traits
 from slackwater.sinks.common.options import is_text, refuse_partitions
 from slackwater.sinks.common.registry import SinkKind
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext
-from slackwater.sinks.common.opaque_output import OpaqueOutput, PlacelessSink, opaque_traits
+from slackwater.sinks.common.contract import OpaqueOutput, PlacelessSink, opaque_traits
 from slackwater.sinks.common.registry import SinkKind
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from slackwater.core.errors import PipelineError, SinkUnchecked, SlackwaterError
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.batch_function import IntoTable
-from slackwater.sinks.common.contract import Output, Sink
+from slackwater.sinks.common.contract import OpaqueOutput, Output, Sink, opaque_traits
 from slackwater.sinks.common.directory import absolute
-from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.options import is_text, option_strings
 from slackwater.sinks.common.problem import table_unchecked
 from slackwater.sinks.common.registry import SinkKind, open_output

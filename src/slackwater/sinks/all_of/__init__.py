@@ -34,9 +34,9 @@ def member_identities(identity: Mapping[str, str]) -> tuple[Mapping[str, str], .
 
 
 SINK = SinkKind(
-    opener="slackwater.sinks.all_of.output:open_all_of_output",
+    opener="slackwater.sinks.all_of.sink:open_all_of_output",
     constructor="slackwater.sinks.all_of.sink:all_of",
     exports=("AllOfSink",),
-    entries="slackwater.sinks.all_of.output:ENTRIES",
+    entries="slackwater.sinks.all_of.sink:ENTRIES",
     members=member_identities,
 )

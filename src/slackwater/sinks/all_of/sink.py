@@ -1,26 +1,209 @@
 """``sinks.all_of``: each batch is computed once and written into several outputs in order.
 
 An interrupted batch runs again, and outputs skip it by their own marks. There is no joint record, as it could not be
-written atomically with theirs.
+written atomically with theirs. The newest batch is the oldest of all marks, so no output lacks a counted batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.core.errors import PipelineError
-from slackwater.core.sink import Traits, WriteContext
+from slackwater.core.checkpoint import Damage
+from slackwater.core.commands import command
+from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.marks import written_by_all
+from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, weakest
 from slackwater.sinks.all_of import FEWEST, KIND, identity_of
-from slackwater.sinks.all_of.output import combined_traits
 from slackwater.sinks.common.batch_function import batch_function, persisted
-from slackwater.sinks.common.contract import Sink
-from slackwater.sinks.common.registry import catalogue, open_output
+from slackwater.sinks.common.contract import Output, Sink
+from slackwater.sinks.common.owner import NONE_YET
+from slackwater.sinks.common.registry import catalogue, open_each, open_output
+from slackwater.storage.below import Below
+from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+EXACT = "each output shows its own newest batch, and skips a batch that it has"
+UNREADABLE = "output-unreadable"
+
+
+def combined_traits(members: Sequence[Traits]) -> Traits:
+    least = weakest(traits.delivery for traits in members)
+    reason = (
+        EXACT if least.guarantee == "exactly-once" else f"one of the outputs does not guarantee more: {least.reason}"
+    )
+    return Traits(
+        Delivery(least.guarantee, reason),
+        reports_last_batch=all(traits.reports_last_batch for traits in members),
+        skips_known_batches=any(traits.skips_known_batches for traits in members),
+        cuts=all(traits.cuts for traits in members),
+        swaps=all(traits.swaps for traits in members),
+        one_writer=any(traits.one_writer for traits in members),
+        reads_known_batches=all(traits.reads_known_batches for traits in members if traits.skips_known_batches),
+    )
+
+
+_EXAMPLE = Traits(
+    Delivery("exactly-once", EXACT),
+    reports_last_batch=True,
+    skips_known_batches=True,
+    cuts=True,
+    swaps=True,
+    reads_known_batches=True,
+)
+ENTRIES = (
+    CatalogueEntry(
+        "all_of",
+        "all_of(delta(...), postgres(..., keep_batch_id=True), ...)",
+        combined_traits([_EXAMPLE]),
+        ("append",),
+        rank=80,
+    ),
+)
+
+
+def open_all_of_output(identity: Mapping[str, str]) -> AllOfOutput:
+    return AllOfOutput(open_each(identity))
+
+
+class AllOfOutput(Output):
+    def __init__(self, members: Sequence[Output]) -> None:
+        self._members = tuple(members)
+
+    @property
+    def traits(self) -> Traits:
+        return combined_traits([member.traits for member in self._members])
+
+    @property
+    def location(self) -> str | None:
+        return "; ".join(member.location for member in self._members if member.location is not None) or None
+
+    def last_written(self) -> int | None:
+        return written_by_all([member.last_written() for member in self._members])
+
+    def owner(self) -> Owner | None:
+        return next((owner for member in self._members if (owner := member.owner()) is not None), None)
+
+    def claim(self, owner: Owner) -> None:
+        """Claim all outputs, or none if any belongs to a different stream."""
+        for member in sorted(self._members, key=lambda member: _is_of(member.owner(), owner)):
+            member.claim(owner)
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        return tuple(self._damage(thorough=thorough))
+
+    def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
+        return _together(batch, tuple(member.cut_after(batch, recorded) for member in self._members))
+
+    def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
+        if not cut.batches:
+            return
+        parts = list(self._parts(cut, backup))
+        # Once an output has recorded its part it may be cut already, and no longer has what the plan names.
+        if not any(store.list() for _, _, store in parts):
+            self._check_cut(cut, recorded)
+        for member, part, store in parts:
+            member.cut(part, recorded, store)
+
+    def check_restore(self, cut: Cut, backup: WriteStore) -> None:
+        for member, part, store in self._parts(cut, backup):
+            if part.batches:
+                member.check_restore(part, store)
+
+    def restore(self, cut: Cut, backup: WriteStore) -> None:
+        for member, part, store in reversed(list(self._parts(cut, backup))):
+            if part.batches:
+                member.restore(part, store)
+
+    def staged(self, operation: str) -> AllOfOutput:
+        return AllOfOutput([member.staged(operation) for member in self._members])
+
+    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+        if not self.traits.swaps:
+            self._refuse_swap()
+        for member in self._members:
+            member.stage(operation, after, recorded)
+
+    def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
+        written = self.last_written()
+        members = tuple(member.swap_of(operation, stream_id, after) for member in self._members)
+        return Swap(operation, stream_id, NONE_YET if written is None else written, members)
+
+    def whole(self, recorded: Mapping[int, str]) -> Cut:
+        return _together(NONE_YET, tuple(member.whole(recorded) for member in self._members))
+
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
+        for member, part, store in self._swaps(swap, backup):
+            member.check_swap(part, store)
+
+    def swap(self, swap: Swap, backup: WriteStore) -> None:
+        """Swap the outputs in turn; meanwhile readers may see old and new outputs."""
+        self.check_swap(swap, backup)
+        for member, part, store in self._swaps(swap, backup):
+            member.swap(part, store)
+
+    def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        for member, part, store in self._swaps(swap, backup):
+            member.check_swap_back(part, store)
+
+    def swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        for member, part, store in reversed(list(self._swaps(swap, backup))):
+            member.swap_back(part, store)
+
+    def discard_staged(self, operation: str) -> None:
+        for member in self._members:
+            member.discard_staged(operation)
+
+    def discard_replaced(self, operation: str) -> None:
+        for member in self._members:
+            member.discard_replaced(operation)
+
+    def reader_path(self) -> str:
+        for member in self._members:
+            try:
+                return member.reader_path()
+            except PipelineError as error:
+                if error.code != UNREADABLE:
+                    raise
+        raise PipelineError(UNREADABLE, "A stream can read none of the outputs of this stream", where=self.location)
+
+    def _parts(self, cut: Cut, backup: WriteStore) -> Iterator[tuple[Output, Cut, WriteStore]]:
+        if cut.batches:
+            for number, (member, part) in enumerate(zip(self._members, cut.members, strict=True), 1):
+                yield member, part, Below(backup, str(number))
+
+    def _swaps(self, swap: Swap, backup: WriteStore) -> Iterator[tuple[Output, Swap, WriteStore]]:
+        for number, (member, part) in enumerate(zip(self._members, swap.members, strict=True), 1):
+            yield member, part, Below(backup, str(number))
+
+    def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
+        """Raises Refused unless all outputs match the cut; otherwise some would be cut before another refuses."""
+        if cut != self.cut_after(cut.after, recorded):
+            raise Refused(
+                "cut-mismatch",
+                f"The outputs do not have the same rows {after_batch(cut.after)} as the cut",
+                where=self.location,
+                hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
+            )
+
+    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+        for member in self._members:
+            for one in member.damage(thorough=thorough):
+                yield one._replace(path=f"{member.location}/{one.path}") if member.location is not None else one
+
+
+def _together(batch: int, cuts: tuple[Cut, ...]) -> Cut:
+    last = max((cut.batches[-1] for cut in cuts if cut.batches), default=batch)
+    return Cut(batch, tuple(range(batch + 1, last + 1)), members=cuts if last > batch else ())
+
+
+def _is_of(known: Owner | None, owner: Owner) -> bool:
+    return known is None or known.stream_id == owner.stream_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -289,7 +289,7 @@ _AGAIN = "nothing was changed; undo the operation and make a new plan"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SwapRecord:
     """A swap about to start; ``version`` is -1 for an output without versions.
 
     It is Iceberg's snapshot or PostgreSQL's newest batch. ``state`` identifies rows without versions. ``left`` are
@@ -307,10 +307,10 @@ class Record:
     left: tuple[str, ...] | None = None
 
 
-RECORD = RecordFile("swap.json", "slackwater.swap/1", Record)
+RECORD = RecordFile("swap.json", "slackwater.swap/1", SwapRecord)
 
 
-def start(backup: WriteStore, location: str, swap: Swap, version: int = -1) -> Record:
+def start(backup: WriteStore, location: str, swap: Swap, version: int = -1) -> SwapRecord:
     """Record the swap durably unless it is recorded. Raises Refused (``backup-foreign``)."""
     return started(backup, location, swap) or record(backup, location, swap, version)
 
@@ -323,13 +323,13 @@ def record(
     *,
     state: str = "",
     left: tuple[str, ...] | None = None,
-) -> Record:
-    made = Record(location, swap.operation, swap.stream_id, swap.replaced, version, state, left)
+) -> SwapRecord:
+    made = SwapRecord(location, swap.operation, swap.stream_id, swap.replaced, version, state, left)
     RECORD.write(backup, made)
     return made
 
 
-def started(backup: ReadStore, location: str, swap: Swap) -> Record | None:
+def started(backup: ReadStore, location: str, swap: Swap) -> SwapRecord | None:
     """The recorded swap, ``None`` if not started. Raises Refused (``backup-foreign``)."""
     known = RECORD.read(backup)
     expected = (swap.operation, swap.stream_id, swap.replaced)

@@ -18,8 +18,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import SinkUnknown
 from slackwater.core.registry import Registry
 from slackwater.core.sink import CatalogueEntry, Delivery, WriterCalls, sink_text
-from slackwater.sinks.common.contract import Output
-from slackwater.sinks.common.opaque_output import OpaqueOutput, opaque_traits
+from slackwater.sinks.common.contract import OpaqueOutput, Output, opaque_traits
 from slackwater.storage.open import Location, local_path_of, open_read_store
 
 Identity: TypeAlias = Mapping[str, str]

@@ -1,18 +1,23 @@
-"""A Delta table's log: versions and commits, from JSON entries only.
+"""A Delta table's log, from JSON entries only: versions, commits, and how to remove the commits of batches.
 
-Format: Delta Lake's PROTOCOL.md, sections "Delta Log Entries", "Checkpoints" and "Actions".
+Format: Delta Lake's PROTOCOL.md, sections "Delta Log Entries", "Checkpoints" and "Actions". A cut or swap ends the
+effect of older commits of its batches. Swapped-in batches are a single commit, whose note has each batch's files.
+Files added again under new names belong to their original commits.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
-from slackwater.core.errors import FormatError
+from slackwater.core.commands import command
+from slackwater.core.errors import FormatError, Refused
+from slackwater.core.sink import Others
 from slackwater.storage.protocols import ReadStore
 
 FOLDER = "_delta_log"
@@ -184,4 +189,180 @@ def _malformed(version: int, found: str) -> FormatError:
         where=entry_path(version),
         expected="one JSON action in each line",
         found=found,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The commits, newest first, including others' commits.
+
+    ``target`` is the version before the first, -1 without a table. ``others`` changed the table. ``divided``: the first
+    batch was swapped in, so no version is the table before it.
+    """
+
+    newest: int
+    target: int
+    own: tuple[Commit, ...]
+    others: tuple[Commit, ...]
+    all: tuple[Commit, ...]
+    divided: bool = False
+
+    @property
+    def by_restore(self) -> bool:
+        return not self.others and self.target >= 0 and not self.divided
+
+    def files(self) -> tuple[DataFile, ...]:
+        live: dict[str, DataFile] = {}
+        for commit in reversed(self.all if self.by_restore else self.own):
+            for path in commit.removes:
+                live.pop(path, None)
+            live.update((file.path, file) for file in commit.adds)
+        return tuple(live.values())
+
+    def rows(self) -> int | None:
+        """The number of rows; ``None`` if the batches also replaced rows, or a file's rows are not recorded."""
+        added = {file.path for commit in self.all for file in commit.adds}
+        if any(path not in added for commit in self.all for path in commit.removes):
+            return None
+        counts = [file.rows for file in self.files()]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
+
+    def blocking_commit(self) -> Commit | None:
+        written = {file.path for commit in self.own for file in commit.adds}
+        replaces = (commit for commit in self.own if commit.removes)
+        took = (commit for commit in self.all if commit not in self.own and written & set(commit.removes))
+        return next(chain(replaces, took), None)
+
+
+def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -> Span:
+    """The commits of batches above ``batch``. Raises Refused if the log has forgotten them."""
+    walk, newest = _SpanWalk(app, batch), log.versions().newest if newest is None else newest
+    target = newest
+    for commit in backwards(log, newest):
+        if walk.is_before(commit):
+            target = commit.version
+            break
+        target = commit.version - 1
+        walk.take(commit)
+        if walk.divided:
+            break
+    else:
+        if target >= 0 and not walk.is_complete:
+            raise _cleaned(target)
+    return Span(newest, target, tuple(walk.own), tuple(walk.others), tuple(walk.seen), divided=walk.divided)
+
+
+@dataclass
+class _SpanWalk:
+    """Walks commits newest first. Older commits count up to batch ``left`` (``None``: all).
+
+    ``moved`` maps older files to present names.
+    """
+
+    app: str
+    batch: int
+    own: list[Commit] = field(default_factory=list)
+    others: list[Commit] = field(default_factory=list)
+    seen: list[Commit] = field(default_factory=list)
+    left: int | None = None
+    divided: bool = False
+    moved: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.own) and self.own[-1].batches[self.app] == self.batch + 1
+
+    def is_before(self, commit: Commit) -> bool:
+        written = commit.batches.get(self.app)
+        return self.is_complete or (written is not None and written <= self.batch)
+
+    def take(self, commit: Commit) -> None:
+        written = commit.batches.get(self.app)
+        # ``backwards`` continues at the version that was restored, whose commits count.
+        if commit.restores is not None:
+            return
+        if written is not None and "swap" in commit.note:
+            self._take_swap(commit, written)
+        elif written is not None and "cut" in commit.note:
+            # A cut that removes files leaves older commits of its batches in the log, which no longer count.
+            self.left = self._least(written)
+        elif written is None:
+            self.seen.append(self._as_named_now(commit))
+            if commit.changes_table:
+                self.others.append(self.seen[-1])
+        elif self.left is None or written <= self.left:
+            self._add(commit)
+
+    def _take_swap(self, commit: Commit, newest: int) -> None:
+        """Count each swapped-in batch as a commit."""
+        after, batches = commit.note.get("after"), commit.note.get("batches")
+        last = self._least(newest)
+        if not isinstance(after, int) or (not isinstance(batches, dict) and (self.batch > after or last < newest)):
+            raise _swapped_in(commit, self.batch)
+        if not isinstance(batches, dict):
+            self._add(Commit(commit.version, {self.app: after + 1}, commit.adds))
+        else:
+            files = {file.path: file for file in commit.adds}
+            for batch in range(last, max(after, self.batch), -1):
+                adds = tuple(files[path] for path in batches.get(str(batch), ()) if path in files)
+                self._add(Commit(commit.version, {self.app: batch}, adds))
+        self.left, self.divided = self._least(after), after <= self.batch
+        below, kept = f"{kept_below(commit.note['swap'])}/", commit.note.get(KEPT)
+        for path in map(str, kept) if isinstance(kept, list) else ():
+            self.moved[path.removeprefix(below)] = self.moved.get(path, path)
+
+    def _add(self, commit: Commit) -> None:
+        self.own.append(self._as_named_now(commit))
+        self.seen.append(self.own[-1])
+
+    def _as_named_now(self, commit: Commit) -> Commit:
+        if not self.moved:
+            return commit
+        adds = tuple(replace(file, path=self.moved.get(file.path, file.path)) for file in commit.adds)
+        return replace(commit, adds=adds, removes=tuple(self.moved.get(path, path) for path in commit.removes))
+
+    def _least(self, batch: int) -> int:
+        return batch if self.left is None else min(batch, self.left)
+
+
+def backwards(log: DeltaLog, newest: int) -> Iterator[Commit]:
+    """The effective commits, newest first, without undone commits."""
+    version = newest
+    while version >= 0:
+        try:
+            commit = log.commit(version)
+        except FileNotFoundError:
+            return
+        yield commit
+        version = version - 1 if commit.restores is None else commit.restores
+
+
+def written_by(commits: Sequence[Commit]) -> Others:
+    changing = [commit for commit in commits if commit.changes_rows]
+    rows = [commit.rows for commit in changing]
+    known = [count for count in rows if count is not None]
+    files = sum(len(commit.adds) for commit in changing)
+    return Others(sum(known) if len(known) == len(rows) else None, files, len(commits))
+
+
+def _swapped_in(commit: Commit, batch: int) -> Refused:
+    operation = commit.note["swap"]
+    return Refused(
+        "sink-uncuttable",
+        "The batches cannot be cut out of the Delta table: they were put in place by a swap, as one commit in which "
+        "they replace rows of each other or of older batches",
+        where=f"version {commit.version}",
+        expected=f"a commit of batch {batch + 1}",
+        found=f"the swap of operation {operation}",
+        hint=f"rebuild at the last written batch, which removes nothing, or undo: {command('undo', str(operation))}",
+    )
+
+
+def _cleaned(version: int) -> Refused:
+    return Refused(
+        "delta-log-cleaned",
+        "The log of the Delta table no longer has the commits of all batches that would be cut",
+        where=f"version {version}",
+        hint="cut at a later batch; the table's property delta.logRetentionDuration decides how long commits are kept",
     )

@@ -34,10 +34,9 @@ from slackwater.sinks.common.changes import (
 from slackwater.sinks.common.directory import DirectoryOutput, path_of
 from slackwater.sinks.common.problem import not_readable_yet
 from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, staging_of
-from slackwater.sinks.delta import cutting, swapping
-from slackwater.sinks.delta.log import FOLDER, DeltaLog, entry_path
-from slackwater.sinks.delta.others import base_after, state_of
-from slackwater.sinks.delta.span import span_after
+from slackwater.sinks.delta import changes
+from slackwater.sinks.delta.changes import base_after, state_of
+from slackwater.sinks.delta.log import FOLDER, DeltaLog, entry_path, span_after
 from slackwater.sinks.delta.table import DeltaVersion, damaged_files
 from slackwater.storage.protocols import WriteStore
 
@@ -68,9 +67,9 @@ def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
     return DeltaOutput(path_of("delta", identity))
 
 
-class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
+class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
     traits = DELTA_TRAITS
-    cut_records = cutting.RECORD
+    cut_records = changes.RECORD
     is_filled_by_spark = False
     """Whether a staged table must exist, with the real table's columns, before it is written to."""
 
@@ -154,7 +153,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
         record = started(backup, self.location, swap)
-        if record is not None and swapping.since_swap(self._log, record):
+        if record is not None and changes.since_swap(self._log, record):
             return
         place, staged = self._staging(swap.operation), self.staged(swap.operation)
         if not self.exists:
@@ -163,7 +162,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
             raise absent(staged.location, swap.operation, place.state or "no folder")
         check_whole(staged.location, staged.damage())
         check_parties(self.location, swap, self.last_written(), *self._owners(swap, staged))
-        swapping.check(place)
+        changes.check(place)
         check_unmoved(self.location, swap, state_of(self._log))
 
     def swap(self, swap: Swap, backup: WriteStore) -> None:
@@ -172,19 +171,19 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         self.check_swap(swap, backup)
         record = start(backup, self.location, swap, newest)
         place, staged = self._staging(swap.operation), self.staged(swap.operation)
-        if not swapping.since_swap(self._log, record):
-            swapping.swap_in(place, self._app_of(swap), staged.last_written(), newest)
+        if not changes.since_swap(self._log, record):
+            changes.swap_in(place, self._app_of(swap), staged.last_written(), newest)
         if place.state == "staged":
             place.mark("replaced")
 
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
         record = started(backup, self.location, swap)
-        commits = swapping.since_swap(self._log, record) if record is not None else []
+        commits = changes.since_swap(self._log, record) if record is not None else []
         if record is not None and not self.exists:
             raise damaged(self.location, f"a Delta table with version {record.version}", "no table")
         if commits:
-            swapping.check_own(self.location, commits, self._app_of(swap))
-            swapping.check_kept(self.location, commits[-1].version - 1, self._log.versions().newest)
+            changes.check_own(self.location, commits, self._app_of(swap))
+            changes.check_version_kept(self.location, commits[-1].version - 1, self._log.versions().newest)
             check_writable(self._store, FOLDER, "..")
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
@@ -192,11 +191,11 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         if record is None:
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
         newest = self._log.versions().newest
-        place, commits = self._staging(swap.operation), swapping.since_swap(self._log, record, newest)
+        place, commits = self._staging(swap.operation), changes.since_swap(self._log, record, newest)
         if commits:
             app = self._app_of(swap)
-            swapping.check_own(self.location, commits, app)
-            swapping.swap_back(place, commits[-1].version - 1, app, swap.replaced, newest)
+            changes.check_own(self.location, commits, app)
+            changes.swap_back(place, commits[-1].version - 1, app, swap.replaced, newest)
         if place.state == "replaced":
             place.mark("staged")
 
@@ -226,24 +225,24 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
             raise not_readable_yet("Delta", self._path)
         return self._path
 
-    def _newest_version(self, _record: cutting.Record) -> int:
+    def _newest_version(self, _record: changes.DeltaCut) -> int:
         return self._log.versions().newest
 
-    def _state(self, record: cutting.Record, version: int) -> TableState:
-        return cutting.state_of(self._log, record, version)
+    def _state(self, record: changes.DeltaCut, version: int) -> TableState:
+        return changes.cut_state(self._log, record, version)
 
-    def _delete_batches(self, record: cutting.Record, version: int) -> None:
-        cutting.delete_batches(self._log, record, version)
+    def _delete_batches(self, record: changes.DeltaCut, version: int) -> None:
+        changes.delete_batches(self._log, record, version)
 
-    def _restore(self, record: cutting.Record, version: int) -> None:
-        cutting.restore(self._log, record, version)
+    def _restore(self, record: changes.DeltaCut, version: int) -> None:
+        changes.restore(self._log, record, version)
 
-    def _check_restorable(self, record: cutting.Record, version: int) -> None:
-        cutting.check_kept(self._store, record, version)
+    def _check_restorable(self, record: changes.DeltaCut, version: int) -> None:
+        changes.check_kept(self._store, record, version)
         check_writable(self._store, FOLDER)
 
-    def _changed(self, record: cutting.Record, code: str) -> Refused:
-        return cutting.changed(record, code, self._log)
+    def _changed(self, record: changes.DeltaCut, code: str) -> Refused:
+        return changes.changed(record, code, self._log)
 
     def _staging(self, operation: str) -> StagingDirectory | RemoteStagingDirectory:
         return staging_of(self._path, operation)
@@ -254,9 +253,9 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
             raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
         base = base_after(self.location, self._log, app, last, after)
         if after >= 0 or base.files:
-            swapping.fill(place, app or "", after, base)
+            changes.fill(place, app or "", after, base)
         elif self.is_filled_by_spark:
-            swapping.fill(place, app or "", after, replace(base, table=DeltaVersion(self.location)))
+            changes.fill(place, app or "", after, replace(base, table=DeltaVersion(self.location)))
 
     def _owners(self, _swap: Swap, staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
         return self.owner(), staged.owner()
@@ -293,7 +292,7 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
             hint="restore the file from a backup; Spark cannot read the table either",
         )
 
-    def _planned_cut(self, after: int) -> tuple[Cut, cutting.Record | None]:
+    def _planned_cut(self, after: int) -> tuple[Cut, changes.DeltaCut | None]:
         last, app = self.last_written(), self._app()
         if app is None or last <= after:
             return Cut(after, ()), None
@@ -302,13 +301,13 @@ class DeltaOutput(DirectoryOutput, CutTable[cutting.Record, int]):
         except FormatError as error:
             raise self._unreadable(error.where or FOLDER, error.found or error.message) from error
         if not span.by_restore:
-            cutting.check_files_removable(self.location, span)
-        cutting.check_writable(self.location, span)
+            changes.check_files_removable(self.location, span)
+        changes.check_writable(self.location, span)
         files = span.files()
         names = tuple(file.path for file in files)
         size = sum(file.size for file in files)
         cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, span.rows(), str(span.newest))
-        return cut, cutting.record_of(self.location, app, cut, span)
+        return cut, changes.record_of(self.location, app, cut, span)
 
     def _damage(self, *, thorough: bool) -> Iterator[Damage]:
         versions = self._log.versions()

@@ -30,7 +30,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class FilesCut:
     """``stale`` are side files of names that ``written`` uses.
 
     ``entries`` and ``files`` are in removal order, side files after their files. ``written`` maps new entries' paths to
@@ -50,10 +50,10 @@ class Record:
         return self.stale + self.entries + self.files
 
 
-RECORD = RecordFile("manifest.json", "slackwater.sink-backup/1", Record)
+RECORD = RecordFile("manifest.json", "slackwater.sink-backup/1", FilesCut)
 
 
-def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, lines: Lines) -> Record:
+def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, lines: Lines) -> FilesCut:
     """The cut's record; reads every file once for its hash."""
     existing = set(manifest.all_names())
     written = {
@@ -61,7 +61,7 @@ def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, l
         for name, content in manifest.after_cut(cut.after, lines).items()
         if name not in existing
     }
-    return Record(
+    return FilesCut(
         output=location,
         after=cut.after,
         batches=cut.batches,
@@ -72,7 +72,7 @@ def make_record(store: ReadStore, location: str, cut: Cut, manifest: Manifest, l
     )
 
 
-def delete_batches(store: WriteStore, backup: WriteStore, record: Record) -> None:
+def delete_batches(store: WriteStore, backup: WriteStore, record: FilesCut) -> None:
     """Remove the files once the backup is complete. Raises Refused before that."""
     for taken in record.taken:
         _back_up(store, backup, taken)
@@ -91,7 +91,7 @@ def delete_batches(store: WriteStore, backup: WriteStore, record: Record) -> Non
     _remove_leftovers(store, record)
 
 
-def restore(store: WriteStore, backup: ReadStore, record: Record, manifest: Manifest) -> None:
+def restore(store: WriteStore, backup: ReadStore, record: FilesCut, manifest: Manifest) -> None:
     """Restore the files. Raises Refused before any change: damaged backup, or newer batches."""
     missing = check_restore(store, backup, record, manifest)
     # Side files first: Hadoop verifies a file only if its side file exists, and must not find a wrong one.
@@ -110,7 +110,7 @@ def restore(store: WriteStore, backup: ReadStore, record: Record, manifest: Mani
     _remove_leftovers(store, record)
 
 
-def check_restore(store: ReadStore, backup: ReadStore, record: Record, manifest: Manifest) -> list[Taken]:
+def check_restore(store: ReadStore, backup: ReadStore, record: FilesCut, manifest: Manifest) -> list[Taken]:
     """The missing files. Raises Refused if ``restore`` would."""
     missing = [taken for taken in record.taken if _is_missing(store, taken)]
     _check_output(store, record, manifest)
@@ -120,7 +120,7 @@ def check_restore(store: ReadStore, backup: ReadStore, record: Record, manifest:
     return missing
 
 
-def check_record(record: Record, cut: Cut, location: str) -> None:
+def check_record(record: FilesCut, cut: Cut, location: str) -> None:
     names = {taken.path for taken in record.files}
     others = sorted(names - set(cut.files) - {hadoop_checksum_path(path) for path in cut.files})
     if is_at(record.output, location) and record.after == cut.after and record.batches == cut.batches and not others:
@@ -144,7 +144,7 @@ def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:
     raise _changed(taken)
 
 
-def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
+def _check_output(store: ReadStore, record: FilesCut, manifest: Manifest) -> None:
     """Raises Refused after foreign writes since the cut."""
     if record.batches and max(manifest.names(), default=-1) < record.after:
         raise Refused(
@@ -174,7 +174,7 @@ def _check_output(store: ReadStore, record: Record, manifest: Manifest) -> None:
             raise _changed(Taken(path, len(content.encode()), hashlib.sha256(content.encode()).hexdigest()))
 
 
-def _remove_leftovers(store: WriteStore, record: Record) -> None:
+def _remove_leftovers(store: WriteStore, record: FilesCut) -> None:
     for folder in sorted(
         {path.rpartition("/")[0] for path in (SINK_LOG + "/", *(taken.path for taken in record.taken))}
     ):

@@ -219,7 +219,7 @@ class FilesOutput(DirectoryOutput):
         self._prepare()
         return self._path
 
-    def _recorded_cut(self, cut: Cut, backup: WriteStore) -> cutting.Record | None:
+    def _recorded_cut(self, cut: Cut, backup: WriteStore) -> cutting.FilesCut | None:
         """The recorded cut; ``None``: interrupted before recording, so nothing was removed."""
         record = cutting.RECORD.read(backup)
         if record is not None:

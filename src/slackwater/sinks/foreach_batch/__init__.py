@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from slackwater.core.sink import CatalogueEntry, Delivery
+from slackwater.sinks.common.contract import opaque_traits
+from slackwater.sinks.common.owner import marked_traits
 from slackwater.sinks.common.registry import SinkKind
+
+UNMARKED = replace(
+    opaque_traits(
+        Delivery("at-least-once", "the function is called again for a batch that was interrupted"), one_writer=False
+    ),
+    combines=True,
+)
+MARKED = marked_traits("the function writes in the transaction that marks the batch as written")
+ENTRIES = (
+    CatalogueEntry("foreach_batch", "foreach_batch(function, writes_to=url)", MARKED, rank=70),
+    CatalogueEntry("foreach_batch", "foreach_batch(function)", UNMARKED, rank=110),
+)
 
 SINK = SinkKind(
     opener="slackwater.sinks.foreach_batch.sink:open_foreach_batch_output",
@@ -12,5 +29,5 @@ SINK = SinkKind(
         "ForeachBatchSink",
     ),
     recognise="slackwater.sinks.foreach_batch.sink:recognise",
-    entries="slackwater.sinks.foreach_batch.traits:ENTRIES",
+    entries=ENTRIES,
 )

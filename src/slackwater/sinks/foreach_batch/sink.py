@@ -1,26 +1,188 @@
-"""``sinks.foreach_batch``: a user's batch function, made exactly-once by a transaction with a marker."""
+"""``sinks.foreach_batch``: a user's batch function, made exactly-once by a transaction with a marker.
+
+A written batch must not start a transaction. A ``with`` body cannot be skipped, so the question comes first: from the
+sink for the declared database, or from the function by ``already_written``. Forgetting it fails in the first batch, not
+the first restart.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from slackwater.core.errors import PipelineError
+from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.batch_function import run_without_output
-from slackwater.sinks.common.contract import Output, Sink
+from slackwater.sinks.common.contract import AppendOnlyOutput, OpaqueOutput, Output, Sink
 from slackwater.sinks.common.database.address import Address, address_in, address_of
-from slackwater.sinks.common.database.marked import MarkedTarget
-from slackwater.sinks.common.database.marker import Marker
-from slackwater.sinks.common.opaque_output import AppendOnlyOutput, OpaqueOutput
+from slackwater.sinks.common.database.marker import MarkedTarget, Marker
+from slackwater.sinks.common.database.problems import writing
 from slackwater.sinks.common.options import refuse_partitions
-from slackwater.sinks.foreach_batch.batch import Batch, marker_target
-from slackwater.sinks.foreach_batch.traits import MARKED, UNMARKED
+from slackwater.sinks.common.owner import NONE_YET
+from slackwater.sinks.foreach_batch import MARKED, UNMARKED
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from sqlalchemy import Connection, Engine
+
+
+class Batch(int):
+    """The id of a batch, an int as PySpark gives it, with the stream and the run that writes it.
+
+    ``is_rerun``: the batch was planned before this run started, so that some of it may have been written before.
+    """
+
+    _context: WriteContext
+    _name: str
+    _declared: Address | None
+    _engine: Engine | None
+    _asked: set[str]
+    _done: list[str]
+    _published: dict[str, int]
+
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        context: WriteContext,
+        name: str,
+        declared: Address | None = None,
+        published: dict[str, int] | None = None,
+    ) -> Self:
+        """The batch ``number`` of a run. ``declared`` is the database of ``writes_to``, which was asked already.
+
+        ``published`` has the newest batch that the query has marked in each transaction.
+        """
+        batch = cls(number)
+        batch._context, batch._name, batch._declared = context, name, declared
+        batch._published = {} if published is None else published
+        batch._engine = None if declared is None else declared.engine()
+        batch._done = []
+        batch._asked = set() if declared is None else {declared.location}
+        return batch
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        """Pickled, as in a UDF that uses the id, it is the int alone."""
+        return int, (int(self),)
+
+    @property
+    def stream(self) -> str:
+        """``pipeline/stream``."""
+        return self._context.stream
+
+    @property
+    def stream_id(self) -> str:
+        """The id of the stream, the same over all restarts and checkpoints."""
+        return self._context.stream_id
+
+    @property
+    def epoch(self) -> int:
+        """The fence number of the run: a later run has a higher one."""
+        return self._context.epoch
+
+    @property
+    def is_rerun(self) -> bool:
+        """Whether an earlier run may have written some of the batch."""
+        return self <= self._context.planned
+
+    def already_written(self, engine: Engine | None = None, part: str = "") -> bool:
+        """Whether a ``transaction`` of this batch was committed to the database of ``engine``.
+
+        ``part`` distinguishes several transactions on one database. Raises Refused where a later run has taken over.
+        """
+        engine = self._engine_of(engine)
+        marker = self._marker(engine, part)
+        with writing(self._place(engine)):
+            marker.create_table(engine)
+            with engine.connect() as connection:
+                mark = marker.read(connection)
+        self._asked.add(self._key(engine, part))
+        return mark is not None and marker.check_fence(mark, self._context).batch_id >= self
+
+    @contextmanager
+    def transaction(self, engine: Engine | None = None, part: str = "") -> Iterator[Connection]:
+        """A transaction that commits the rows written in its body together with the batch's id, or neither.
+
+        Without ``engine`` on the database of ``writes_to``. Raises PipelineError (``batch-transaction``) for a use that
+        could write twice or lose rows, and Refused (``sink-fenced``, ``batch-written``) where another run has written.
+        """
+        engine = self._engine_of(engine)
+        key, marker = self._key(engine, part), self._marker(engine, part)
+        self._check_use(key, engine)
+        with engine.begin() as connection:
+            # Only the marker's statements: an error of the function's own statements is the user's and stays as it is.
+            with writing(self._place(engine)):
+                first = marker.advance(connection, self._context, int(self), self._published.get(key, NONE_YET))
+            if not first:
+                raise Refused(
+                    "batch-written",
+                    f"Batch {int(self)} of stream {self.stream} was written by another run meanwhile",
+                    where=self._place(engine),
+                    hint="run the stream again: it continues after this batch",
+                )
+            yield connection
+        # After the commit: a transaction that was rolled back has marked nothing, and may be started again.
+        self._done.append(key)
+        self._published[key] = int(self)
+
+    def delta_options(self) -> dict[str, str]:
+        """Options for a write to a Delta table, which then skips a batch that it has."""
+        return {"txnAppId": f"slackwater/{self.stream}/{self.stream_id}", "txnVersion": str(int(self))}
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the transaction on the declared database was committed."""
+        return self._declared is not None and self._declared.location in self._done
+
+    def _engine_of(self, engine: Engine | None) -> Engine:
+        found = self._engine if engine is None else engine
+        if found is None:
+            raise _misuse(
+                "The function gives no database for its transaction",
+                "give batch.transaction(engine) an engine of SQLAlchemy, or sinks.foreach_batch(..., writes_to=URL)",
+            )
+        return found
+
+    def _place(self, engine: Engine) -> str:
+        if engine is self._engine and self._declared is not None:
+            return self._declared.location
+        return Address(engine.url.set(password=None).render_as_string()).location
+
+    def _key(self, engine: Engine, part: str) -> str:
+        return f"{self._place(engine)} {part}".rstrip()
+
+    def _marker(self, engine: Engine, part: str) -> Marker:
+        declared = self._declared is not None and self._place(engine) == self._declared.location
+        return Marker(marker_target(self._name, None if declared else self.stream_id, part))
+
+    def _check_use(self, key: str, engine: Engine) -> None:
+        if key not in self._asked:
+            raise _misuse(
+                "A transaction was started without asking whether its batch was written before",
+                "ask first: if not batch.already_written(engine): with batch.transaction(engine) as connection: ...",
+            )
+        if key in self._done:
+            raise _misuse(
+                "A second transaction of one batch on one database would be skipped after a restart",
+                'use one transaction for all rows, or names: batch.transaction(engine, part="orders")',
+            )
+        if self.is_marked:
+            raise _misuse(
+                "A transaction after that on the database of writes_to would be left out after a restart",
+                f"write in the transaction on {self._place(engine)} before the one that marks the batch as written",
+            )
+
+
+def marker_target(name: str, stream_id: str | None, part: str = "") -> str:
+    """The function's target in the declared database, elsewhere also the stream's."""
+    return "/".join(piece for piece in ("foreach_batch", name, stream_id, part) if piece)
+
+
+def _misuse(message: str, hint: str) -> PipelineError:
+    return PipelineError("batch-transaction", message, hint=hint)
 
 
 KIND = "foreach_batch"

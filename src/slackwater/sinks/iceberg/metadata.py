@@ -42,7 +42,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class TableSnapshot:
     id: int
     parent: int | None
     manifest_list: str
@@ -78,7 +78,7 @@ class Metadata:
 
     location: str
     current: int | None
-    snapshots: Mapping[int, Snapshot]
+    snapshots: Mapping[int, TableSnapshot]
     branches: Mapping[str, int]
     marks: Mapping[str, Mark]
     properties: Mapping[str, str]
@@ -94,7 +94,7 @@ class Metadata:
     def on(self, branch: str) -> Metadata:
         return self if branch == self.branch else replace(self, branch=branch, current=self.branches.get(branch))
 
-    def staged(self, marker: str) -> Snapshot | None:
+    def staged(self, marker: str) -> TableSnapshot | None:
         return next((one for one in self.snapshots.values() if one.summary.get(MARKER) == marker), None)
 
 
@@ -173,7 +173,7 @@ def _metadata(fields: Mapping[str, Any], file: str) -> Metadata:
     )
 
 
-def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int | None, Snapshot | None]]:
+def lineage(newest: Metadata, older: Iterator[Metadata]) -> Iterator[tuple[int | None, TableSnapshot | None]]:
     """The current snapshot and its ancestors, ended by ``(None, None)``.
 
     A missing snapshot is ``None``, and the last.
@@ -245,9 +245,9 @@ def _mark(fields: Mapping[str, Any]) -> Mark:
     return found if snapshot is None else replace(found, snapshot=int(snapshot))
 
 
-def _snapshot(fields: Mapping[str, Any]) -> Snapshot:
+def _snapshot(fields: Mapping[str, Any]) -> TableSnapshot:
     parent = fields.get("parent-snapshot-id")
-    return Snapshot(
+    return TableSnapshot(
         int(fields["snapshot-id"]),
         None if parent in {None, -1} else int(parent),
         str(fields.get("manifest-list", "")),

@@ -23,15 +23,12 @@ from slackwater.sinks.common.changes import (
     started,
     unsupported,
 )
-from slackwater.sinks.common.contract import Output
+from slackwater.sinks.common.contract import OpaqueOutput, Output
 from slackwater.sinks.common.directory import Place
-from slackwater.sinks.common.opaque_output import OpaqueOutput
 from slackwater.sinks.common.owner import MARK, check_claim, claim, parse_owner, read_owner
-from slackwater.sinks.iceberg.catalog_settings import CatalogSettings, parts_of, settings_of
-from slackwater.sinks.iceberg.cutting import check_kept
+from slackwater.sinks.iceberg.changes import Branches, State, check_kept, check_own, conflict, moved, state_of
 from slackwater.sinks.iceberg.metadata import MAIN, Change, Mark, Metadata
-from slackwater.sinks.iceberg.snapshots import state_of
-from slackwater.sinks.iceberg.swapping import Branches, State, check_own, conflict, moved
+from slackwater.sinks.iceberg.names import CatalogSettings, parts_of, settings_of
 from slackwater.sinks.iceberg.table_output import ATTEMPTS, TableOutput
 from slackwater.sinks.iceberg.versions import FOLDER, HINT, DirectoryTable, Table, Version, Versions, require_library
 from slackwater.storage.open import open_write_store

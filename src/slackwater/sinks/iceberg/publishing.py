@@ -1,4 +1,4 @@
-"""Commits Iceberg versions through the catalog: a run's fence, and staged batches.
+"""Commits Iceberg versions through the catalog: a run's fence, and staged batches; translates Spark's errors.
 
 Iceberg's ``TableOperations.commit`` compares and swaps all metadata, so a check on a version holds for the next: no
 batch is published twice, or by a replaced run.
@@ -7,18 +7,54 @@ batch is published twice, or by a replaced run.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
-from slackwater.core.errors import Refused, StreamFailed
+from slackwater.core.errors import PipelineError, Refused, StreamFailed
+from slackwater.core.masking import mask
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.changes import absent
 from slackwater.sinks.iceberg.metadata import MAIN, PROPERTY, Mark, Metadata, parse, property_of, written
-from slackwater.sinks.iceberg.problems import reading, reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@contextmanager
+def reading(where: str) -> Iterator[None]:
+    """Raises StreamFailed (``iceberg-unreachable``) if Spark cannot read the table or catalog."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise StreamFailed(
+            "iceberg-unreachable",
+            f"Spark cannot read the Iceberg table: {reason_of(error)}",
+            where=where,
+            hint="check that its store and catalog are reachable with the settings under [spark] in slackwater.toml",
+        ) from error
+
+
+@contextmanager
+def creating(where: str) -> Iterator[None]:
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        raise PipelineError(
+            "iceberg-create",
+            f"Spark cannot create the Iceberg table: {reason_of(error)}",
+            where=where,
+            hint="use column types that Iceberg has, and a place that Spark may write to",
+        ) from error
+
+
+def reason_of(error: Any) -> str:
+    thrown = getattr(error, "java_exception", None)
+    message = str(thrown.getMessage()) if thrown is not None else str(error)
+    return mask((message.splitlines() or [type(error).__name__])[0])
+
 
 WAP = "write.wap.enabled"
 """The table property that lets a session stage its writes under ``spark.wap.id``."""

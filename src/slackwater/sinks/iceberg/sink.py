@@ -18,15 +18,15 @@ from slackwater.sinks.common.changes import unsupported
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import key_columns, option_strings, refuse_with_keys
+from slackwater.sinks.iceberg.changes import Branches
 from slackwater.sinks.iceberg.metadata import MAIN
+from slackwater.sinks.iceberg.names import TableName, in_directory
 from slackwater.sinks.iceberg.output import open_iceberg_output
-from slackwater.sinks.iceberg.swapping import Branches
-from slackwater.sinks.iceberg.table_name import TableName, in_directory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from slackwater.sinks.iceberg.schema import SparkTable
+    from slackwater.sinks.iceberg.writer import SparkTable
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "branch", "overwrite-mode"})
 _EXAMPLE = 'sinks.iceberg("gold/hourly") or sinks.iceberg("lake.gold.hourly")'
@@ -86,13 +86,13 @@ class IcebergSink(Sink):
         self._spark_table.check(frame, context, self.keys)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        from slackwater.sinks.iceberg.batches import BatchWriter  # noqa: PLC0415 - heavy; only a run pays for it
+        from slackwater.sinks.iceberg.writer import BatchWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
         return BatchWriter(self.name, self.location, self.keys, self.options, context).write
 
     @property
     def _spark_table(self) -> SparkTable:
-        from slackwater.sinks.iceberg.schema import SparkTable  # noqa: PLC0415 - heavy; only a run pays for it
+        from slackwater.sinks.iceberg.writer import SparkTable  # noqa: PLC0415 - heavy; only a run pays for it
 
         return SparkTable(self.name, self.location, bool(self.path))
 

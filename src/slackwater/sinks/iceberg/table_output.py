@@ -30,24 +30,23 @@ from slackwater.sinks.common.changes import (
 )
 from slackwater.sinks.common.directory import size_damage
 from slackwater.sinks.common.problem import not_readable_yet
-from slackwater.sinks.iceberg import cutting, swapping
+from slackwater.sinks.iceberg import changes
+from slackwater.sinks.iceberg.changes import Branches, check_alone, others_in, snapshots_after, span_after, state_of
 from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, epochs, lineage, written
-from slackwater.sinks.iceberg.snapshots import check_alone, others_in, snapshots_after, span_after, state_of
-from slackwater.sinks.iceberg.swapping import Branches
 from slackwater.sinks.iceberg.versions import FOLDER, Table
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
-    from slackwater.sinks.iceberg.manifests import Difference, TableFile
+    from slackwater.sinks.iceberg.commits import Difference, TableFile
 
 ATTEMPTS = 20
 """How many commits of other writers an independent commit tries to follow before it fails."""
 
 
-class TableOutput(CutTable[cutting.Record, Metadata]):
+class TableOutput(CutTable[changes.IcebergCut, Metadata]):
     """A table's main branch, or an operation's staged branch."""
 
-    cut_records = cutting.RECORD
+    cut_records = changes.RECORD
     version_noun = "snapshot"
 
     def __init__(self, branch: str) -> None:
@@ -119,8 +118,8 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         if last < after:
             raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
         span = span_after(metadata, self._table.older(metadata), stream, after) if after >= 0 else None
-        mark = swapping.mark_after(metadata, stream, after, span)
-        self._commit(metadata, swapping.start(metadata, branches.staged, mark))
+        mark = changes.mark_after(metadata, stream, after, span)
+        self._commit(metadata, changes.start(metadata, branches.staged, mark))
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         metadata = self._newest()
@@ -154,7 +153,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
             # Written again, as the branch may have other snapshots since a swap that was undone.
             record(backup, self.location, swap, metadata.branches[branches.staged])
             older = self._table.older(metadata)
-            self._commit(metadata, swapping.swap_in(metadata, older, branches, swap.stream_id))
+            self._commit(metadata, changes.swap_in(metadata, older, branches, swap.stream_id))
 
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
@@ -168,7 +167,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         metadata = self._for_swap()
         if self._check_swap_back(swap, known.version, metadata):
             older, branches = self._table.older(metadata), Branches(swap.operation)
-            self._commit(metadata, swapping.swap_back(metadata, older, branches, swap.stream_id))
+            self._commit(metadata, changes.swap_back(metadata, older, branches, swap.stream_id))
 
     def discard_staged(self, operation: str) -> None:
         self._discard(operation, "staged", Branches(operation).staged)
@@ -231,28 +230,28 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         branches = Branches(swap.operation)
         state = branches.state(metadata)
         if state == "replaced":
-            swapping.check_own(metadata, self._table.older(metadata), swap.stream_id, swapped)
-            cutting.check_kept(self.location, metadata, branches.replaced_mark(metadata).snapshot)
+            changes.check_own(metadata, self._table.older(metadata), swap.stream_id, swapped)
+            changes.check_kept(self.location, metadata, branches.replaced_mark(metadata).snapshot)
         elif state is None and self._written(metadata) != swap.replaced:
-            raise swapping.conflict(self.location, f"the branch {branches.replaced}", "no such branch")
+            raise changes.conflict(self.location, f"the branch {branches.replaced}", "no such branch")
         return state == "replaced"
 
     def _commit(self, base: Metadata, change: Change) -> None:
         try:
             self._table.commit(base, change)
         except FileExistsError as error:
-            raise swapping.moved(self.location) from error
+            raise changes.moved(self.location) from error
 
-    def _discard(self, operation: str, state: swapping.State, branch: str) -> None:
+    def _discard(self, operation: str, state: changes.State, branch: str) -> None:
         # The stream may be running when what it replaced is removed.
         for _ in range(ATTEMPTS):
             metadata = self._newest()
             if metadata is None or Branches(operation).state(metadata) != state:
                 return
             with suppress(FileExistsError):
-                self._table.commit(metadata, swapping.drop(branch))
+                self._table.commit(metadata, changes.drop(branch))
                 return
-        raise swapping.moved(self.location)
+        raise changes.moved(self.location)
 
     def _stream(self, metadata: Metadata) -> str | None:
         known = self._owner_in(metadata)
@@ -265,10 +264,10 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         stream = self._stream(metadata)
         return -1 if stream is None else written(metadata, self._table.older(metadata), stream)
 
-    def _newest_version(self, record: cutting.Record) -> Metadata:
+    def _newest_version(self, record: changes.IcebergCut) -> Metadata:
         metadata = self._newest()
         if metadata is None:
-            raise cutting.changed(record, "output-changed")
+            raise changes.changed(record, "output-changed")
         self._check_cuttable(metadata)
         return metadata
 
@@ -284,28 +283,28 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
                 hint="rebuild at the last written batch, which removes nothing",
             )
 
-    def _state(self, record: cutting.Record, version: Metadata) -> TableState:
-        return cutting.state_after(self._table, version, record)
+    def _state(self, record: changes.IcebergCut, version: Metadata) -> TableState:
+        return changes.state_after(self._table, version, record)
 
-    def _delete_batches(self, record: cutting.Record, version: Metadata) -> None:
-        cutting.delete_batches(self._table, version, record)
+    def _delete_batches(self, record: changes.IcebergCut, version: Metadata) -> None:
+        changes.delete_batches(self._table, version, record)
 
-    def _restore(self, record: cutting.Record, version: Metadata) -> None:
-        cutting.restore(self._table, version, record)
+    def _restore(self, record: changes.IcebergCut, version: Metadata) -> None:
+        changes.restore(self._table, version, record)
 
-    def _check_restorable(self, record: cutting.Record, version: Metadata) -> None:
-        cutting.check_kept(self.location, version, record.head)
+    def _check_restorable(self, record: changes.IcebergCut, version: Metadata) -> None:
+        changes.check_kept(self.location, version, record.head)
         self._table.check_writable()
 
-    def _changed(self, record: cutting.Record, code: str) -> Refused:
-        return cutting.changed(record, code)
+    def _changed(self, record: changes.IcebergCut, code: str) -> Refused:
+        return changes.changed(record, code)
 
     def _difference(self, metadata: Metadata, one: int | None, other: int | None) -> Difference:
         known = metadata.snapshots
         head, target = (None if number is None else known[number] for number in (one, other))
         return self._table.manifests(metadata).difference(head, target)
 
-    def _planned_cut(self, after: int) -> tuple[Cut, cutting.Record | None]:
+    def _planned_cut(self, after: int) -> tuple[Cut, changes.IcebergCut | None]:
         metadata = self._newest()
         stream = self._stream(metadata) if metadata is not None else None
         last = self._written(metadata) if metadata is not None else -1
@@ -318,7 +317,7 @@ class TableOutput(CutTable[cutting.Record, Metadata]):
         names = tuple(file.path for file in files.added)
         size = sum(file.size for file in files.added)
         cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, files.rows, str(span.head))
-        return cut, cutting.Record(self.location, after, last, stream, span.head, span.target)
+        return cut, changes.IcebergCut(self.location, after, last, stream, span.head, span.target)
 
     def _damage(self, *, thorough: bool) -> Iterator[Damage]:
         try:

@@ -21,7 +21,7 @@ from slackwater.sinks.iceberg.metadata import Change, Metadata, parse
 from slackwater.storage.protocols import LEFTOVER, WriteStore
 
 if TYPE_CHECKING:
-    from slackwater.sinks.iceberg.manifests import Manifests
+    from slackwater.sinks.iceberg.commits import Manifests
 
 FOLDER = "metadata"
 HINT = "version-hint.text"
@@ -145,7 +145,7 @@ class DirectoryTable:
 
     def manifests(self, newest: Metadata) -> Manifests:
         require_library()
-        from slackwater.sinks.iceberg.manifests import Manifests, StoreIO  # noqa: PLC0415 - needs pyiceberg
+        from slackwater.sinks.iceberg.commits import Manifests, StoreIO  # noqa: PLC0415 - needs pyiceberg
 
         return Manifests(StoreIO(self._store, newest.location), newest)
 

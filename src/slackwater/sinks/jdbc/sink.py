@@ -1,25 +1,96 @@
-"""``sinks.jdbc``: a table of any SQLAlchemy database, exactly once."""
+"""``sinks.jdbc``: a table in any database, with newest batch and owner from the marker's row."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from slackwater.core.errors import PipelineError
+from sqlalchemy import Connection, MetaData, Table, inspect, select
+from sqlalchemy.exc import NoSuchTableError
+
+from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.masking import is_secret_name
 from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.contract import Sink
-from slackwater.sinks.common.database.address import Address, address_of
-from slackwater.sinks.common.database.durable import check_logged
-from slackwater.sinks.common.database.problems import writing
+from slackwater.sinks.common.contract import AppendOnlyOutput, Sink
+from slackwater.sinks.common.database.address import Address, address_in, address_of, require_table
+from slackwater.sinks.common.database.marker import MarkedTarget, Marker, check_logged, limit_wait
+from slackwater.sinks.common.database.problems import no_streaming_source, reading, writing
 from slackwater.sinks.common.options import refuse_partitions
-from slackwater.sinks.jdbc.output import JdbcOutput
-from slackwater.sinks.jdbc.tables import column_names, drop_orphans, staged_prefix
-from slackwater.sinks.jdbc.traits import JDBC_TRAITS
+from slackwater.sinks.jdbc import JDBC_TRAITS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+def reflected(connection: Connection, name: str) -> Table:
+    schema, _, table = name.rpartition(".")
+    try:
+        return Table(table, MetaData(), schema=schema or None, autoload_with=connection)
+    except NoSuchTableError as error:
+        raise StreamFailed("sink-table-changed", f"The table {name} does not exist any more") from error
+
+
+def column_names(target: MarkedTarget, table: str) -> set[str] | None:
+    schema, _, name = table.rpartition(".")
+    with writing(target.location):
+        found = inspect(target.engine)
+        if not found.has_table(name, schema or None):
+            return None
+        return {column["name"] for column in found.get_columns(name, schema or None)}
+
+
+def staged_prefix(stream_id: str, table: str) -> str:
+    """The prefix of a stream's staged tables; eight characters follow."""
+    return f"slackwater_stage_{sha256(f'{stream_id}/{table}'.encode()).hexdigest()[:12]}"
+
+
+def drop_orphans(target: MarkedTarget, prefix: str) -> None:
+    """Drop interrupted batches' tables. Earlier runs, which might still stage, must be refused already."""
+    with writing(target.location):
+        for name in inspect(target.engine).get_table_names():
+            if name.startswith(prefix):
+                with target.engine.begin() as connection:
+                    limit_wait(connection)
+                    reflected(connection, name).drop(connection)
+
+
+def open_jdbc_output(identity: Mapping[str, str]) -> JdbcOutput:
+    require_table("jdbc", identity)
+    return JdbcOutput(address_in(identity), identity["table"])
+
+
+class JdbcOutput(AppendOnlyOutput[MarkedTarget]):
+    """A database table. Rows have no batch ids, so no batch can be cut."""
+
+    def __init__(self, address: Address, table: str) -> None:
+        self._table = table
+        location = f"{address.location} {table}"
+        super().__init__(
+            "jdbc",
+            JDBC_TRAITS,
+            location,
+            lambda: MarkedTarget(address, Marker(table), location),
+            f"Table {table} does not show to which batch a row belongs",
+        )
+
+    shows_rows = True
+
+    def may_have_rows(self, marked: int) -> bool:
+        schema, _, name = self._table.rpartition(".")
+        with reading(self.target.location), self.target.engine.connect() as connection:
+            empty = not inspect(connection).has_table(name, schema or None)
+            if not empty:
+                empty = connection.execute(select(reflected(connection, self._table)).limit(1)).first() is None
+        return marked >= 0 or not empty
+
+    def how_to_empty(self, marked: int) -> str:
+        return self.target.how_to_empty(self._table, marked)
+
+    def reader_path(self) -> str:
+        raise no_streaming_source("", self.location)
+
 
 NAME_MAX = 200
 """The longest name that fits into the marker's key."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 from slackwater.sinks.common.registry import SinkKind
 
 SINK = SinkKind(
-    opener="slackwater.sinks.kafka.output:open_kafka_output",
+    opener="slackwater.sinks.kafka.sink:open_kafka_output",
     constructor="slackwater.sinks.kafka.sink:kafka",
     exports=(
         "ExactlyOnceKafkaSink",
         "KafkaSink",
     ),
-    entries="slackwater.sinks.kafka.output:ENTRIES",
+    entries="slackwater.sinks.kafka.sink:ENTRIES",
     identifying=("kind", "topic", "marker_topic"),
     transient=frozenset({"broker-unreachable", "output-broker-unreachable", "kafka-fenced"}),
     recognise="slackwater.sinks.kafka.sink:recognise",

@@ -1,7 +1,7 @@
-"""A Kafka cluster for a sink: servers, connection settings, password reference.
+"""A Kafka cluster and its topics for a sink: servers, connection settings, password reference.
 
 Spark's ``kafka.*`` options are the Java client's; exactly-once sinks use librdkafka, with partly different names:
-https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md
+https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md. Its client, an extra, is imported lazily.
 """
 
 from __future__ import annotations
@@ -9,9 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from slackwater.core.errors import PipelineError
-from slackwater.sinks.common.password import password_reference, read_password
+from slackwater.core.errors import EnvironmentMissing, PipelineError
+from slackwater.sinks.common.options import password_reference, read_password
+
+if TYPE_CHECKING:
+    from slackwater.sinks.kafka.marked import MarkedTopic
+
 
 PREFIX = "kafka."
 RECORDED = frozenset(
@@ -110,3 +116,29 @@ def _login_of(jaas: str) -> dict[str, str]:
 
 def _key(servers: str, settings: Mapping[str, str]) -> tuple[str, frozenset[tuple[str, str]]]:
     return servers, frozenset(settings.items())
+
+
+@dataclass(frozen=True)
+class TopicAddress:
+    cluster: Cluster
+    topic: str
+    marker: str
+
+    @property
+    def location(self) -> str:
+        return f"{self.cluster.servers} {self.topic} (marker {self.marker})"
+
+
+def open_topic(address: TopicAddress) -> MarkedTopic:
+    if not has_client():
+        raise EnvironmentMissing(
+            "extra-missing", "An exactly-once Kafka sink needs confluent-kafka", where=address.location,
+            hint="pip install confluent-kafka",
+        )  # fmt: skip
+    from slackwater.sinks.kafka.marked import MarkedTopic  # noqa: PLC0415 - imports confluent_kafka, an extra
+
+    return MarkedTopic(address.cluster, address.topic, address.marker)
+
+
+def has_client() -> bool:
+    return find_spec("confluent_kafka") is not None

@@ -1,20 +1,28 @@
-"""An exactly-once topic with its marker topic: writer and newest batch."""
+"""An exactly-once topic with its marker topic: newest batch, existence, permissions, retention.
+
+Errors of the client are translated by librdkafka's names; without a leading underscore, they are the protocol's
+(https://kafka.apache.org/protocol, "Error Codes").
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
-from slackwater.core.errors import Refused, SinkUnreadable
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, NewTopic, OffsetSpec
+
+from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.sinks.common.mark import NONE_YET, Mark, fenced, owned
-from slackwater.sinks.kafka import topics
-from slackwater.sinks.kafka.address import TopicAddress
-from slackwater.sinks.kafka.problems import reading, writing
+from slackwater.sinks.common.owner import NONE_YET, Mark, fenced, owned
+from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
+from slackwater.sinks.kafka.cluster import Cluster, TopicAddress
 from slackwater.sinks.kafka.transaction import (
     MARK_KEY,
     Target,
@@ -25,10 +33,237 @@ from slackwater.sinks.kafka.transaction import (
     read_mark,
 )
 
+REPORTED = "Kafka reports an error"
+LOOK_UP = "the broker's log has the cause; the name in brackets is that of librdkafka; then run the pipeline again"
+NAMED = re.compile(r"(?P<name>[A-Z_]+): (?P<text>.*)", re.DOTALL)
+_UNREACHABLE = Problem(
+    "broker-unreachable", "No Kafka broker answers in time", "check bootstrap_servers, and that the broker runs"
+)
+_LOGIN = Problem(
+    "kafka-login",
+    "The Kafka broker refuses the login",
+    'check kafka.security.protocol, kafka.sasl.mechanism and the user; password="env:NAME" names where it is',
+)
+_PRIVILEGE = Problem(
+    "kafka-privilege",
+    "The user of the Kafka sink lacks a permission",
+    "allow the user to write to the topic, to read and write the marker topic, and to use the transactional id: "
+    "kafka-acls.sh --add --producer --transactional-id slackwater- --resource-pattern-type prefixed",
+)
+_FENCED = Problem(
+    "kafka-fenced",
+    "The transaction was ended by another producer with its transactional id, or by its timeout",
+    "if a batch takes longer than kafka.transaction.timeout.ms, raise it, or make batches smaller",
+)
+_MISSING = Problem("kafka-partition", "A topic or a partition that a row names does not exist", "correct the query")
+_BY_NAME = {
+    **dict.fromkeys(("_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TIMED_OUT_QUEUE", "_RESOLVE"), _UNREACHABLE),
+    **dict.fromkeys(("_MSG_TIMED_OUT", "REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"), _UNREACHABLE),
+    **dict.fromkeys(("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "LEADER_NOT_AVAILABLE"), _UNREACHABLE),
+    **dict.fromkeys(("_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED"), _LOGIN),
+    **dict.fromkeys(("TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"), _PRIVILEGE),
+    **dict.fromkeys(("TRANSACTIONAL_ID_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED"), _PRIVILEGE),
+    **dict.fromkeys(("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"), _FENCED),
+    **dict.fromkeys(("_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART"), _MISSING),
+    "INVALID_TRANSACTION_TIMEOUT": Problem(
+        "kafka-transaction-timeout",
+        "The broker allows no transaction as long as this one's timeout",
+        "give a smaller kafka.transaction.timeout.ms, or raise transaction.max.timeout.ms of the broker",
+    ),
+    "MSG_SIZE_TOO_LARGE": Problem(
+        "kafka-message-size",
+        "A row is larger than a message may be",
+        "raise kafka.max.request.size and the topic's max.message.bytes, or make rows smaller",
+    ),
+}
+
+
+def problem_of(error: BaseException) -> Problem | None:
+    """The problem of an exception, which Spark may quote from a task; ``None`` if it is not Kafka's."""
+    if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
+        return _named(error.args[0].name(), error.args[0].str())
+    own = TASK_ERROR.search(str(error))
+    if own is None:
+        return None
+    match = NAMED.fullmatch(own["text"]) if own["code"] == "kafka" else None
+    if match is not None:
+        return _named(match["name"], match["text"])
+    known = next(
+        (one for one in _BY_NAME.values() if one.code == own["code"]), Problem("kafka-failed", REPORTED, LOOK_UP)
+    )
+    return replace(known, found=own["text"])
+
+
+@contextmanager
+def reading(where: str) -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as error:
+        raise _found(error).unreadable(where) from error
+    except StreamFailed as error:
+        raise unreadable(error) from error
+
+
+@contextmanager
+def writing(where: str) -> Iterator[None]:
+    try:
+        yield
+    except KafkaException as error:
+        if error.args[0].name() in {"_INVALID_ARG", "_CONFLICT"}:
+            raise PipelineError(
+                "kafka-option",
+                "Kafka's client cannot use an option of the sink",
+                where=where,
+                found=error.args[0].str(),
+                hint="exactly-once sinks use librdkafka; its CONFIGURATION.md lists the settings",
+            ) from error
+        raise _found(error).failed(where) from error
+
+
+def _found(error: BaseException) -> Problem:
+    return problem_of(error) or Problem("kafka-failed", REPORTED, LOOK_UP, str(error))
+
+
+def _named(name: str, text: str) -> Problem:
+    known = _BY_NAME.get(name) or Problem("kafka-failed", REPORTED, LOOK_UP)
+    return replace(known, found=" ".join(f"{text} ({name})".split())[:500])
+
+
+WAIT_S_MAX = 10.0
+CREATES_TOPICS = "auto.create.topics.enable"
+CLEANUP = "cleanup.policy"
+_FORBIDDEN = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED})
+
+
+def check_exists(servers: str, topic: str) -> None:
+    """Raises PipelineError (``kafka-topic``) if a topic is missing and not auto-created, or StreamFailed."""
+    with writing(servers):
+        _check_exists(servers, topic, _admin_of(Cluster(servers)))
+
+
+def _check_exists(servers: str, topic: str, admin: Any) -> None:
+    metadata = admin.list_topics(timeout=WAIT_S_MAX)
+    if topic in metadata.topics or _creates_topics(admin, next(iter(metadata.brokers))):
+        return
+    raise PipelineError(
+        "kafka-topic",
+        f"The Kafka topic {topic} does not exist, and the broker does not create topics by itself",
+        where=servers,
+        hint=f"create it: kafka-topics.sh --bootstrap-server {servers} --create --topic {topic}",
+    )
+
+
+def _admin_of(cluster: Cluster) -> Any:
+    return AdminClient({**cluster.connection()})
+
+
+def create_marker(cluster: Cluster, marker: str) -> None:
+    admin = _admin_of(cluster)
+    wanted = NewTopic(marker, 1, config={CLEANUP: "compact"})
+    try:
+        admin.create_topics([wanted], operation_timeout=WAIT_S_MAX, request_timeout=WAIT_S_MAX)[marker].result()
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            return
+        if error.args[0].code() in _FORBIDDEN:
+            # A broker asks for the right to create before it looks whether there is the topic.
+            if marker in admin.list_topics(timeout=WAIT_S_MAX).topics:
+                return
+            raise _not_granted("CREATE", marker, cluster.servers, _creation(marker, cluster.servers)) from error
+        raise
+
+
+def check_target(cluster: Cluster, topic: str, marker: str) -> None:
+    """Raises PipelineError or Refused (``sink-grant``), or KafkaException."""
+    admin = _admin_of(cluster)
+    _check_exists(cluster.servers, topic, admin)
+    _check_permissions(admin, cluster.servers, {topic: ("WRITE",), marker: ("WRITE", "READ")}, created=topic)
+    _check_policy(admin, cluster.servers, marker)
+
+
+def _check_permissions(admin: Any, servers: str, wanted: Mapping[str, tuple[str, ...]], *, created: str) -> None:
+    """Check the permissions. ``created`` is the topic that the broker may auto-create."""
+    names = TopicCollection(list(wanted))
+    described = admin.describe_topics(names, include_authorized_operations=True, request_timeout=WAIT_S_MAX)
+    for topic, operations in wanted.items():
+        try:
+            allowed = described[topic].result().authorized_operations
+        except KafkaException as error:
+            if topic == created and error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                continue
+            raise
+        for operation in operations:
+            if allowed is not None and AclOperation[operation] not in allowed:
+                grant = f"kafka-acls.sh --bootstrap-server {servers} --add --allow-principal User:NAME"
+                raise _not_granted(operation, topic, servers, f"{grant} --operation {operation} --topic {topic}")
+
+
+def _check_policy(admin: Any, servers: str, marker: str) -> None:
+    resource = ConfigResource(ConfigResource.Type.TOPIC, marker)
+    try:
+        policy = admin.describe_configs([resource], request_timeout=WAIT_S_MAX)[resource].result()[CLEANUP].value
+    except KafkaException as error:
+        if error.args[0].code() in _FORBIDDEN:
+            return  # Not every user may read settings; the error for a topic that does not exist names the right ones.
+        raise
+    if policy != "compact":
+        raise PipelineError(
+            "kafka-marker-expires",
+            f"The topic {marker} would forget the newest batch: its records are deleted after a time",
+            where=servers,
+            expected=f"{CLEANUP}=compact",
+            found=f"{CLEANUP}={policy}",
+            hint=f"kafka-configs.sh --bootstrap-server {servers} --alter --topic {marker} "
+            f"--add-config {CLEANUP}=compact",
+        )
+
+
+def _creation(marker: str, servers: str) -> str:
+    return (
+        f"create it: kafka-topics.sh --bootstrap-server {servers} --create --topic {marker} --partitions 1 "
+        f"--config {CLEANUP}=compact"
+    )
+
+
+def _not_granted(operation: str, topic: str, servers: str, hint: str) -> Refused:
+    return Refused(
+        "sink-grant",
+        "The user of the sink lacks a privilege",
+        where=servers,
+        expected=f"{operation} on topic {topic}",
+        hint=hint,
+    )
+
+
+def _creates_topics(admin: Any, broker: int) -> bool:
+    """Return whether the broker auto-creates topics; true if it does not report it."""
+    resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+    try:
+        settings = admin.describe_configs([resource])[resource].result(WAIT_S_MAX)
+    except KafkaException:
+        return True
+    return bool(CREATES_TOPICS not in settings or settings[CREATES_TOPICS].value != "false")
+
+
+def is_new(cluster: Cluster, topic: str) -> bool:
+    """Return whether no record was ever written, or there is no topic. Raises KafkaException."""
+    admin = _admin_of(cluster)
+    known = admin.list_topics(timeout=WAIT_S_MAX).topics.get(topic)
+    if known is None:
+        return True
+    latest: Any = OffsetSpec
+    wanted = {TopicPartition(topic, number): latest.latest() for number in known.partitions}
+    ends = admin.list_offsets(wanted, request_timeout=WAIT_S_MAX)
+    return all(end.result().offset == 0 for end in ends.values())
+
+
+def exists(cluster: Cluster, topic: str) -> bool:
+    return topic in _admin_of(cluster).list_topics(timeout=WAIT_S_MAX).topics
+
+
 # A large batch must fit into one transaction; librdkafka's default is one minute.
 TRANSACTION_TIMEOUT_MS = 300_000
 """How long readers wait for a batch whose writer was killed, unless the stream is started again."""
-WAIT_S_MAX = 10.0
 _waited_for: defaultdict[str, dict[str, Undecided]] = defaultdict(dict)
 """Undecided records, by servers and marker topic: a start reads the mark ten times, and waits for them once.
 """
@@ -68,15 +303,15 @@ class MarkedTopic(TopicAddress):
     def check(self) -> None:
         """Raises PipelineError or Refused for an unusable topic, StreamFailed without a broker."""
         with writing(self.location):
-            topics.check_target(self.cluster, self.topic, self.marker)
+            check_target(self.cluster, self.topic, self.marker)
 
     def exists(self) -> bool:
         with reading(self.location):
-            return topics.exists(self.cluster, self.topic)
+            return exists(self.cluster, self.topic)
 
     def is_new(self) -> bool:
         with reading(self.location):
-            return topics.is_new(self.cluster, self.topic)
+            return is_new(self.cluster, self.topic)
 
     def mark(self, wait_s_max: float = WAIT_S_MAX) -> Mark | None:
         with reading(self.location):
@@ -96,13 +331,13 @@ class MarkedTopic(TopicAddress):
                 raise self._owned(known, owner.stream, owner.home)
             if known is None:
                 return Mark(owner.stream_id, owner.stream, owner.home, 0, NONE_YET)
-            return replace(known, stream=owner.stream, home=owner.home)
+            return known._replace(stream=owner.stream, home=owner.home)
 
         with writing(self.location):
             # Asked before any transaction: it would end one of the stream that owns the topic.
             known = self._read(WAIT_S_MAX)
             if known is None:
-                topics.create_marker(self.cluster, self.marker)
+                create_marker(self.cluster, self.marker)
             if known is None or known != claimed(known):
                 self._change(claimed)
 
@@ -111,14 +346,14 @@ class MarkedTopic(TopicAddress):
         with writing(self.location):
             # Asked first without a producer, which would end the transaction of a later run or of another stream.
             self.check_fence(self._read(WAIT_S_MAX), context)
-            self._change(lambda known: replace(self.check_fence(known, context), epoch=context.epoch))
+            self._change(lambda known: self.check_fence(known, context)._replace(epoch=context.epoch))
 
     def check_fence(self, mark: Mark | None, context: WriteContext) -> Mark:
         """Raises Refused if this run may not replace the mark."""
         if mark is None or mark.stream_id != context.stream_id:
             raise self._owned(mark, context.stream, None)
         if mark.epoch > context.epoch:
-            key, value = MARK_KEY.decode(), json.dumps(asdict(replace(mark, epoch=0)))
+            key, value = MARK_KEY.decode(), json.dumps(mark._replace(epoch=0)._asdict())
             remedy = (
                 f"write the record with the key {key} and the value {value} to the topic {self.marker}: "
                 f"kafka-console-producer.sh --bootstrap-server {self.cluster.servers} --topic {self.marker} "
@@ -143,7 +378,7 @@ class MarkedTopic(TopicAddress):
         new = change(self._read(WAIT_S_MAX))
         producer.begin_transaction()
         try:
-            commit(producer, self.marker, asdict(new), WAIT_S_MAX)
+            commit(producer, self.marker, new._asdict(), WAIT_S_MAX)
         except BaseException:
             abort(producer)
             raise

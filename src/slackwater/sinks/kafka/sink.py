@@ -5,23 +5,136 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from slackwater.core.errors import PipelineError
-from slackwater.core.sink import WriteContext, WriterCalls
-from slackwater.sinks.common.contract import Sink
+from slackwater.core.checkpoint import Damage
+from slackwater.core.errors import PipelineError, SinkUnreadable
+from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
+from slackwater.sinks.common.contract import AppendOnlyOutput, MarkerTarget, OpaqueOutput, Output, Sink, opaque_traits
 from slackwater.sinks.common.options import is_text, option_strings, refuse_partitions
-from slackwater.sinks.kafka.address import TopicAddress
-from slackwater.sinks.kafka.cluster import cluster_of
-from slackwater.sinks.kafka.columns import check_columns
-from slackwater.sinks.kafka.opened import has_client, open_topic
-from slackwater.sinks.kafka.output import AT_LEAST_ONCE, EXACTLY_ONCE, MARKER
+from slackwater.sinks.common.owner import marked_traits
+from slackwater.sinks.kafka.cluster import TopicAddress, cluster_in, cluster_of, has_client, open_topic
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.sinks.kafka.marked import MarkedTopic
+
+
+COLUMNS = {
+    "value": ("string", "binary"),
+    "key": ("string", "binary"),
+    "headers": ("array<struct<key:string,value:binary>>",),
+    "partition": ("int",),
+}
+"""The types of each column, as ``simpleString``. A column ``topic`` is ignored, as the sink sets the topic."""
+CASTS = {"headers": "array<struct<key:string,value:binary>>", "partition": "int"}
+
+
+def check_columns(frame: DataFrame, stream: str) -> None:
+    """Raises PipelineError (``sink-schema``) without a value, or for a wrong type."""
+    types = {column.name.lower(): column.dataType.simpleString() for column in frame.schema.fields}
+    if "value" not in types:
+        raise PipelineError(
+            "sink-schema",
+            f"The rows of stream {stream} have no column named value, which the Kafka sink writes",
+            expected="value (string or binary), optionally key, headers, partition",
+            found=", ".join(types) or "no column",
+            hint='such as: frame.select(F.to_json(F.struct("*")).alias("value"))',
+        )
+    wrong = [name for name, allowed in COLUMNS.items() if name in types and types[name] not in allowed]
+    if wrong:
+        name = wrong[0]
+        raise PipelineError(
+            "sink-schema",
+            f"The Kafka sink cannot write a column of stream {stream} with this type",
+            expected=f"{name}: {' or '.join(COLUMNS[name])}",
+            found=f"{name}: {types[name]}",
+            hint=f'such as: F.col("{name}").cast("{CASTS.get(name, "string")}")',
+        )
+
+
+def written_columns(frame: DataFrame) -> DataFrame:
+    present = {column.lower() for column in frame.columns}
+    kinds = {"value": "binary", "key": "binary", **CASTS}
+    return frame.selectExpr(*(f"CAST({name} AS {kinds[name]}) AS {name}" for name in COLUMNS if name in present))
+
+
+AT_LEAST_ONCE = opaque_traits(
+    Delivery("at-least-once", "an interrupted batch is sent again as a whole, and Kafka keeps both copies of its rows"),
+    one_writer=False,
+    continuous=True,
+    real_time=True,
+)
+EXACTLY_ONCE = marked_traits(
+    "the rows of a batch and its number are one Kafka transaction; consumers need isolation.level=read_committed"
+)
+MARKER = "marker_topic"
+"""The key in the identity of a sink with exactly_once=True only."""
+
+
+ENTRIES = (
+    CatalogueEntry("kafka", "kafka(topic, bootstrap_servers=..., exactly_once=True)", EXACTLY_ONCE, rank=60),
+    CatalogueEntry("kafka", "kafka(topic, bootstrap_servers=...)", AT_LEAST_ONCE, rank=100),
+)
+
+
+def open_kafka_output(identity: Mapping[str, str]) -> Output:
+    topic = identity.get("topic", "")
+    if MARKER not in identity:
+        return TopicOutput(topic)
+    if not topic or not identity.get("bootstrap_servers"):
+        raise SinkUnreadable(
+            "sink-identity",
+            "The recorded identity of the sink has no topic or no servers",
+            expected='{"kind": "kafka", "topic": ..., "marker_topic": ..., "bootstrap_servers": ...}',
+            found=str(dict(identity)),
+        )
+    return MarkedTopicOutput(TopicAddress(cluster_in(identity), topic, identity[MARKER]))
+
+
+class TopicOutput(OpaqueOutput):
+    def __init__(self, topic: str) -> None:
+        super().__init__("kafka", AT_LEAST_ONCE, f"Kafka topic {topic}")
+        self._topic = topic
+
+    def reader_path(self) -> str:
+        return self._topic
+
+
+class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
+    """Batches are transactions. Kafka cannot delete individual records, so no batch can be cut."""
+
+    def __init__(self, address: TopicAddress) -> None:
+        message = f"Kafka cannot remove single batches from the topic {address.topic}"
+        super().__init__("kafka", EXACTLY_ONCE, address.location, partial(open_topic, address), message)
+        self.address = address
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        written = self.last_written()
+        if written < 0 or not thorough or open_topic(self.address).exists():
+            return ()
+        return (Damage(self.address.topic, "missing", f"rows of batches up to {written}", "no topic"),)
+
+    @property
+    def marker_locations(self) -> frozenset[str]:
+        servers = (server.strip() for server in self.address.cluster.servers.split(","))
+        return frozenset(f"{server} {self.address.marker}" for server in servers)
+
+    shows_rows = True
+
+    def may_have_rows(self, marked: int) -> bool:
+        return marked >= 0 or not open_topic(self.address).is_new()
+
+    def how_to_empty(self, marked: int) -> str:
+        both = f"the topics {self.address.topic} and {self.address.marker}"
+        return f"delete {both if marked >= 0 else f'the topic {self.address.topic}'} and create it again"
+
+    def reader_path(self) -> str:
+        return self.address.topic
+
 
 MARKER_SUFFIX = "-slackwater-marker"
 SERVERS = "kafka.bootstrap.servers"
@@ -58,7 +171,7 @@ class KafkaSink(Sink):
         check_columns(frame, context.stream)
         # The options for TLS and SASL differ between Java's client and librdkafka, which is used here.
         if has_client() and not any(name.startswith(SECURED) for name in self.options):
-            from slackwater.sinks.kafka.topics import check_exists  # noqa: PLC0415 - imports confluent_kafka, an extra
+            from slackwater.sinks.kafka.marked import check_exists  # noqa: PLC0415 - imports confluent_kafka, an extra
 
             check_exists(self.bootstrap_servers, self.topic)
 

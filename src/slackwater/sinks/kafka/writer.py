@@ -17,9 +17,8 @@ from pyspark.errors import PySparkException
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.problem import TASK_ERROR
 from slackwater.sinks.kafka import transaction
-from slackwater.sinks.kafka.columns import written_columns
-from slackwater.sinks.kafka.marked import MarkedTopic
-from slackwater.sinks.kafka.problems import problem_of
+from slackwater.sinks.kafka.marked import MarkedTopic, problem_of
+from slackwater.sinks.kafka.sink import written_columns
 from slackwater.sinks.kafka.transaction import BatchToWrite
 
 MARK_ERRORS = ("sink-fenced", "sink-owned", "kafka-mark-malformed")

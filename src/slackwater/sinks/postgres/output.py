@@ -9,7 +9,7 @@ from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Cut, Owner, Swap, Traits, newest_batch
 from slackwater.sinks.common.changes import (
-    Record,
+    SwapRecord,
     absent,
     check_parties,
     check_unmoved,
@@ -22,16 +22,13 @@ from slackwater.sinks.common.changes import (
 )
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.database.address import Address, address_in, require_table
-from slackwater.sinks.common.database.marked import MarkedTarget
-from slackwater.sinks.common.database.marker import TABLE, Marker, limit_wait
+from slackwater.sinks.common.database.marker import TABLE, MarkedTarget, Marker, limit_wait
 from slackwater.sinks.common.database.problems import no_streaming_source, reading, writing
-from slackwater.sinks.common.mark import NONE_YET
-from slackwater.sinks.postgres import cutting, swapping
-from slackwater.sinks.postgres.cutting import lock_writers_out, others_after, state_of_rows, unmarked_rows
-from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, run, table_name
+from slackwater.sinks.common.owner import NONE_YET
+from slackwater.sinks.postgres import changes, traits_of
+from slackwater.sinks.postgres.changes import lock_writers_out, others_after, state_of_rows, unmarked_rows
 from slackwater.sinks.postgres.publication import drop_orphans
-from slackwater.sinks.postgres.table import read_columns
-from slackwater.sinks.postgres.traits import traits_of
+from slackwater.sinks.postgres.table import BATCH_COLUMN, TableName, read_columns, run, table_name
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
@@ -100,7 +97,7 @@ class PostgresOutput(Output):
             return Cut(batch, ())
         self._check_cuttable()
         with reading(self.location), self.target.engine.connect() as connection:
-            rows = cutting.rows_after(connection, self._table, batch)
+            rows = changes.rows_after(connection, self._table, batch)
             found = others_after(connection, self._table, batch, written, keep_batch_id=True)
         return Cut(batch, tuple(range(batch + 1, written + 1)), rows=rows, others=found)
 
@@ -108,30 +105,30 @@ class PostgresOutput(Output):
         if not cut.batches:
             return
         self._check_cuttable()
-        record = cutting.RECORD.read(backup)
+        record = changes.RECORD.read(backup)
         if record is None:
             if cut != self.cut_after(cut.after, {}):
-                raise cutting.mismatch(cut, self.location)
-            record = cutting.make_record(self.location, cut)
-            cutting.RECORD.write(backup, record)
-        cutting.check_record(record, cut, self.location)
+                raise changes.mismatch(cut, self.location)
+            record = changes.make_record(self.location, cut)
+            changes.RECORD.write(backup, record)
+        changes.check_record(record, cut, self.location)
         with writing(self.location), self.target.engine.begin() as connection:
-            cutting.delete_batches(connection, self._table, self.target.marker, record, cut.others)
+            changes.delete_batches(connection, self._table, self.target.marker, record, cut.others)
 
     def check_restore(self, cut: Cut, backup: WriteStore) -> None:
-        record = cutting.RECORD.read(backup)
+        record = changes.RECORD.read(backup)
         if record is not None and cut.batches:
-            cutting.check_record(record, cut, self.location)
+            changes.check_record(record, cut, self.location)
             with reading(self.location), self.target.engine.begin() as connection:
-                cutting.check_restore(connection, self._table, self.target.marker, record)
+                changes.check_restore(connection, self._table, self.target.marker, record)
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
-        record = cutting.RECORD.read(backup)
+        record = changes.RECORD.read(backup)
         if record is None or not cut.batches:
             return  # The cut was interrupted before it recorded anything, so that nothing was removed.
-        cutting.check_record(record, cut, self.location)
+        changes.check_record(record, cut, self.location)
         with writing(self.location), self.target.engine.begin() as connection:
-            cutting.restore(connection, self._table, self.target.marker, record)
+            changes.restore(connection, self._table, self.target.marker, record)
 
     def staged(self, operation: str) -> PostgresOutput:
         staging = self._table.staging(operation)
@@ -145,16 +142,16 @@ class PostgresOutput(Output):
         with writing(self.location):
             self.target.marker.create_table(self.target.engine)
             with self.target.engine.begin() as connection:
-                if swapping.state_of(connection, self._table, operation) is not None:
+                if changes.state_of(connection, self._table, operation) is not None:
                     return
-                swapping.check_supported(connection, self._table)
-                swapping.create(connection, self._table, operation)
+                changes.check_supported(connection, self._table)
+                changes.create(connection, self._table, operation)
                 self._fill(connection, staging, after)
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         written, keep = self.last_written(), self._keep_batch_id
         with reading(self.location), self.target.engine.connect() as connection:
-            swapping.check_supported(connection, self._table)
+            changes.check_supported(connection, self._table)
             state = state_of_rows(connection, self._table)
             found = (
                 others_after(connection, self._table, after, written, keep_batch_id=keep)
@@ -183,12 +180,12 @@ class PostgresOutput(Output):
             lock_writers_out(connection, self._table)
             # Again, now that nobody can write: other sessions may have changed rows since the first check.
             self._check_swap(connection, swap)
-            if swapping.state_of(connection, self._table, swap.operation) == "staged":
+            if changes.state_of(connection, self._table, swap.operation) == "staged":
                 # Their names are made from the staged table's, so that no later start of the stream would find them.
                 drop_orphans(connection, staging, swap.stream_id)
                 newest = self.staged(swap.operation).last_written()
                 record(backup, self.location, swap, newest, state=state_of_rows(connection, staging))
-                swapping.exchange(connection, self._table, swap.operation, "replaced")
+                changes.exchange(connection, self._table, swap.operation, "replaced")
 
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
@@ -202,7 +199,7 @@ class PostgresOutput(Output):
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
         with writing(self.location), self.target.engine.begin() as connection:
             if self._has_to_go_back(connection, known, swap.operation, lock=True):
-                swapping.exchange(connection, self._table, swap.operation, "staged")
+                changes.exchange(connection, self._table, swap.operation, "staged")
 
     def discard_staged(self, operation: str) -> None:
         self._discard(operation, "staged")
@@ -222,42 +219,42 @@ class PostgresOutput(Output):
         if after == NONE_YET:
             # Without batch ids rows can be kept only where the stream has written none of them.
             if self._keep_batch_id or (written == NONE_YET and self._marked):
-                swapping.fill(connection, self._table, staging, after if self._keep_batch_id else None)
+                changes.fill(connection, self._table, staging, after if self._keep_batch_id else None)
             return
         if mark is None or mark.owner is None or written < after:
             raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(written)} as the newest")
         if written > after:
             self._check_cuttable()
-        swapping.fill(connection, self._table, staging, after if written > after else None)
+        changes.fill(connection, self._table, staging, after if written > after else None)
         Marker(str(staging), staging.schema).record(connection, mark.owner, after)
 
     def _check_swap(self, connection: Connection, swap: Swap) -> None:
         staged = self.staged(swap.operation)
-        state = swapping.state_of(connection, self._table, swap.operation)
+        state = changes.state_of(connection, self._table, swap.operation)
         if state == "replaced":
             return
         if state is None:
             raise absent(staged.location, swap.operation, "no table")
         check_whole(staged.location, staged.damage(thorough=True))
         check_parties(self.location, swap, self.last_written(), self.owner(), staged.owner())
-        swapping.check_supported(connection, self._table)
+        changes.check_supported(connection, self._table)
         check_unmoved(self.location, swap, state_of_rows(connection, self._table))
 
-    def _has_to_go_back(self, connection: Connection, known: Record, operation: str, *, lock: bool) -> bool:
+    def _has_to_go_back(self, connection: Connection, known: SwapRecord, operation: str, *, lock: bool) -> bool:
         if lock:
             limit_wait(connection)
         mark = self.target.marker.read(connection, lock=lock)
-        state = swapping.state_of(connection, self._table, operation)
+        state = changes.state_of(connection, self._table, operation)
         if state is None:
             raise damaged(str(self._table.staging(operation)), "the table before the swap", "no table")
         if state == "replaced":
-            swapping.check_supported(connection, self._table)
+            changes.check_supported(connection, self._table)
             if lock:
                 lock_writers_out(connection, self._table)
             self._check_own(connection, known, NONE_YET if mark is None else mark.batch_id)
         return state == "replaced"
 
-    def _check_own(self, connection: Connection, known: Record, written: int) -> None:
+    def _check_own(self, connection: Connection, known: SwapRecord, written: int) -> None:
         """Raises Refused (``restore-conflict``) for foreign changes since the swap in ``known``."""
         keep, since = self._keep_batch_id, written > known.version
         if not known.state or (since and not keep):
@@ -265,16 +262,16 @@ class PostgresOutput(Output):
         state = state_of_rows(connection, self._table, known.version if since else None)
         found = others_after(connection, self._table, known.version, written, keep_batch_id=keep)
         if state != known.state or found.any:
-            raise swapping.conflict(self.location, known.state, state, found)
+            raise changes.conflict(self.location, known.state, state, found)
 
-    def _discard(self, operation: str, state: swapping.State) -> None:
+    def _discard(self, operation: str, state: changes.State) -> None:
         staging = self._table.staging(operation)
         with writing(self.location), self.target.engine.begin() as connection:
-            if swapping.state_of(connection, self._table, operation) == state:
+            if changes.state_of(connection, self._table, operation) == state:
                 mark = Marker(str(staging), staging.schema).read(connection)
                 if mark is not None:
                     drop_orphans(connection, staging, mark.stream_id)
-                swapping.drop(connection, staging)
+                changes.drop(connection, staging)
 
     def _check_cuttable(self) -> None:
         if not self._keep_batch_id:

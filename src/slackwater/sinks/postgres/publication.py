@@ -8,8 +8,8 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from slackwater.sinks.common.database.durable import Staged, lost
-from slackwater.sinks.postgres.names import BATCH_COLUMN, TableName, count, literal, quoted, run
+from slackwater.sinks.common.database.marker import Staged, lost
+from slackwater.sinks.postgres.table import BATCH_COLUMN, TableName, count, literal, quoted, run
 
 Mode = Literal["insert", "upsert", "replace"]
 

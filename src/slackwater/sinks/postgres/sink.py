@@ -10,22 +10,25 @@ from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Traits, WriteContext
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.database.address import Address, address_of
-from slackwater.sinks.common.database.durable import check_logged
+from slackwater.sinks.common.database.marker import check_logged
 from slackwater.sinks.common.database.problems import writing
 from slackwater.sinks.common.options import refuse_partitions
-from slackwater.sinks.postgres.names import TableName, literal, run, table_name
+from slackwater.sinks.postgres import traits_of
 from slackwater.sinks.postgres.output import PostgresOutput
 from slackwater.sinks.postgres.publication import Mode, Publication, drop_orphans
 from slackwater.sinks.postgres.table import (
+    TableName,
     check_keys,
     check_types,
     create_statements,
+    literal,
     match_columns,
     read_columns,
+    run,
     server_version,
+    staged_columns,
+    table_name,
 )
-from slackwater.sinks.postgres.traits import traits_of
-from slackwater.sinks.postgres.types import staged_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

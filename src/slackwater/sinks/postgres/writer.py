@@ -23,14 +23,11 @@ from sqlalchemy.exc import DBAPIError
 from slackwater.core.errors import StreamFailed
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.batch_function import backquoted, run_without_output
-from slackwater.sinks.common.database.durable import Staged, lost
-from slackwater.sinks.common.database.marked import MarkedTarget
-from slackwater.sinks.common.database.marker import Published
+from slackwater.sinks.common.database.marker import MarkedTarget, Published, Staged, lost
 from slackwater.sinks.common.database.problems import problem_of, writing
 from slackwater.sinks.postgres import staging
-from slackwater.sinks.postgres.names import run
 from slackwater.sinks.postgres.publication import Publication, drop_staged
-from slackwater.sinks.postgres.types import StagedColumn
+from slackwater.sinks.postgres.table import StagedColumn, run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

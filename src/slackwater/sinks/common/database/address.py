@@ -15,7 +15,7 @@ from sqlalchemy.pool import NullPool
 
 from slackwater.core.errors import EnvironmentMissing, PipelineError, SinkUnreadable
 from slackwater.core.masking import is_secret_name, mask
-from slackwater.sinks.common.password import password_reference, read_password
+from slackwater.sinks.common.options import password_reference, read_password
 
 CONNECT_TIMEOUT_S = 10
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+_]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>.*))?")

@@ -1,13 +1,14 @@
 """The marker table: a target's stream and its newest batch.
 
 The batch's own transaction updates the row, so rows and marker are both written or neither. ``epoch`` is the lease's
-fence number: a higher epoch refuses a run that was believed to have ended. Statements are plain SQL.
+fence number: a higher epoch refuses a run that was believed to have ended. Statements are plain SQL. A crash empties
+unlogged tables, and a failover may lose tables, between task and transaction, which therefore compares counts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from sqlalchemy import (
     BigInteger,
@@ -29,9 +30,56 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from slackwater.core.commands import command
-from slackwater.core.errors import Refused, StreamFailed
+from slackwater.core.errors import PipelineError, Refused, StreamFailed
 from slackwater.core.sink import Owner, WriteContext, newest_batch
-from slackwater.sinks.common.mark import NONE_YET, Mark, fenced, owned
+from slackwater.sinks.common.database.address import Address
+from slackwater.sinks.common.database.problems import reading, writing
+from slackwater.sinks.common.owner import NONE_YET, Mark, fenced, owned
+
+_UNLOGGED = """
+SELECT c.oid::regclass::text FROM pg_class c
+WHERE c.relpersistence = 'u' AND (c.oid = to_regclass(:name)
+  OR c.oid IN (SELECT relid FROM pg_partition_tree(to_regclass(:name))))
+ORDER BY 1
+"""
+
+
+def check_logged(connection: Connection, quoted: str, where: str) -> None:
+    """Raises PipelineError for an unlogged table or partition.
+
+    A crash or failover empties it, while the marker keeps its batches.
+    """
+    if connection.dialect.name != "postgresql":
+        return
+    found = connection.execute(text(_UNLOGGED), {"name": quoted}).scalars().all()
+    if found:
+        raise PipelineError(
+            "sink-unlogged",
+            "The table of the sink is unlogged: a crash of the server would empty it",
+            where=where,
+            expected="a table that is written to the write-ahead log",
+            found=", ".join(found),
+            hint="; ".join(f"ALTER TABLE {name} SET LOGGED" for name in found),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    table: str
+    rows: int
+
+
+def lost(where: str, expected: int, found: int | None) -> StreamFailed:
+    """The error for lost rows; ``found`` ``None``: the staged table does not exist."""
+    return StreamFailed(
+        "sink-staged-lost",
+        "The database has not kept the rows that the tasks of the batch staged; nothing of the batch is published",
+        where=where,
+        expected=f"{expected} rows",
+        found="no table" if found is None else f"{found} rows",
+        hint="the batch is run again; find out whether the server crashed, was restarted or failed over",
+    )
+
 
 TABLE = "slackwater_marker"
 LOCK_WAIT_S = 30
@@ -216,3 +264,51 @@ def _table(schema: str | None) -> Table:
         Column("batch_id", BigInteger, nullable=False),
         Column("updated_at", DateTime(timezone=True), nullable=False),
     )
+
+
+@dataclass(frozen=True)
+class MarkedTarget:
+    """A marker's row. Connections are opened on demand and not kept."""
+
+    address: Address
+    marker: Marker
+    location: str
+
+    @cached_property
+    def engine(self) -> Engine:
+        return self.address.engine()
+
+    def last_written(self) -> int:
+        mark = self._mark()
+        return NONE_YET if mark is None else mark.batch_id
+
+    def owner(self) -> Owner | None:
+        mark = self._mark()
+        return None if mark is None else mark.owner
+
+    def claim(self, owner: Owner) -> None:
+        with writing(self.location):
+            self.marker.create_table(self.engine)
+            with self.engine.begin() as connection:
+                self.marker.claim(connection, owner)
+
+    def how_to_empty(self, table: str, marked: int) -> str:
+        row = f" and delete the row of {self.marker.target} in {TABLE}" if marked >= 0 else ""
+        return f"empty the table {table}{row}"
+
+    def begin_epoch(self, context: WriteContext) -> None:
+        """Refuse earlier runs from now on. Raises Refused if a later run has started."""
+        with writing(self.location):
+            self.marker.create_table(self.engine)
+            with self.engine.begin() as connection:
+                self.marker.begin_epoch(connection, context)
+
+    def is_written(self, context: WriteContext, batch: int) -> bool:
+        with writing(self.location), self.engine.connect() as connection:
+            return self.marker.check_fence(self.marker.read(connection), context).batch_id >= batch
+
+    def _mark(self) -> Mark | None:
+        if not self.address.exists():
+            return None
+        with reading(self.location), self.engine.connect() as connection:
+            return self.marker.read(connection) if self.marker.table_exists(connection) else None

@@ -1,4 +1,4 @@
-"""MERGE by keys, with a check for duplicate keys in a batch."""
+"""Tables that Spark writes: the schema of a new table, and MERGE by keys."""
 
 from __future__ import annotations
 
@@ -8,12 +8,33 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from slackwater.core.errors import StreamFailed
 from slackwater.sinks.common.batch_function import backquoted, persisted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+_OF_SPARK = "spark."
+"""The prefix of Spark's own column metadata: readers would inherit the query's watermark."""
+
+
+def table_schema(schema: StructType) -> StructType:
+    """The schema with nullable columns and without Spark's metadata."""
+    return StructType(
+        [
+            StructField(
+                field.name,
+                field.dataType,
+                nullable=True,
+                metadata={key: value for key, value in field.metadata.items() if not key.startswith(_OF_SPARK)},
+            )
+            for field in schema
+        ]
+    )
+
 
 _COUNT = "slackwater_rows"
 

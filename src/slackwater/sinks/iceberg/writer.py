@@ -1,8 +1,9 @@
-"""Creates the table, or checks that it accepts the query's rows."""
+"""Creates and checks an Iceberg table, and writes each batch: an invisible snapshot, then published with its number."""
 
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from slackwater.core.errors import PipelineError
+from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.batch_function import backquoted
+from slackwater.sinks.common.batch_function import backquoted, run_without_output, session_settings
 from slackwater.sinks.common.owner import MARK
-from slackwater.sinks.common.table_schema import table_schema
-from slackwater.sinks.iceberg.metadata import Metadata
+from slackwater.sinks.common.spark_tables import Merge, table_schema
+from slackwater.sinks.iceberg.metadata import Metadata, marker
+from slackwater.sinks.iceberg.names import CATALOG_CLASS, TableName
 from slackwater.sinks.iceberg.output import IcebergOutput
-from slackwater.sinks.iceberg.problems import creating, reading
-from slackwater.sinks.iceberg.publishing import Publisher
-from slackwater.sinks.iceberg.table_name import CATALOG_CLASS, TableName
+from slackwater.sinks.iceberg.publishing import Publisher, creating, reading
 from slackwater.sinks.iceberg.versions import FOLDER
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
 
 _AS_INT = re.compile(r"\b(tinyint|smallint)\b")
 _AS_STRING = re.compile(r"\b(var)?char\(\d+\)")
@@ -161,3 +162,62 @@ def _rejected(metadata: Metadata, what: str, expected: str, found: str) -> Pipel
         found=found,
         hint="change the query, or the table with ALTER TABLE",
     )
+
+
+WAP_ID = "spark.wap.id"
+"""With this setting Iceberg writes a session's commits into a snapshot that does not become current."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWriter:
+    table: TableName
+    where: str
+    keys: tuple[str, ...]
+    options: Mapping[str, str]
+    context: WriteContext
+
+    def write(self, frame: DataFrame, batch: int) -> None:
+        session = frame.sparkSession
+        self.table.register(session)
+        publisher = Publisher(session, self.table.sql, self.context, self.table.branch)
+        before = publisher.refresh()
+        newest = publisher.written(before)
+        if newest < batch:
+            staged = marker(self.context.stream_id, self.context.epoch, batch, uuid.uuid4().hex)
+            has_rows = self.stage(frame, batch, staged)
+            publisher.publish(before, batch, staged, has_rows=has_rows)
+        elif batch <= self.context.planned:
+            # Left out, the batch would be missing in Spark's watermark.
+            run_without_output(frame)
+        else:
+            raise self._ahead(batch, newest)
+
+    def stage(self, frame: DataFrame, batch: int, staged: str) -> bool:
+        """Write an invisible snapshot marked ``staged``; returns whether it exists."""
+        session = frame.sparkSession
+
+        def run(statement: str) -> None:
+            with session_settings(session, {WAP_ID: staged}):
+                session.sql(statement)
+
+        if self.keys:
+            return Merge(self.table.target, self.keys, self.where).write(frame, batch, run)
+        writer = frame.writeTo(self.table.target).options(**self.options)
+        with session_settings(session, {WAP_ID: staged}):
+            if self.context.output_mode == "complete":
+                writer.overwrite(F.lit(True))
+            else:
+                writer.append()
+        return True
+
+    def _ahead(self, batch: int, newest: int) -> Refused:
+        return Refused(
+            "iceberg-ahead",
+            f"The table has batch {newest} of stream {self.context.stream} already, while the checkpoint has just "
+            f"planned batch {batch}: other rows, which would be skipped",
+            where=self.where,
+            expected=f"batch {newest + 1}, or one that was planned before this run",
+            found=f"batch {batch}",
+            hint="the checkpoint was deleted, replaced or restored from a copy: restore the newest one, or give the "
+            "stream a new table",
+        )

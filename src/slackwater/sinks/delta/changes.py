@@ -1,0 +1,393 @@
+"""Cuts batches out of a Delta table and restores them, and swaps a staged table in, each by a commit.
+
+A cut also lowers the recorded batch, so no batch is skipped later. Staged files first get hard links, or remote copies,
+in the real folder; then a commit removes all files and adds the staged files. It sets the stream's newest batch, and
+its note has each batch's files for later cuts. It follows the checked version, or is refused. No data file is deleted:
+until VACUUM the old version can be restored.
+
+Files added by others are staged too while no commit mixed the rows. After updates or merges, or if the log forgot a
+file's origin, they are indistinguishable.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from slackwater.core.errors import Refused
+from slackwater.core.marks import NONE_YET
+from slackwater.core.sink import NO_OTHERS, Cut, Others
+from slackwater.sinks.common.changes import (
+    CutRecord,
+    RecordFile,
+    SwapRecord,
+    TableState,
+    check_whole,
+    damaged,
+    incomplete,
+    unsupported,
+)
+from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, bring_files
+from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, Span, backwards, kept_below, span_after, written_by
+from slackwater.sinks.delta.table import CommitMark, DeltaVersion, create_like, damaged_files
+from slackwater.storage.open import open_read_store
+from slackwater.storage.protocols import ReadStore
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaCut(CutRecord):
+    """The cut from ``version`` to the rows of ``target``; -1: files are removed instead."""
+
+    app: str
+    version: int
+    target: int
+
+    @property
+    def planned_version(self) -> str:
+        return str(self.version)
+
+
+RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", DeltaCut, alone=True)
+
+
+def record_of(location: str, app: str, cut: Cut, span: Span) -> DeltaCut:
+    return DeltaCut(location, cut.after, cut.batches[-1], app, span.newest, span.target if span.by_restore else -1)
+
+
+def delete_batches(log: DeltaLog, record: DeltaCut, newest: int) -> None:
+    table, note = DeltaVersion(record.output, newest), {"cut": record.version, "after": record.after}
+    try:
+        if record.target >= 0:
+            table.restore(record.target, _mark(record, record.after, {**note, "restores": record.target}))
+        else:
+            # Again for the version that the commit follows: compaction since the plan may have replaced these files.
+            span = span_after(log, record.app, record.after, newest)
+            check_files_removable(record.output, span)
+            files = (file for commit in span.own for file in commit.adds)
+            table.commit(_mark(record, record.after, note), remove=files)
+    except FileExistsError as error:
+        raise changed(record, "output-changed", log) from error
+
+
+def restore(log: DeltaLog, record: DeltaCut, newest: int) -> None:
+    """Commit the version before the cut after ``newest``. Raises Refused after VACUUM."""
+    mark = _mark(record, record.last, {"restores": record.version})
+    try:
+        DeltaVersion(record.output, newest).restore(record.version, mark)
+    except FileExistsError as error:
+        raise changed(record, "output-changed", log) from error
+
+
+def check_kept(store: ReadStore, record: DeltaCut, newest: int) -> None:
+    """Raises Refused unless the old files exist and can replace the newest."""
+    DeltaVersion(record.output, newest).check_restorable(record.version)
+    for damage in damaged_files(store, DeltaVersion(record.output, record.version).sizes()):
+        raise Refused(
+            "delta-restore",
+            f"The Delta table cannot be restored to version {record.version}: a file of it is missing or damaged",
+            where=f"{record.output}/{damage.path}",
+            expected=damage.expected,
+            found=damage.found,
+            hint="restore the file from a backup; if VACUUM has removed it, rebuild at the last written batch, "
+            "which removes nothing",
+        )
+
+
+def cut_state(log: DeltaLog, record: DeltaCut, newest: int) -> TableState:
+    """The table's state; compaction and VACUUM do not change it."""
+    version, by_stream, by_others = newest, False, False
+    while version > record.version:
+        try:
+            commit = log.commit(version)
+        # Commits have been cleaned up (``delta.logRetentionDuration``): what they have changed is unknown.
+        except FileNotFoundError:
+            return "other"
+        if (commit.note.get("cut"), commit.note.get("after")) == (record.version, record.after):
+            return "other" if by_stream else "cut-changed" if by_others else "cut"
+        if commit.restores is None:
+            by_stream = by_stream or record.app in commit.batches
+            by_others = by_others or commit.changes_table
+        version = version - 1 if commit.restores is None else commit.restores
+    if version < record.version:
+        return "other"
+    return "uncut" if by_stream or by_others else "whole"
+
+
+def changed(record: DeltaCut, code: str, log: DeltaLog) -> Refused:
+    since = (commit for commit in backwards(log, log.versions().newest) if commit.version > record.version)
+    others = [commit for commit in since if record.app not in commit.batches]
+    return Refused(
+        code,
+        "The Delta table was changed after the cut was planned; to continue would undo those changes",
+        where=record.output,
+        expected=f"version {record.version}, or the one that the cut made of it",
+        found=f"{written_by(others).text} of others since" if others else "batches of the stream since",
+        hint="find out with DESCRIBE HISTORY what has written to the table, then make a new plan",
+    )
+
+
+def check_writable(location: str, span: Span) -> None:
+    table = DeltaVersion(location, span.newest)
+    if table.is_append_only or table.unwritable:
+        raise Refused(
+            "sink-uncuttable",
+            "The batches cannot be cut out of the Delta table: the deltalake library cannot commit that to it",
+            where=location,
+            expected="a table with features that deltalake writes, and without delta.appendOnly",
+            found=table.unwritable or "delta.appendOnly",
+            hint="rebuild at the last written batch, which removes nothing",
+        )
+    table.check_removable(file.path for file in span.files())
+
+
+def check_files_removable(location: str, span: Span) -> None:
+    """Raises Refused unless the batches only added files, and other writers replaced none of them."""
+    commit = span.blocking_commit()
+    if commit is not None:
+        raise Refused(
+            "sink-uncuttable",
+            "The batches cannot be cut out of the Delta table: another writer has changed it since, and their files "
+            "cannot be removed one by one",
+            where=location,
+            expected="batches that only added files",
+            found=f"{len(span.others or (commit,))} commits of others, version {commit.version} replaced files",
+            hint="rebuild at the last written batch, which removes nothing",
+        )
+
+
+def _mark(record: DeltaCut, batch: int, note: Mapping[str, object]) -> CommitMark:
+    return CommitMark(record.app, batch, note)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """The start of a staged table: columns of ``table``, and ``files``.
+
+    ``others`` is only in the real table.
+    """
+
+    table: DeltaVersion
+    files: frozenset[str]
+    others: Others = NO_OTHERS
+
+
+def base_after(location: str, log: DeltaLog, app: str | None, written: int, after: int) -> Base:
+    """The result of a cut after the batch. Raises Refused if unknown.
+
+    Nothing is refused before all batches: lost rows are in ``others``.
+    """
+    newest = log.versions().newest
+    if app is None or written <= after:
+        now = DeltaVersion(location, newest)
+        return Base(now, frozenset(now.sizes()))
+    try:
+        span = span_after(log, app, after)
+        if not span.by_restore:
+            check_files_removable(location, span)
+    except Refused:
+        if after > NONE_YET:
+            raise
+        return _mixed(location, log, app, newest)
+    return _separate(location, span)
+
+
+def state_of(log: DeltaLog) -> str:
+    """The newest version with a change; compactions and undone changes do not count."""
+    for commit in backwards(log, log.versions().newest):
+        if commit.restores is None and commit.changes_table:
+            return f"version {commit.version}"
+    return "version -1"
+
+
+def _separate(location: str, span: Span) -> Base:
+    now = DeltaVersion(location, span.target if span.by_restore else span.newest)
+    written = set() if span.by_restore else {file.path for file in span.files()}
+    return Base(now, frozenset(now.sizes()) - written)
+
+
+def _mixed(location: str, log: DeltaLog, app: str, newest: int) -> Base:
+    now = DeltaVersion(location, newest)
+    try:
+        span = span_after(log, app, NONE_YET)
+    except Refused:
+        unknown = len(now.sizes().keys() - _known_files(log, app, newest))
+        return Base(now, frozenset(), Others(None if unknown else 0, unknown, sure=False))
+    others = [commit for commit in span.others if commit.changes_rows]
+    if others or span.target < 0:
+        return Base(now, frozenset(), written_by(others))
+    before = DeltaVersion(location, span.target)
+    return Base(before, frozenset(before.sizes()))
+
+
+def _known_files(log: DeltaLog, app: str, newest: int) -> set[str]:
+    commits: Iterable[Commit] = (one for one in backwards(log, newest) if app in one.batches)
+    return {file.path for commit in commits for file in commit.adds}
+
+
+def fill(place: StagingDirectory | RemoteStagingDirectory, app: str, after: int, base: Base) -> None:
+    real, folder = str(place.real), str(place.folder)
+    check_swappable(real, base.table)
+    elsewhere = [path for path in base.files if "://" in path or path.startswith("/")]
+    if elsewhere:
+        raise unsupported(real, "files below the table", elsewhere[0])
+    try:
+        bring_files(real, folder, base.files)
+    except FileNotFoundError as error:
+        raise incomplete(real, str(error.filename or error), "no file") from error
+    create_like(folder, base.table)
+    files = base.table.files()
+    start = CommitMark(app, after if after > NONE_YET else None, {"staged": place.operation})
+    staged = DeltaVersion(folder)
+    # An attempt that was killed after this commit has made it already.
+    if _start_of(DeltaLog(open_read_store(folder))) is None:
+        staged.commit(start, [files[path] for path in sorted(base.files)])
+
+
+def check(place: StagingDirectory | RemoteStagingDirectory) -> None:
+    """Raises Refused unless a commit can swap, and the staged files exist."""
+    real, folder = str(place.real), str(place.folder)
+    staged, now = DeltaVersion(folder), DeltaVersion(real)
+    check_whole(folder, list(damaged_files(open_read_store(folder), staged.sizes())))
+    check_swappable(folder, staged)
+    check_swappable(real, now)
+    if staged.constraints != now.constraints:
+        raise unsupported(folder, f"constraints {dict(now.constraints)}", f"constraints {dict(staged.constraints)}")
+    if staged.partition_columns != now.partition_columns:
+        raise unsupported(
+            folder, f"the partitions of the table: {now.partition_columns}", str(staged.partition_columns)
+        )
+    lacking = sorted(kind for kind in now.lacks_feature_for if f'"{kind}"' in staged.schema_json)
+    if lacking:
+        raise unsupported(real, f"a table with the feature for columns of type {lacking[0]}", "no such feature")
+    now.check_removable(now.sizes().keys() - staged.files().keys())
+
+
+def check_swappable(location: str, table: DeltaVersion) -> None:
+    if table.unwritable:
+        raise unsupported(location, "a table with features that the deltalake library writes", table.unwritable)
+    if table.is_append_only:
+        raise unsupported(location, "a table without delta.appendOnly", "delta.appendOnly=true")
+    if table.maps_columns:
+        # Each table makes up names of its own for the columns in its files.
+        raise unsupported(location, "a table without delta.columnMapping.mode", "one that sets it")
+    if table.has_deleted_rows:
+        raise unsupported(location, "files without deletion vectors (REORG TABLE ... APPLY (PURGE))", "some with")
+
+
+def swap_in(place: StagingDirectory | RemoteStagingDirectory, app: str, batch: int, version: int) -> None:
+    real, folder = str(place.real), str(place.folder)
+    staged, now = DeltaVersion(folder), DeltaVersion(real, version)
+    wanted, present = staged.files(), now.files()
+    same = _bare(json.loads(staged.schema_json)) == _bare(json.loads(now.schema_json))
+    below = kept_below(place.operation)
+    moved = {} if same else {path: f"{below}/{path}" for path in wanted.keys() & present.keys()}
+    bring_files(folder, real, wanted.keys() - present.keys())
+    bring_files(folder, f"{real}/{below}", moved)
+    note = {"swap": place.operation, **_batches(DeltaLog(open_read_store(folder)), app)}
+    try:
+        if same:
+            add = [file for path, file in wanted.items() if path not in present]
+            gone = [file for path, file in present.items() if path not in wanted]
+            now.commit(CommitMark(app, batch, note), add, gone)
+        else:
+            # Other columns replace all files, and one commit cannot remove a file and add it again.
+            files = (replace(file, path=moved.get(path, path)) for path, file in wanted.items())
+            note[KEPT] = sorted(moved.values())
+            now.commit(CommitMark(app, batch, note), files, columns_of=staged)
+    except FileExistsError as error:
+        raise _overtaken(real, version) from error
+
+
+def swap_back(
+    place: StagingDirectory | RemoteStagingDirectory, version: int, app: str, batch: int, newest: int
+) -> None:
+    """Commit an earlier version after ``newest``. Raises Refused.
+
+    ``backup-damaged``: VACUUM deleted its files.
+    """
+    real = str(place.real)
+    check_version_kept(real, version, newest)
+    try:
+        DeltaVersion(real, newest).restore(version, CommitMark(app, batch, {"restores": version}))
+    except FileExistsError as error:
+        raise _overtaken(real, newest) from error
+
+
+def check_version_kept(location: str, version: int, newest: int) -> None:
+    """Raises Refused as a restore would, and (``backup-damaged``) after VACUUM."""
+    DeltaVersion(location, newest).check_restorable(version)
+    for missing in damaged_files(open_read_store(location), DeltaVersion(location, version).sizes()):
+        raise damaged(f"{location}/{missing.path}", f"version {version}: {missing.expected}", missing.found)
+
+
+def since_swap(log: DeltaLog, record: SwapRecord, newest: int | None = None) -> list[Commit]:
+    """The commits from ``newest`` back to the swap, included; empty without it."""
+    version, seen = log.versions().newest if newest is None else newest, list[Commit]()
+    while version > record.version:
+        commit = log.commit(version)
+        seen.append(commit)
+        if commit.note.get("swap") == record.operation:
+            return seen
+        # What a restore has undone does not count: the walk continues at the version that it has restored.
+        version = version - 1 if commit.restores is None else commit.restores
+    return []
+
+
+def check_own(location: str, commits: list[Commit], app: str) -> None:
+    """Raises Refused (``restore-conflict``) for foreign changes since the swap."""
+    others = [commit for commit in commits if commit.changes_table and app not in commit.batches]
+    if others:
+        raise Refused(
+            "restore-conflict",
+            "Another writer has changed the Delta table since the swap; going back would undo that",
+            where=location,
+            expected="commits of the stream",
+            found=f"{written_by(others).text}: version {others[0].version}",
+            hint="find out with DESCRIBE HISTORY what has written to the table, and restore a version with RESTORE",
+        )
+
+
+def _overtaken(location: str, version: int) -> Refused:
+    return Refused(
+        "swap-moved",
+        "Another writer has committed to the Delta table meanwhile",
+        where=location,
+        expected=f"version {version} as the newest",
+        hint="find out with DESCRIBE HISTORY what has written to the table, then run the command again",
+    )
+
+
+def _start_of(log: DeltaLog) -> Commit | None:
+    commits = (log.commit(version) for version in log.versions().commits)
+    return next((commit for commit in commits if "staged" in commit.note), None)
+
+
+def _batches(log: DeltaLog, app: str) -> dict[str, object]:
+    """The start batch, and each later batch's files unless rows were replaced.
+
+    Empty if a starting file was replaced: the new file has older rows, which no cut may remove.
+    """
+    versions = log.versions().commits
+    if not versions or versions[0] != 0:
+        return {}
+    first = _start_of(log)
+    after = first.batches.get(app, -1) if first is not None else -1
+    try:
+        span = span_after(log, app, after)
+    except Refused:
+        return {}
+    written = {file.path for commit in span.own for file in commit.adds}
+    since = (log.commit(version) for version in versions if first is None or version > first.version)
+    if any(path not in written for commit in since for path in commit.removes):
+        return {}
+    if span.blocking_commit() is not None:
+        return {"after": after}
+    return {"after": after, "batches": {str(one.batches[app]): [file.path for file in one.adds] for one in span.own}}
+
+
+def _bare(schema: Any) -> Any:
+    if isinstance(schema, Mapping):
+        return {key: _bare(value) for key, value in schema.items() if key != "metadata"}
+    return [_bare(each) for each in schema] if isinstance(schema, list) else schema

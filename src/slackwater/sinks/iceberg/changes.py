@@ -1,0 +1,360 @@
+"""Cuts batches out of an Iceberg table and restores them, and swaps a staged branch in, each by a recorded commit.
+
+A cut makes an older snapshot current, and lowers the recorded batch in the same version, so no batch is skipped later.
+A staged branch starts empty or at an older snapshot. A single metadata version makes its newest snapshot main, and
+keeps the old snapshot on a second branch, so ``expire_snapshots`` deletes neither. No file is copied, moved or deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal
+
+from slackwater.core.errors import Refused
+from slackwater.core.sink import Others, newest_batch
+from slackwater.sinks.common.changes import CutRecord, RecordFile, TableState, occupied
+from slackwater.sinks.iceberg.metadata import (
+    MAIN,
+    Change,
+    Mark,
+    Metadata,
+    TableSnapshot,
+    lineage,
+    move,
+    property_of,
+    written,
+)
+from slackwater.sinks.iceberg.versions import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The snapshots between ``head`` and ``target``, newest first.
+
+    ``None`` is before the first snapshot. ``own`` are the stream's; the rest are others'.
+    """
+
+    head: int | None
+    target: int | None
+    snapshots: tuple[TableSnapshot, ...]
+    own: frozenset[int]
+
+    def others(self) -> tuple[TableSnapshot, ...]:
+        return tuple(one for one in self.snapshots if one.id not in self.own and one.changes_rows)
+
+
+def span_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> Span:
+    span, complete = _known_after(newest, older, stream, batch)
+    if not complete or (span.target is not None and span.target not in newest.snapshots):
+        raise Refused(
+            "iceberg-expired",
+            f"The Iceberg table no longer has the snapshot before batch {batch + 1}",
+            where=newest.location,
+            found=f"{len(newest.snapshots)} snapshots",
+            hint="cut at a later batch; expire_snapshots and history.expire.max-snapshot-age-ms decide how long "
+            "snapshots are kept",
+        )
+    return span
+
+
+def snapshots_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> frozenset[int]:
+    return frozenset(snapshot.id for snapshot in _known_after(newest, older, stream, batch)[0].snapshots)
+
+
+def check_alone(location: str, span: Span) -> None:
+    """Raises Refused if others changed rows since the first cut batch."""
+    others = span.others()
+    if others:
+        raise Refused(
+            "sink-uncuttable",
+            "The batches cannot be cut out of the Iceberg table: another writer has changed it since, and going back "
+            "to an older snapshot would take out its rows, too",
+            where=location,
+            expected=f"snapshots of the stream after {span.target}",
+            found=f"{written_by(others).text} of others: snapshot {others[0].id}",
+            hint="rebuild at the last written batch, which removes nothing",
+        )
+
+
+def _known_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> tuple[Span, bool]:
+    seen, own, span = list[TableSnapshot](), set[int](), 0
+    target, complete = newest.current, False
+    for identifier, snapshot in lineage(newest, older):
+        complete = complete or _is_before(newest, identifier, snapshot, stream, batch)
+        if complete or snapshot is None:
+            break
+        seen.append(snapshot)
+        number = snapshot.batch_of(stream)
+        if number is not None:
+            own.add(snapshot.id)
+            span, target, complete = len(seen), snapshot.parent, number == batch + 1
+    return Span(newest.current, target, tuple(seen[:span]), frozenset(own)), complete or identifier is None
+
+
+def _is_before(
+    newest: Metadata, identifier: int | None, snapshot: TableSnapshot | None, stream: str, batch: int
+) -> bool:
+    marker = snapshot.batch_of(stream) if snapshot is not None else None
+    mark = newest.mark
+    named = mark.batch if mark is not None and (mark.stream, mark.snapshot) == (stream, identifier) else None
+    return any(number is not None and number <= batch for number in (marker, named))
+
+
+def others_in(newest: Metadata, older: Iterator[Metadata], stream: str | None) -> Others:
+    """Other writers' rows, except those replaced by a complete-mode batch."""
+    found, last = list[TableSnapshot](), None
+    for identifier, snapshot in lineage(newest, older):
+        if snapshot is None:
+            return _unknown(found, last) if identifier is not None else written_by(found)
+        last = snapshot
+        if stream is None or snapshot.batch_of(stream) is None:
+            if _changes(snapshot):
+                found.append(snapshot)
+        elif _number(snapshot, "added-records") in {_number(snapshot, "total-records")} - {None}:
+            break  # Nothing of what was in the table before is in it.
+    return written_by(found)
+
+
+def written_by(snapshots: Sequence[TableSnapshot]) -> Others:
+    rows = [_number(one, "added-records") for one in snapshots]
+    files = [_number(one, "added-data-files") for one in snapshots]
+    return Others(sum(map(_known, rows)), sum(map(_known, files)), len(snapshots))
+
+
+def state_of(newest: Metadata, older: Iterator[Metadata]) -> str:
+    """The newest snapshot with changed rows; compaction does not count."""
+    for identifier, snapshot in lineage(newest, older):
+        if snapshot is None or _changes(snapshot):
+            return f"snapshot {identifier}"
+    return "no snapshot"
+
+
+def _changes(snapshot: TableSnapshot) -> bool:
+    if not snapshot.changes_rows:
+        return False
+    counts = [_number(snapshot, name) for name in ("added-data-files", "deleted-data-files", "added-delete-files")]
+    # A writer that counts nothing may have changed anything.
+    return any(counts) or _number(snapshot, "total-records") is None
+
+
+def _unknown(found: Sequence[TableSnapshot], last: TableSnapshot | None) -> Others:
+    """Other writers' rows if the snapshots before ``last``, with their writers, have expired."""
+    if last is None:
+        return Others(None, sure=False)
+    before = _known(_number(last, "total-records")) - _known(_number(last, "added-records"))
+    before += _known(_number(last, "deleted-records"))
+    known = written_by(found)
+    if before <= 0:
+        return known
+    return Others(before + _known(known.rows), known.files, known.commits, sure=False)
+
+
+def _number(snapshot: TableSnapshot, name: str) -> int | None:
+    text = str(snapshot.summary.get(name, ""))
+    return int(text) if text.isdecimal() else None
+
+
+def _known(number: int | None) -> int:
+    return 0 if number is None else number
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergCut(CutRecord):
+    """The cut from snapshot ``head`` to ``target``; ``None``: before the first snapshot."""
+
+    stream: str
+    head: int | None
+    target: int | None
+
+    @property
+    def planned_version(self) -> str:
+        return str(self.head)
+
+
+RECORD = RecordFile("iceberg.json", "slackwater.iceberg-backup/1", IcebergCut, alone=True)
+
+
+def delete_batches(table: Table, metadata: Metadata, record: IcebergCut) -> None:
+    _move(table, metadata, Mark(record.stream, _next_epoch(metadata), record.after, record.target), record)
+
+
+def restore(table: Table, metadata: Metadata, record: IcebergCut) -> None:
+    check_kept(record.output, metadata, record.head)
+    _move(table, metadata, Mark(record.stream, _next_epoch(metadata), record.last, record.head), record)
+
+
+def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
+    if snapshot is not None and snapshot not in metadata.snapshots:
+        raise Refused(
+            "iceberg-restore",
+            "The Iceberg table no longer has the snapshot from before the operation, so that it cannot be restored",
+            where=location,
+            expected=f"snapshot {snapshot}",
+            found=f"{len(metadata.snapshots)} other snapshots",
+            hint="expire_snapshots has deleted its files; run the stream, which writes the batches again",
+        )
+
+
+def state_after(table: Table, metadata: Metadata, record: IcebergCut) -> TableState:
+    batch = written(metadata, table.older(metadata), record.stream)
+    if (metadata.current, batch) == (record.head, record.last):
+        return "whole"
+    if (metadata.current, batch) == (record.target, record.after):
+        return "cut"
+    history = {identifier for identifier, _ in lineage(metadata, table.older(metadata))}
+    # ``None``, the table before its first snapshot, is in every complete history and shows nothing.
+    if record.head in history - {None}:
+        return "uncut" if batch == record.last else "other"
+    return "cut-changed" if batch == record.after and record.target in history else "other"
+
+
+def changed(record: IcebergCut, code: str) -> Refused:
+    return Refused(
+        code,
+        "The Iceberg table was changed after the cut was planned; to continue would undo those changes",
+        where=record.output,
+        expected=f"snapshot {record.head} with batch {record.last}, or {record.target} with "
+        f"{newest_batch(record.after)}",
+        hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), then "
+        "make a new plan",
+    )
+
+
+def _move(table: Table, metadata: Metadata, mark: Mark, record: IcebergCut) -> None:
+    try:
+        table.commit(metadata, move(metadata.branch, mark))
+    except FileExistsError as error:
+        raise changed(record, "output-changed") from error
+
+
+def _next_epoch(metadata: Metadata) -> int:
+    """The next epoch, which refuses an earlier run that may be about to publish."""
+    return metadata.mark.epoch + 1 if metadata.mark is not None else 1
+
+
+State = Literal["staged", "replaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """An operation's staged and replaced branches, never both.
+
+    The mark's property shows that a branch is the operation's.
+    """
+
+    operation: str
+
+    @property
+    def staged(self) -> str:
+        return f"slackwater-staged-{self.operation}"
+
+    @property
+    def replaced(self) -> str:
+        """The branch with the state before the swap; missing if the table had no snapshots."""
+        return f"slackwater-replaced-{self.operation}"
+
+    def replaced_mark(self, metadata: Metadata) -> Mark:
+        return metadata.marks[property_of(self.replaced)]
+
+    def state(self, metadata: Metadata) -> State | None:
+        for branch in (self.staged, self.replaced):
+            if branch in metadata.branches and property_of(branch) not in metadata.marks:
+                raise occupied(
+                    metadata.location, self.operation, f"branch {branch} without the property of its batches"
+                )
+        # By the property: where readers saw a table without snapshots before the swap, there is no such branch.
+        if property_of(self.replaced) in metadata.marks:
+            return "replaced"
+        return "staged" if self.staged in metadata.branches else None
+
+
+def start(metadata: Metadata, branch: str, mark: Mark) -> Change:
+    snapshot = mark.snapshot
+    if snapshot is not None:
+        return Change({branch: snapshot}, {branch: mark})
+    # The same for each attempt, so that one which was interrupted leaves nothing that is not used.
+    snapshot = int.from_bytes(sha256(branch.encode()).digest()[:8], "big") >> 1
+    mark = Mark(mark.stream, mark.epoch, mark.batch, snapshot)
+    return Change({branch: snapshot}, {branch: mark}, None if snapshot in metadata.snapshots else snapshot)
+
+
+def mark_after(metadata: Metadata, stream: str, after: int, span: Span | None) -> Mark:
+    """The start of a branch with batches up to ``after``. Raises Refused if others wrote rows since.
+
+    Without a span, before all batches.
+    """
+    if span is not None:
+        check_alone(metadata.location, span)
+    return Mark(stream, _epoch(metadata), after, None if span is None else span.target)
+
+
+def swap_in(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
+    """Make the staged branch visible; earlier runs can publish to neither."""
+    staged = metadata.on(branches.staged)
+    epoch = max(_epoch(metadata) + 1, _epoch(staged))
+    replaced = Mark(stream, _epoch(metadata), written(metadata, older, stream), metadata.current)
+    now = Mark(stream, epoch, written(staged, iter(()), stream), staged.current)
+    return Change(
+        {MAIN: now.snapshot, branches.staged: None, branches.replaced: replaced.snapshot},
+        {MAIN: now, branches.staged: None, branches.replaced: replaced},
+    )
+
+
+def swap_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
+    """The change that makes the replaced branch main and the present main branch staged."""
+    replaced, epoch = branches.replaced_mark(metadata), _epoch(metadata) + 1
+    staged = Mark(stream, epoch, written(metadata, older, stream), metadata.current)
+    now = Mark(stream, epoch, replaced.batch, replaced.snapshot)
+    return Change(
+        {MAIN: now.snapshot, branches.replaced: None, branches.staged: staged.snapshot},
+        {MAIN: now, branches.replaced: None, branches.staged: staged},
+    )
+
+
+def drop(branch: str) -> Change:
+    return Change({branch: None}, {branch: None})
+
+
+def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swapped: int | None) -> None:
+    """Raises Refused for foreign changes since ``swapped`` became current."""
+    others = list[TableSnapshot]()
+    for identifier, snapshot in lineage(metadata, older):
+        if identifier == swapped and others:
+            found = f"{written_by(others).text} of others: snapshot {others[0].id}"
+            raise conflict(metadata.location, "snapshots of the stream", found)
+        if identifier == swapped:
+            return
+        if snapshot is None:
+            break
+        if snapshot.batch_of(stream) is None and snapshot.changes_rows:
+            others.append(snapshot)
+    raise conflict(metadata.location, f"a history from snapshot {swapped} on", f"snapshot {metadata.current}")
+
+
+def conflict(location: str, expected: str, found: str) -> Refused:
+    return Refused(
+        "restore-conflict",
+        "Another writer has changed the Iceberg table since the swap; going back would undo that",
+        where=location,
+        expected=expected,
+        found=found,
+        hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), and "
+        "go back to a snapshot with CALL CATALOG.system.rollback_to_snapshot",
+    )
+
+
+def moved(location: str) -> Refused:
+    return Refused(
+        "swap-moved",
+        "Another writer has committed to the Iceberg table meanwhile",
+        where=location,
+        expected="no other writer until the command has ended",
+        hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), then run "
+        "the command again",
+    )
+
+
+def _epoch(metadata: Metadata) -> int:
+    return metadata.mark.epoch if metadata.mark is not None else 0
