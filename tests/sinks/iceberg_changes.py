@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event
 
 from slackwater.core.sink import Cut, Swap
 from slackwater.sinks.iceberg.output import open_iceberg_output
-from slackwater.sinks.iceberg.table_output import TableOutput
+from slackwater.sinks.iceberg.table_output import IcebergTableOutput
 from slackwater.storage.local import LocalStore
 from tests.sinks.iceberg_catalogs import NAME
 from tests.support.kill_points import die_before, exit_code
@@ -37,7 +37,7 @@ def _die_at_update(_connection: object, _cursor: object, statement: str, *_: obj
 def _change(folder: Path, action: str, point: str) -> None:
     os.chdir(folder)
     output, backup = open_iceberg_output({"kind": "iceberg", "table": NAME}), LocalStore(folder / "backup")
-    assert isinstance(output, TableOutput)
+    assert isinstance(output, IcebergTableOutput)
     cut = TypeAdapter(Cut).validate_json((folder / "cut.json").read_bytes())
     swap = TypeAdapter(Swap).validate_json((folder / "swap.json").read_bytes())
     if point == "record":

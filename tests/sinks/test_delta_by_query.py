@@ -13,7 +13,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner
 from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.delta.output import DeltaOutput, QueryTable
+from slackwater.sinks.delta.output import DeltaOutput, DeltaQueryTable
 from tests.sinks import delta_logs
 from tests.sinks.delta_killed import points_of
 from tests.sinks.swap_scene import SwapScene
@@ -40,11 +40,11 @@ class Scene(SwapScene):
         self.swap = self.output.swap_of(OPERATION, STREAM, after)
 
     @property
-    def output(self) -> QueryTable:
+    def output(self) -> DeltaQueryTable:
         """As a plan opens the output of a recorded identity."""
         sink = {"kind": "table", "name": f"delta.{self.table}", "format": "delta"}
         output = of_query(open_output(sink), QUERY)
-        assert isinstance(output, QueryTable)
+        assert isinstance(output, DeltaQueryTable)
         return output
 
     def visible(self) -> Mapping[str, bytes]:

@@ -11,7 +11,7 @@ import pytest
 from slackwater.core.errors import Refused
 from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.iceberg.output import QueryTable
+from slackwater.sinks.iceberg.output import IcebergQueryTable
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
 from tests.sinks.swap_scene import SwapScene
@@ -39,10 +39,10 @@ def write(table: Path, query: str, batch: int) -> None:
     iceberg_tables.commit_epoch(table, query, batch, names)
 
 
-def opened(table: Path) -> QueryTable:
+def opened(table: Path) -> IcebergQueryTable:
     sink = {"kind": "table", "name": f"iceberg.{table}", "format": "iceberg"}
     output = of_query(open_output(sink), QUERY)
-    assert isinstance(output, QueryTable)
+    assert isinstance(output, IcebergQueryTable)
     return output
 
 
@@ -127,7 +127,7 @@ class Scene(SwapScene):
         self.swap = self.output.swap_of(OPERATION, STREAM)
 
     @property
-    def output(self) -> QueryTable:
+    def output(self) -> IcebergQueryTable:
         return opened(self.table)
 
     @property

@@ -20,10 +20,10 @@ from slackwater.sinks.common.options import secret_of
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.catalog import properties_of
 from slackwater.sinks.iceberg.changes import Branches
-from slackwater.sinks.iceberg.metadata import Change, Metadata
+from slackwater.sinks.iceberg.metadata import Metadata, MetadataChange
 from slackwater.sinks.iceberg.names import parts_of, settings_of
 from slackwater.sinks.iceberg.output import CATALOG_TRAITS, ICEBERG_TRAITS, OWNER, CatalogOutput, IcebergOutput
-from slackwater.sinks.iceberg.versions import Table
+from slackwater.sinks.iceberg.versions import IcebergTable
 from slackwater.storage.local import LocalStore
 from tests.sinks.iceberg_catalogs import NAME, Lake, in_postgres, in_sqlite
 from tests.sinks.iceberg_changes import change
@@ -162,13 +162,13 @@ def test_built_on_a_branch_swapped_and_undone(lake: Lake, after: int, tmp_path: 
 class Overtaken:
     """The table of an output, of which another writer changes something just before a commit of ours."""
 
-    def __init__(self, table: Table, change: Callable[[], object]) -> None:
+    def __init__(self, table: IcebergTable, change: Callable[[], object]) -> None:
         self._table, self._change = table, change
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._table, name)
 
-    def commit(self, base: Metadata, change: Change) -> None:
+    def commit(self, base: Metadata, change: MetadataChange) -> None:
         """As the table does, but too late."""
         self._change()
         self._table.commit(base, change)
@@ -176,8 +176,8 @@ class Overtaken:
 
 def _overtaken(change: Callable[[], object]) -> CatalogOutput:
     class Late(CatalogOutput):
-        def _open(self) -> Table:
-            return cast("Table", Overtaken(super()._open(), change))
+        def _open(self) -> IcebergTable:
+            return cast("IcebergTable", Overtaken(super()._open(), change))
 
     settings = settings_of("lake")
     assert settings is not None

@@ -21,7 +21,7 @@ from slackwater.sinks import IcebergSink, all_of, iceberg
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.sinks.iceberg.publishing import Publisher
-from slackwater.sinks.iceberg.writer import BatchWriter
+from slackwater.sinks.iceberg.writer import IcebergWriter
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
 from tests.support.postgres_server import postgres_server
@@ -63,10 +63,10 @@ class Target:
     def frame(self, rows: Rows) -> DataFrame:
         return self.spark.createDataFrame(rows, SCHEMA).coalesce(1)
 
-    def writer(self, epoch: int = 1, planned: int = -1) -> BatchWriter:
+    def writer(self, epoch: int = 1, planned: int = -1) -> IcebergWriter:
         """That of a run with this epoch, which started when ``planned`` was planned."""
         context = replace(self.context, epoch=epoch, planned=planned)
-        return BatchWriter(self.sink.name, self.sink.location, self.sink.keys, self.sink.options, context)
+        return IcebergWriter(self.sink.name, self.sink.location, self.sink.keys, self.sink.options, context)
 
     def write(self, batch: int, rows: Rows, *, epoch: int = 1, planned: int = -1) -> None:
         self.writer(epoch, planned).write(self.frame(rows), batch)
@@ -320,7 +320,7 @@ def test_a_staged_snapshot_that_expires_before_it_is_published(spark: SparkSessi
     catalog, name = target.sink.name.sql.split(".", 1)
     expired = f"table => '{name.strip('`')}', older_than => TIMESTAMP '2100-01-01', retain_last => 1"
 
-    class Expiring(BatchWriter):
+    class Expiring(IcebergWriter):
         def stage(self, frame: DataFrame, batch: int, staged: str) -> bool:
             has_rows = super().stage(frame, batch, staged)
             spark.sql(f"CALL {catalog}.system.expire_snapshots({expired})")

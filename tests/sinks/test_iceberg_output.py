@@ -17,9 +17,9 @@ from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Cut, Owner
 from slackwater.sinks import iceberg
 from slackwater.sinks.common.registry import catalogue, open_output
-from slackwater.sinks.iceberg.metadata import Change, Metadata
+from slackwater.sinks.iceberg.metadata import Metadata, MetadataChange
 from slackwater.sinks.iceberg.output import CATALOG_TRAITS, IcebergOutput
-from slackwater.sinks.iceberg.versions import DirectoryTable, Version, Versions
+from slackwater.sinks.iceberg.versions import DirectoryTable, MetadataVersions, Version
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import StoreTraits
 from tests.sinks import iceberg_tables
@@ -182,7 +182,7 @@ def test_a_cut_that_another_writer_was_faster_than(table: Path, monkeypatch: pyt
     output, backup = _output(table), _backup(table)
     cut, commit = output.cut_after(2, {}), DirectoryTable.commit
 
-    def raced(self: DirectoryTable, base: Metadata, change: Change) -> None:
+    def raced(self: DirectoryTable, base: Metadata, change: MetadataChange) -> None:
         iceberg_tables.commit(table, [iceberg_tables.data_file(table, "other.parquet", [9])])
         commit(self, base, change)
 
@@ -233,7 +233,7 @@ def test_a_version_that_another_writer_adds_first_is_never_replaced(table: Path)
     base = Version(iceberg_tables.newest(table) - 1, ".metadata.json")
     theirs = iceberg_tables.metadata(table)
     with pytest.raises(FileExistsError):
-        Versions(LocalStore(table)).commit(base, {})
+        MetadataVersions(LocalStore(table)).commit(base, {})
     assert iceberg_tables.metadata(table) == theirs
     assert _output(table).last_written() == 5
 
@@ -248,7 +248,7 @@ def test_the_hint_of_a_faster_writer_is_not_replaced_by_an_older_one(table: Path
             super().write(path, data)
 
     number = iceberg_tables.newest(table)
-    Versions(Late(table)).commit(Version(number, ".metadata.json"), iceberg_tables.metadata(table))
+    MetadataVersions(Late(table)).commit(Version(number, ".metadata.json"), iceberg_tables.metadata(table))
     assert iceberg_tables.newest(table) == number + 2
     assert not (table / "metadata" / "version-hint.text").exists(), "readers list the folder"
 

@@ -20,13 +20,13 @@ from slackwater.sinks.common.database.marker import MarkedTarget, Marker, Staged
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.postgres.output import PostgresOutput
 from slackwater.sinks.postgres.publication import Mode, Publication
-from slackwater.sinks.postgres.table import TableName
+from slackwater.sinks.postgres.table import PostgresName
 from slackwater.sinks.postgres.writer import Writer
 from tests.support.dropping_proxy import Drop, DroppingProxy, dropping_proxy
 from tests.support.postgres_server import PostgresServer
 
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
-TABLE = TableName("public", "out")
+TABLE = PostgresName("public", "out")
 STAGED = Staged("staged", 3)
 
 
@@ -146,12 +146,12 @@ def test_an_unlogged_table_is_refused(database: str, postgres: PostgresServer) -
     )
     for table in ("Odd", "parts"):
         with pytest.raises(PipelineError) as refused, Address(url).engine().connect() as connection:
-            check_logged(connection, TableName("public", table).quoted, table)
+            check_logged(connection, PostgresName("public", table).quoted, table)
         assert refused.value.code == "sink-unlogged"
         _execute(url, refused.value.hint or "")
     with Address(url).engine().connect() as connection:
         for table in ("Odd", "parts", "out", "seen", "none"):
-            check_logged(connection, TableName("public", table).quoted, table)
+            check_logged(connection, PostgresName("public", table).quoted, table)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from slackwater.sinks.common.database.marker import Staged
 from slackwater.sinks.postgres.publication import Publication
 from slackwater.sinks.postgres.staging import Staging, stager
 from slackwater.sinks.postgres.table import (
+    PostgresName,
     StagedColumn,
-    TableName,
     check_types,
     create_statements,
     match_columns,
@@ -27,7 +27,7 @@ from slackwater.sinks.postgres.table import (
 )
 from tests.support.postgres_server import PostgresServer
 
-TABLE = TableName("public", "out")
+TABLE = PostgresName("public", "out")
 
 
 @pytest.fixture

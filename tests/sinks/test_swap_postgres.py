@@ -16,7 +16,7 @@ from slackwater.core.sink import NO_OTHERS, Others, Owner, WriteContext
 from slackwater.sinks import postgres as postgres_sink
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.postgres.output import PostgresOutput
-from slackwater.sinks.postgres.table import TableName
+from slackwater.sinks.postgres.table import PostgresName
 from slackwater.storage.local import LocalStore
 from tests.sinks.swap_scene import SwapScene
 from tests.support.kill_points import kill_points
@@ -39,8 +39,10 @@ class Scene(SwapScene):
     def __init__(self, url: str, folder: Path) -> None:
         self.url = url
         self.folder = folder
-        self.output = PostgresOutput(postgres_sink(url, "out").address, TableName("public", "out"), keep_batch_id=True)
-        self.staging = TableName("public", "out").staging(OPERATION).table
+        self.output = PostgresOutput(
+            postgres_sink(url, "out").address, PostgresName("public", "out"), keep_batch_id=True
+        )
+        self.staging = PostgresName("public", "out").staging(OPERATION).table
         if not self.rows("SELECT 1 FROM pg_roles WHERE rolname = 'slackwater_reader'"):
             self.execute("CREATE ROLE slackwater_reader")
         self.write()
@@ -163,7 +165,7 @@ def test_a_staged_table_with_older_batches(scene: Scene, after: int) -> None:
 
 def test_a_table_without_batch_ids_has_all_batches_or_none(scene: Scene) -> None:
     scene.execute("ALTER TABLE out DROP COLUMN _slackwater_batch")
-    output = PostgresOutput(scene.output.target.address, TableName("public", "out"), keep_batch_id=False)
+    output = PostgresOutput(scene.output.target.address, PostgresName("public", "out"), keep_batch_id=False)
     assert output.traits.swaps
     refused(scene, "sink-uncuttable", lambda: output.stage(OPERATION, LAST - 1, {}))
     output.stage(OPERATION, LAST, {})
@@ -213,7 +215,7 @@ class TestOfOthers:
 
     def test_without_batch_ids_nobody_knows(self, scene: Scene) -> None:
         scene.execute("ALTER TABLE out DROP COLUMN _slackwater_batch")
-        output = PostgresOutput(scene.output.target.address, TableName("public", "out"), keep_batch_id=False)
+        output = PostgresOutput(scene.output.target.address, PostgresName("public", "out"), keep_batch_id=False)
         assert output.swap_of(OPERATION, OWNER.stream_id).others == Others(LAST + 1, sure=False)
         assert output.swap_of(OPERATION, OWNER.stream_id, LAST).others == NO_OTHERS
 
@@ -223,7 +225,7 @@ class TestOfOthers:
         scene.execute("ALTER TABLE out ALTER _slackwater_batch DROP NOT NULL")
         scene.execute("INSERT INTO out (id) VALUES (50)")
         scene.execute(lost)
-        known = PostgresOutput(scene.output.target.address, TableName("public", "out"), keep_batch_id=keep)
+        known = PostgresOutput(scene.output.target.address, PostgresName("public", "out"), keep_batch_id=keep)
         scene.output = known.without_marker()
         scene.output.claim(OWNER)
         scene.swap = scene.output.swap_of(OPERATION, OWNER.stream_id)
@@ -294,7 +296,7 @@ def test_swapped_again_cut_and_undone_in_turn(scene: Scene) -> None:
     before, operation = scene.rows("SELECT * FROM out ORDER BY id"), "20260106T000000-000001"
     swap, backup = scene.output.swap_of(operation, OWNER.stream_id, 1), LocalStore(scene.folder / operation)
     scene.output.stage(operation, 1, {})
-    staging = TableName("public", "out").staging(operation).table
+    staging = PostgresName("public", "out").staging(operation).table
     scene.execute(f"INSERT INTO {staging} (id, _slackwater_batch) VALUES (300, 2)")
     scene.execute(f"UPDATE slackwater_marker SET batch_id = 2 WHERE target = 'public.{staging}'")
     scene.output.swap(swap, backup)
@@ -409,7 +411,7 @@ class TestRefused:
 
 def test_only_what_is_marked_is_discarded(scene: Scene) -> None:
     scene.stage()
-    orphan = TableName("public", scene.staging).staged_prefix(OWNER.stream_id) + "0" * 32
+    orphan = PostgresName("public", scene.staging).staged_prefix(OWNER.stream_id) + "0" * 32
     scene.execute(f"CREATE TABLE {orphan} ()")
     scene.output.discard_replaced(OPERATION)
     assert scene.staging in scene.tables()

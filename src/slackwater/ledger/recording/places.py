@@ -15,7 +15,7 @@ from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
-from slackwater.sinks.common.directory import Place
+from slackwater.sinks.common.directory import OutputPlace
 from slackwater.sinks.common.registry import open_each
 from slackwater.storage.open import Location, is_same_store
 
@@ -55,7 +55,7 @@ def outputs(ledger: Ledger) -> Iterator[Taken]:
 def checkpoints(ledger: Ledger) -> Iterator[Taken]:
     for stream in ledger.streams():
         for generation in ledger.generations(stream.full_name):
-            place = Place(generation.location).location
+            place = OutputPlace(generation.location).location
             yield Taken(f"a checkpoint of stream {stream.full_name}", place, stream.full_name)
 
 
@@ -80,10 +80,10 @@ def reads_within(path: str, output: str) -> bool:
     """
     found = _GLOB.search(path)
     if found is None:
-        return overlap(Place(path).location, output)
+        return overlap(OutputPlace(path).location, output)
     fixed = path[: found.start()].rpartition("/")[0] or "/"
     # ``fnmatch`` has no alternatives such as Hadoop's ``{a,b}``: a ``*`` matches more, and at most refuses too much.
-    base, pattern = Place(fixed).location.rstrip("/"), _ALTERNATIVES.sub("*", path[len(fixed) :].lstrip("/"))
+    base, pattern = OutputPlace(fixed).location.rstrip("/"), _ALTERNATIVES.sub("*", path[len(fixed) :].lstrip("/"))
     if is_within(base, output):
         return True
     if not is_within(output, base):
@@ -99,4 +99,4 @@ def _read_folders(ledger: Ledger, stream: StreamRecord) -> set[str]:
     batches = BatchHistory(history_of(ledger, stream))
     spans = batches.spans(0, batches.batches[-1]) if batches.batches else []
     folders = {file.path.rpartition("/")[0] for kind, span in spans for file in kind.files(span)}
-    return {Place(_PARTITIONS.sub("", folder)).location for folder in folders}
+    return {OutputPlace(_PARTITIONS.sub("", folder)).location for folder in folders}

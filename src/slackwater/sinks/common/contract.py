@@ -427,12 +427,17 @@ class OpaqueOutput(Output):
         )
 
 
-class MarkerTarget(Protocol):
+class MarkerTarget(ABC):
+    """A place with an output's marker."""
+
+    @abstractmethod
     def last_written(self) -> int:
         """The newest batch, -1 for none. Raises SinkUnreadable."""
 
+    @abstractmethod
     def owner(self) -> Owner | None: ...
 
+    @abstractmethod
     def claim(self, owner: Owner) -> None: ...
 
 

@@ -17,7 +17,7 @@ from slackwater.storage.open import check_location, is_uri, local_file_of, open_
 from slackwater.storage.protocols import WriteStore
 
 
-class Place:
+class OutputPlace:
     """An output directory, symlinks and ``..`` resolved once: a log can name a million files."""
 
     def __init__(self, path: str) -> None:
@@ -101,8 +101,8 @@ class DirectoryOutput(Output):
         return self._place.location
 
     @cached_property
-    def _place(self) -> Place:
-        return Place(self._path)
+    def _place(self) -> OutputPlace:
+        return OutputPlace(self._path)
 
     @cached_property
     def _store(self) -> WriteStore:

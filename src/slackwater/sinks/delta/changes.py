@@ -30,7 +30,7 @@ from slackwater.sinks.common.changes import (
     unsupported,
 )
 from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, bring_files
-from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, Span, backwards, kept_below, span_after, written_by
+from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, DeltaSpan, backwards, kept_below, span_after, written_by
 from slackwater.sinks.delta.table import CommitMark, DeltaVersion, create_like, damaged_files
 from slackwater.storage.open import open_read_store
 from slackwater.storage.protocols import ReadStore
@@ -52,7 +52,7 @@ class DeltaCut(CutRecord):
 RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", DeltaCut, alone=True)
 
 
-def record_of(location: str, app: str, cut: Cut, span: Span) -> DeltaCut:
+def record_of(location: str, app: str, cut: Cut, span: DeltaSpan) -> DeltaCut:
     return DeltaCut(location, cut.after, cut.batches[-1], app, span.newest, span.target if span.by_restore else -1)
 
 
@@ -128,7 +128,7 @@ def changed(record: DeltaCut, code: str, log: DeltaLog) -> Refused:
     )
 
 
-def check_writable(location: str, span: Span) -> None:
+def check_writable(location: str, span: DeltaSpan) -> None:
     table = DeltaVersion(location, span.newest)
     if table.is_append_only or table.unwritable:
         raise Refused(
@@ -142,7 +142,7 @@ def check_writable(location: str, span: Span) -> None:
     table.check_removable(file.path for file in span.files())
 
 
-def check_files_removable(location: str, span: Span) -> None:
+def check_files_removable(location: str, span: DeltaSpan) -> None:
     """Raises Refused unless the batches only added files, and other writers replaced none of them."""
     commit = span.blocking_commit()
     if commit is not None:
@@ -162,7 +162,7 @@ def _mark(record: DeltaCut, batch: int, note: Mapping[str, object]) -> CommitMar
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class StagedBase:
     """The start of a staged table: columns of ``table``, and ``files``.
 
     ``others`` is only in the real table.
@@ -173,7 +173,7 @@ class Base:
     others: Others = NO_OTHERS
 
 
-def base_after(location: str, log: DeltaLog, app: str | None, written: int, after: int) -> Base:
+def base_after(location: str, log: DeltaLog, app: str | None, written: int, after: int) -> StagedBase:
     """The result of a cut after the batch. Raises Refused if unknown.
 
     Nothing is refused before all batches: lost rows are in ``others``.
@@ -181,7 +181,7 @@ def base_after(location: str, log: DeltaLog, app: str | None, written: int, afte
     newest = log.versions().newest
     if app is None or written <= after:
         now = DeltaVersion(location, newest)
-        return Base(now, frozenset(now.sizes()))
+        return StagedBase(now, frozenset(now.sizes()))
     try:
         span = span_after(log, app, after)
         if not span.by_restore:
@@ -201,24 +201,24 @@ def state_of(log: DeltaLog) -> str:
     return "version -1"
 
 
-def _separate(location: str, span: Span) -> Base:
+def _separate(location: str, span: DeltaSpan) -> StagedBase:
     now = DeltaVersion(location, span.target if span.by_restore else span.newest)
     written = set() if span.by_restore else {file.path for file in span.files()}
-    return Base(now, frozenset(now.sizes()) - written)
+    return StagedBase(now, frozenset(now.sizes()) - written)
 
 
-def _mixed(location: str, log: DeltaLog, app: str, newest: int) -> Base:
+def _mixed(location: str, log: DeltaLog, app: str, newest: int) -> StagedBase:
     now = DeltaVersion(location, newest)
     try:
         span = span_after(log, app, NONE_YET)
     except Refused:
         unknown = len(now.sizes().keys() - _known_files(log, app, newest))
-        return Base(now, frozenset(), Others(None if unknown else 0, unknown, sure=False))
+        return StagedBase(now, frozenset(), Others(None if unknown else 0, unknown, sure=False))
     others = [commit for commit in span.others if commit.changes_rows]
     if others or span.target < 0:
-        return Base(now, frozenset(), written_by(others))
+        return StagedBase(now, frozenset(), written_by(others))
     before = DeltaVersion(location, span.target)
-    return Base(before, frozenset(before.sizes()))
+    return StagedBase(before, frozenset(before.sizes()))
 
 
 def _known_files(log: DeltaLog, app: str, newest: int) -> set[str]:
@@ -226,7 +226,7 @@ def _known_files(log: DeltaLog, app: str, newest: int) -> set[str]:
     return {file.path for commit in commits for file in commit.adds}
 
 
-def fill(place: StagingDirectory | RemoteStagingDirectory, app: str, after: int, base: Base) -> None:
+def fill(place: StagingDirectory | RemoteStagingDirectory, app: str, after: int, base: StagedBase) -> None:
     real, folder = str(place.real), str(place.folder)
     check_swappable(real, base.table)
     elsewhere = [path for path in base.files if "://" in path or path.startswith("/")]

@@ -193,7 +193,7 @@ def _malformed(version: int, found: str) -> FormatError:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DeltaSpan:
     """The commits, newest first, including others' commits.
 
     ``target`` is the version before the first, -1 without a table. ``others`` changed the table. ``divided``: the first
@@ -235,7 +235,7 @@ class Span:
         return next(chain(replaces, took), None)
 
 
-def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -> Span:
+def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -> DeltaSpan:
     """The commits of batches above ``batch``. Raises Refused if the log has forgotten them."""
     walk, newest = _SpanWalk(app, batch), log.versions().newest if newest is None else newest
     target = newest
@@ -250,7 +250,7 @@ def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -
     else:
         if target >= 0 and not walk.is_complete:
             raise _cleaned(target)
-    return Span(newest, target, tuple(walk.own), tuple(walk.others), tuple(walk.seen), divided=walk.divided)
+    return DeltaSpan(newest, target, tuple(walk.own), tuple(walk.others), tuple(walk.seen), divided=walk.divided)
 
 
 @dataclass

@@ -199,8 +199,8 @@ class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
         if place.state == "replaced":
             place.mark("staged")
 
-    def filled_by(self, query_id: str, /) -> QueryTable:
-        return QueryTable(self._path, query_id)
+    def filled_by(self, query_id: str, /) -> DeltaQueryTable:
+        return DeltaQueryTable(self._path, query_id)
 
     def discard_staged(self, operation: str) -> None:
         self._staging(operation).discard("building", "staged")
@@ -328,7 +328,7 @@ class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
             yield from damaged_files(self._store, {path: sizes[path] for path in sizes.keys() - newest.keys()})
 
 
-class QueryTable(DeltaOutput):
+class DeltaQueryTable(DeltaOutput):
     """A table filled by Spark's own streaming writer, with a query's batches.
 
     Spark skips a batch if the query id's newest transaction is not older (``DeltaSink``), so commits of cuts and swaps
@@ -343,8 +343,8 @@ class QueryTable(DeltaOutput):
 
     def claim(self, owner: Owner) -> None: ...
 
-    def staged(self, operation: str) -> QueryTable:
-        return QueryTable(self.staged_path(operation), self._query)
+    def staged(self, operation: str) -> DeltaQueryTable:
+        return DeltaQueryTable(self.staged_path(operation), self._query)
 
     def staged_path(self, operation: str, /) -> str:
         return str(self._staging(operation).folder)

@@ -23,7 +23,7 @@ from slackwater.sinks.delta.table import require_library
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from slackwater.sinks.delta.writer import SparkTable
+    from slackwater.sinks.delta.writer import DeltaSparkTable
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "txnappid", "txnversion", "replacewhere"})
 
@@ -70,15 +70,15 @@ class DeltaSink(Sink):
         self._spark_table.check(frame, context.partition_by)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        from slackwater.sinks.delta.writer import BatchWriter  # noqa: PLC0415 - heavy; only a run pays for it
+        from slackwater.sinks.delta.writer import DeltaWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
-        return BatchWriter(self.location, self.keys, self.options, context).write
+        return DeltaWriter(self.location, self.keys, self.options, context).write
 
     @property
-    def _spark_table(self) -> SparkTable:
-        from slackwater.sinks.delta.writer import SparkTable  # noqa: PLC0415 - heavy; only a run pays for it
+    def _spark_table(self) -> DeltaSparkTable:
+        from slackwater.sinks.delta.writer import DeltaSparkTable  # noqa: PLC0415 - heavy; only a run pays for it
 
-        return SparkTable(self.location, self.keys, self.options)
+        return DeltaSparkTable(self.location, self.keys, self.options)
 
 
 def delta(path: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **options: object) -> DeltaSink:

@@ -117,7 +117,7 @@ _S3 = frozenset({"s3", "s3a", "s3n"})
 
 
 @dataclass(frozen=True, slots=True)
-class TableFile:
+class DeltaFile:
     """A version's data file, from its ``add`` action. ``path`` is decoded; ``statistics`` are JSON."""
 
     path: str
@@ -256,15 +256,15 @@ class DeltaVersion:
         except SinkUnreadable as error:
             raise self._unrestored(version, error) from error
 
-    def files(self) -> Mapping[str, TableFile]:
+    def files(self) -> Mapping[str, DeltaFile]:
         import pyarrow as pa  # noqa: PLC0415 - heavy; only a swap pays for it
 
         actions = pa.table(self.handle.get_add_actions())
         rows = ({name: actions[name][row] for name in actions.column_names} for row in range(actions.num_rows))
         return {file.path: file for file in map(self._file, rows)}
 
-    def _file(self, action: Mapping[str, Any]) -> TableFile:
-        return TableFile(
+    def _file(self, action: Mapping[str, Any]) -> DeltaFile:
+        return DeltaFile(
             unquote(action["path"].as_py()),
             action["size_bytes"].as_py(),
             action["modification_time"].as_py(),
@@ -275,8 +275,8 @@ class DeltaVersion:
     def commit(
         self,
         mark: CommitMark,
-        add: Iterable[TableFile] = (),
-        remove: Iterable[DataFile | TableFile] = (),
+        add: Iterable[DeltaFile] = (),
+        remove: Iterable[DataFile | DeltaFile] = (),
         columns_of: DeltaVersion | None = None,
     ) -> None:
         """Commit files; ``columns_of`` replaces all files and columns.

@@ -30,7 +30,7 @@ TXN_RETENTION = "delta.setTransactionRetentionDuration"
 
 
 @dataclass(frozen=True, slots=True)
-class SparkTable:
+class DeltaSparkTable:
     """A sink's table for Spark and the query. ``options`` are Delta's own."""
 
     location: str
@@ -140,7 +140,7 @@ _REFUSED = re.compile(r"AnalysisException: (?P<message>.+)")
 
 
 @dataclass(frozen=True, slots=True)
-class BatchWriter:
+class DeltaWriter:
     location: str
     keys: tuple[str, ...]
     options: Mapping[str, str]

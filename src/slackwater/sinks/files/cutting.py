@@ -21,7 +21,7 @@ from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore, hadoop
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenFile:
     """A removed file. ``path`` is relative to the output."""
 
     path: str
@@ -40,13 +40,13 @@ class FilesCut:
     output: str
     after: int
     batches: tuple[int, ...]
-    stale: tuple[Taken, ...]
-    entries: tuple[Taken, ...]
-    files: tuple[Taken, ...]
+    stale: tuple[TakenFile, ...]
+    entries: tuple[TakenFile, ...]
+    files: tuple[TakenFile, ...]
     written: Mapping[str, str]
 
     @property
-    def taken(self) -> tuple[Taken, ...]:
+    def taken(self) -> tuple[TakenFile, ...]:
         return self.stale + self.entries + self.files
 
 
@@ -110,7 +110,7 @@ def restore(store: WriteStore, backup: ReadStore, record: FilesCut, manifest: Ma
     _remove_leftovers(store, record)
 
 
-def check_restore(store: ReadStore, backup: ReadStore, record: FilesCut, manifest: Manifest) -> list[Taken]:
+def check_restore(store: ReadStore, backup: ReadStore, record: FilesCut, manifest: Manifest) -> list[TakenFile]:
     """The missing files. Raises Refused if ``restore`` would."""
     missing = [taken for taken in record.taken if _is_missing(store, taken)]
     _check_output(store, record, manifest)
@@ -130,7 +130,7 @@ def check_record(record: FilesCut, cut: Cut, location: str) -> None:
     )
 
 
-def _back_up(store: ReadStore, backup: WriteStore, taken: Taken) -> None:
+def _back_up(store: ReadStore, backup: WriteStore, taken: TakenFile) -> None:
     """Raises Refused if neither output nor backup has the recorded bytes."""
     if _hash_of(backup, taken.path) == taken.sha256:
         # A file that the output lacks was removed by an attempt that was interrupted after this copy.
@@ -171,7 +171,7 @@ def _check_output(store: ReadStore, record: FilesCut, manifest: Manifest) -> Non
             raise _changed(taken)
     for path, content in record.written.items():
         if _hash_of(store, path) not in {None, hashlib.sha256(content.encode()).hexdigest()}:
-            raise _changed(Taken(path, len(content.encode()), hashlib.sha256(content.encode()).hexdigest()))
+            raise _changed(TakenFile(path, len(content.encode()), hashlib.sha256(content.encode()).hexdigest()))
 
 
 def _remove_leftovers(store: WriteStore, record: FilesCut) -> None:
@@ -183,7 +183,7 @@ def _remove_leftovers(store: WriteStore, record: FilesCut) -> None:
                 store.delete(f"{folder}/{entry.name}".lstrip("/"))
 
 
-def _changed(taken: Taken) -> Refused:
+def _changed(taken: TakenFile) -> Refused:
     return Refused(
         "output-changed",
         "A file of the output was changed or removed by another program since the cut was started",
@@ -193,7 +193,7 @@ def _changed(taken: Taken) -> Refused:
     )
 
 
-def _is_missing(store: ReadStore, taken: Taken) -> bool:
+def _is_missing(store: ReadStore, taken: TakenFile) -> bool:
     return _hash_of(store, taken.path) is None
 
 
@@ -202,17 +202,17 @@ def _write_once(store: WriteStore, path: str, data: bytes) -> None:
         store.write(path, data)
 
 
-def _with_side_files(store: ReadStore, paths: Iterable[str]) -> tuple[Taken, ...]:
+def _with_side_files(store: ReadStore, paths: Iterable[str]) -> tuple[TakenFile, ...]:
     return _hashed(store, (each for path in paths for each in (path, hadoop_checksum_path(path))))
 
 
-def _hashed(store: ReadStore, paths: Iterable[str]) -> tuple[Taken, ...]:
+def _hashed(store: ReadStore, paths: Iterable[str]) -> tuple[TakenFile, ...]:
     """The hashed files, only if they exist: a file lost before the cut cannot be restored."""
-    found: list[Taken] = []
+    found: list[TakenFile] = []
     for path in paths:
         digest = _hash_of(store, path)
         if digest is not None:
-            found.append(Taken(path, store.size(path), digest))
+            found.append(TakenFile(path, store.size(path), digest))
     return tuple(found)
 
 
@@ -226,7 +226,7 @@ def _hash_of(store: ReadStore, path: str) -> str | None:
     return digest.hexdigest()
 
 
-def _verified(pieces: Iterable[bytes], taken: Taken) -> Iterator[bytes]:
+def _verified(pieces: Iterable[bytes], taken: TakenFile) -> Iterator[bytes]:
     """The content by piece. Raises Refused after the last piece if the file differs from the record."""
     digest = hashlib.sha256()
     for piece in pieces:

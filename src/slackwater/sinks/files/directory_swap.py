@@ -16,7 +16,7 @@ from slackwater.core.sink import Swap, newest_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log
 from slackwater.sinks.common import owner, staging
 from slackwater.sinks.common.changes import absent, check_whole, damaged, incomplete, unsupported
-from slackwater.sinks.common.directory import Place
+from slackwater.sinks.common.directory import OutputPlace
 from slackwater.sinks.common.staging import StagingDirectory, link_files, remove_leftovers
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, foreign, renamed, uris
 from slackwater.storage.local import LocalStore
@@ -181,7 +181,7 @@ def _exchange_back(staging: StagingDirectory) -> None:
 
 def _names_of(staging: StagingDirectory) -> _NameOf:
     """Finds paths for URIs in both places: some entries may be rewritten already."""
-    places = Place(str(staging.folder)), Place(str(staging.real))
+    places = OutputPlace(str(staging.folder)), OutputPlace(str(staging.real))
     return _known(
         staging, lambda uri: next((name for place in places if (name := place.relative_path(uri)) is not None), None)
     )

@@ -15,7 +15,7 @@ from slackwater.core.sink import Swap, newest_batch
 from slackwater.core.staging_names import staging_path
 from slackwater.formats.compactible import SINK_LOG, names_read
 from slackwater.sinks.common.changes import absent, check_whole, damaged, incomplete, unsupported
-from slackwater.sinks.common.directory import Place
+from slackwater.sinks.common.directory import OutputPlace
 from slackwater.sinks.common.staging import RemoteStagingDirectory, has_parent
 from slackwater.sinks.files.directory_swap import Left
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, entry_lines, foreign, keep_log, renamed, uris
@@ -39,8 +39,8 @@ class ManifestSwap:
     def __init__(self, path: str, operation: str) -> None:
         self._place = RemoteStagingDirectory(path, operation)
         self._operation = operation
-        self._real = Place(self._place.real)
-        self._staging = Place(self._place.folder)
+        self._real = OutputPlace(self._place.real)
+        self._staging = OutputPlace(self._place.folder)
 
     @property
     def folder(self) -> str:

@@ -55,7 +55,7 @@ def files_traits(path: str) -> Traits:
 
 def open_files_output(identity: Mapping[str, str]) -> FilesOutput:
     path = path_of("files", identity)
-    return FilesOutput(path) if "table" not in identity else TableOutput(path, identity["table"])
+    return FilesOutput(path) if "table" not in identity else FileTableOutput(path, identity["table"])
 
 
 class FilesOutput(DirectoryOutput):
@@ -301,7 +301,7 @@ class FilesOutput(DirectoryOutput):
             yield from size_damage(self._store.size, name, file.size)
 
 
-class TableOutput(FilesOutput):
+class FileTableOutput(FilesOutput):
     """A file table's directory from Spark's catalog. Unknown without a manifest."""
 
     def __init__(self, path: str, table: str) -> None:
@@ -321,7 +321,7 @@ class TableOutput(FilesOutput):
         found = "no manifest of Spark's file sink; the catalog may have another location of the table"
         raise table_unchecked(self._table, self._path, found)
 
-    def of_query(self, _query_id: str, /) -> TableOutput:
+    def of_query(self, _query_id: str, /) -> FileTableOutput:
         return self
 
 

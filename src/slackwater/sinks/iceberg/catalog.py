@@ -20,8 +20,9 @@ from slackwater.core.masking import mask
 from slackwater.sinks.common.changes import check_folders_writable, read_only
 from slackwater.sinks.common.options import CATALOGS, secret_of
 from slackwater.sinks.iceberg.commits import Manifests, requirements_of, updates_of
-from slackwater.sinks.iceberg.metadata import Change, Metadata, metadata_of, parse
+from slackwater.sinks.iceberg.metadata import Metadata, MetadataChange, metadata_of, parse
 from slackwater.sinks.iceberg.names import JDBC_URL, CatalogSettings
+from slackwater.sinks.iceberg.versions import IcebergTable
 from slackwater.storage.open import local_path_of
 
 # It warns in each call of tables that Iceberg's library creates unless jdbc.schema-version is set.
@@ -48,7 +49,7 @@ def properties_of(settings: CatalogSettings) -> dict[str, str]:
     return {**passed, "type": "sql", "uri": _address(values), "init_catalog_tables": "false"}
 
 
-class CatalogTable:
+class IcebergCatalogTable(IcebergTable):
     """A catalog's table. ``identifier`` has namespaces first; ``where`` is for errors.
 
     The catalog is opened per call: no connection stays open while Spark works.
@@ -88,7 +89,7 @@ class CatalogTable:
                     continue  # write.metadata.delete-after-commit.enabled deletes them.
             yield parse(data, file)
 
-    def commit(self, base: Metadata, change: Change) -> None:
+    def commit(self, base: Metadata, change: MetadataChange) -> None:
         updates = updates_of(base, change, self._io(base))
         with self._opened() as catalog:
             with self._reading():

@@ -17,20 +17,20 @@ from slackwater.core.sink import Others, newest_batch
 from slackwater.sinks.common.changes import CutRecord, RecordFile, TableState, occupied
 from slackwater.sinks.iceberg.metadata import (
     MAIN,
-    Change,
-    Mark,
     Metadata,
+    MetadataChange,
+    TableMark,
     TableSnapshot,
     lineage,
     move,
     property_of,
     written,
 )
-from slackwater.sinks.iceberg.versions import Table
+from slackwater.sinks.iceberg.versions import IcebergTable
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class IcebergSpan:
     """The snapshots between ``head`` and ``target``, newest first.
 
     ``None`` is before the first snapshot. ``own`` are the stream's; the rest are others'.
@@ -45,7 +45,7 @@ class Span:
         return tuple(one for one in self.snapshots if one.id not in self.own and one.changes_rows)
 
 
-def span_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> Span:
+def span_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> IcebergSpan:
     span, complete = _known_after(newest, older, stream, batch)
     if not complete or (span.target is not None and span.target not in newest.snapshots):
         raise Refused(
@@ -63,7 +63,7 @@ def snapshots_after(newest: Metadata, older: Iterator[Metadata], stream: str, ba
     return frozenset(snapshot.id for snapshot in _known_after(newest, older, stream, batch)[0].snapshots)
 
 
-def check_alone(location: str, span: Span) -> None:
+def check_alone(location: str, span: IcebergSpan) -> None:
     """Raises Refused if others changed rows since the first cut batch."""
     others = span.others()
     if others:
@@ -78,7 +78,7 @@ def check_alone(location: str, span: Span) -> None:
         )
 
 
-def _known_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> tuple[Span, bool]:
+def _known_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch: int) -> tuple[IcebergSpan, bool]:
     seen, own, span = list[TableSnapshot](), set[int](), 0
     target, complete = newest.current, False
     for identifier, snapshot in lineage(newest, older):
@@ -90,7 +90,7 @@ def _known_after(newest: Metadata, older: Iterator[Metadata], stream: str, batch
         if number is not None:
             own.add(snapshot.id)
             span, target, complete = len(seen), snapshot.parent, number == batch + 1
-    return Span(newest.current, target, tuple(seen[:span]), frozenset(own)), complete or identifier is None
+    return IcebergSpan(newest.current, target, tuple(seen[:span]), frozenset(own)), complete or identifier is None
 
 
 def _is_before(
@@ -176,13 +176,13 @@ class IcebergCut(CutRecord):
 RECORD = RecordFile("iceberg.json", "slackwater.iceberg-backup/1", IcebergCut, alone=True)
 
 
-def delete_batches(table: Table, metadata: Metadata, record: IcebergCut) -> None:
-    _move(table, metadata, Mark(record.stream, _next_epoch(metadata), record.after, record.target), record)
+def delete_batches(table: IcebergTable, metadata: Metadata, record: IcebergCut) -> None:
+    _move(table, metadata, TableMark(record.stream, _next_epoch(metadata), record.after, record.target), record)
 
 
-def restore(table: Table, metadata: Metadata, record: IcebergCut) -> None:
+def restore(table: IcebergTable, metadata: Metadata, record: IcebergCut) -> None:
     check_kept(record.output, metadata, record.head)
-    _move(table, metadata, Mark(record.stream, _next_epoch(metadata), record.last, record.head), record)
+    _move(table, metadata, TableMark(record.stream, _next_epoch(metadata), record.last, record.head), record)
 
 
 def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
@@ -197,7 +197,7 @@ def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
         )
 
 
-def state_after(table: Table, metadata: Metadata, record: IcebergCut) -> TableState:
+def state_after(table: IcebergTable, metadata: Metadata, record: IcebergCut) -> TableState:
     batch = written(metadata, table.older(metadata), record.stream)
     if (metadata.current, batch) == (record.head, record.last):
         return "whole"
@@ -222,7 +222,7 @@ def changed(record: IcebergCut, code: str) -> Refused:
     )
 
 
-def _move(table: Table, metadata: Metadata, mark: Mark, record: IcebergCut) -> None:
+def _move(table: IcebergTable, metadata: Metadata, mark: TableMark, record: IcebergCut) -> None:
     try:
         table.commit(metadata, move(metadata.branch, mark))
     except FileExistsError as error:
@@ -255,7 +255,7 @@ class Branches:
         """The branch with the state before the swap; missing if the table had no snapshots."""
         return f"slackwater-replaced-{self.operation}"
 
-    def replaced_mark(self, metadata: Metadata) -> Mark:
+    def replaced_mark(self, metadata: Metadata) -> TableMark:
         return metadata.marks[property_of(self.replaced)]
 
     def state(self, metadata: Metadata) -> State | None:
@@ -270,51 +270,51 @@ class Branches:
         return "staged" if self.staged in metadata.branches else None
 
 
-def start(metadata: Metadata, branch: str, mark: Mark) -> Change:
+def start(metadata: Metadata, branch: str, mark: TableMark) -> MetadataChange:
     snapshot = mark.snapshot
     if snapshot is not None:
-        return Change({branch: snapshot}, {branch: mark})
+        return MetadataChange({branch: snapshot}, {branch: mark})
     # The same for each attempt, so that one which was interrupted leaves nothing that is not used.
     snapshot = int.from_bytes(sha256(branch.encode()).digest()[:8], "big") >> 1
-    mark = Mark(mark.stream, mark.epoch, mark.batch, snapshot)
-    return Change({branch: snapshot}, {branch: mark}, None if snapshot in metadata.snapshots else snapshot)
+    mark = TableMark(mark.stream, mark.epoch, mark.batch, snapshot)
+    return MetadataChange({branch: snapshot}, {branch: mark}, None if snapshot in metadata.snapshots else snapshot)
 
 
-def mark_after(metadata: Metadata, stream: str, after: int, span: Span | None) -> Mark:
+def mark_after(metadata: Metadata, stream: str, after: int, span: IcebergSpan | None) -> TableMark:
     """The start of a branch with batches up to ``after``. Raises Refused if others wrote rows since.
 
     Without a span, before all batches.
     """
     if span is not None:
         check_alone(metadata.location, span)
-    return Mark(stream, _epoch(metadata), after, None if span is None else span.target)
+    return TableMark(stream, _epoch(metadata), after, None if span is None else span.target)
 
 
-def swap_in(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
+def swap_in(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> MetadataChange:
     """Make the staged branch visible; earlier runs can publish to neither."""
     staged = metadata.on(branches.staged)
     epoch = max(_epoch(metadata) + 1, _epoch(staged))
-    replaced = Mark(stream, _epoch(metadata), written(metadata, older, stream), metadata.current)
-    now = Mark(stream, epoch, written(staged, iter(()), stream), staged.current)
-    return Change(
+    replaced = TableMark(stream, _epoch(metadata), written(metadata, older, stream), metadata.current)
+    now = TableMark(stream, epoch, written(staged, iter(()), stream), staged.current)
+    return MetadataChange(
         {MAIN: now.snapshot, branches.staged: None, branches.replaced: replaced.snapshot},
         {MAIN: now, branches.staged: None, branches.replaced: replaced},
     )
 
 
-def swap_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> Change:
+def swap_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> MetadataChange:
     """The change that makes the replaced branch main and the present main branch staged."""
     replaced, epoch = branches.replaced_mark(metadata), _epoch(metadata) + 1
-    staged = Mark(stream, epoch, written(metadata, older, stream), metadata.current)
-    now = Mark(stream, epoch, replaced.batch, replaced.snapshot)
-    return Change(
+    staged = TableMark(stream, epoch, written(metadata, older, stream), metadata.current)
+    now = TableMark(stream, epoch, replaced.batch, replaced.snapshot)
+    return MetadataChange(
         {MAIN: now.snapshot, branches.replaced: None, branches.staged: staged.snapshot},
         {MAIN: now, branches.replaced: None, branches.staged: staged},
     )
 
 
-def drop(branch: str) -> Change:
-    return Change({branch: None}, {branch: None})
+def drop(branch: str) -> MetadataChange:
+    return MetadataChange({branch: None}, {branch: None})
 
 
 def check_own(metadata: Metadata, older: Iterator[Metadata], stream: str, swapped: int | None) -> None:

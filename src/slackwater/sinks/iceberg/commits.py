@@ -30,7 +30,7 @@ from pyiceberg.table.update import (
 
 from slackwater.core.errors import SinkUnreadable
 from slackwater.sinks.common.changes import unsupported
-from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, TableSnapshot, property_of
+from slackwater.sinks.iceberg.metadata import MAIN, Metadata, MetadataChange, TableSnapshot, property_of
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class TableFile:
+class IcebergFile:
     """``path`` is relative if below the table. ``deletes``: it deletes rows."""
 
     path: str
@@ -52,8 +52,8 @@ class TableFile:
 class Difference:
     """Files that are in only one of two snapshots."""
 
-    added: tuple[TableFile, ...]
-    removed: tuple[TableFile, ...]
+    added: tuple[IcebergFile, ...]
+    removed: tuple[IcebergFile, ...]
 
     @property
     def rows(self) -> int | None:
@@ -84,8 +84,8 @@ class Manifests:
         except (OSError, ValueError, AssertionError) as error:
             raise _unreadable(snapshot.manifest_list, error) from error
 
-    def _files(self, manifests: Mapping[str, ManifestFile]) -> dict[str, TableFile]:
-        found: dict[str, TableFile] = {}
+    def _files(self, manifests: Mapping[str, ManifestFile]) -> dict[str, IcebergFile]:
+        found: dict[str, IcebergFile] = {}
         for path, manifest in manifests.items():
             try:
                 entries = manifest.fetch_manifest_entry(self._io)
@@ -93,7 +93,7 @@ class Manifests:
                 raise _unreadable(path, error) from error
             for file in (entry.data_file for entry in entries):
                 name = file.file_path.removeprefix(self._prefix)
-                found[name] = TableFile(name, file.file_size_in_bytes, file.record_count, int(file.content) != 0)
+                found[name] = IcebergFile(name, file.file_size_in_bytes, file.record_count, int(file.content) != 0)
         return found
 
 
@@ -194,7 +194,7 @@ class AssertProperties:
             raise CommitFailedException("Requirement failed: the properties of the table have changed")
 
 
-def updates_of(base: Metadata, change: Change, io: FileIO) -> tuple[TableUpdate, ...]:
+def updates_of(base: Metadata, change: MetadataChange, io: FileIO) -> tuple[TableUpdate, ...]:
     """pyiceberg's updates. Writes an empty snapshot's manifest list now."""
     properties = {property_of(branch): mark.render() for branch, mark in change.marks.items() if mark is not None}
     removed = [property_of(branch) for branch, mark in change.marks.items() if mark is None]
@@ -213,7 +213,7 @@ def updates_of(base: Metadata, change: Change, io: FileIO) -> tuple[TableUpdate,
     return tuple(updates)
 
 
-def requirements_of(base: Metadata, change: Change) -> tuple[Any, ...]:
+def requirements_of(base: Metadata, change: MetadataChange) -> tuple[Any, ...]:
     """The requirements: each branch's snapshot and the properties must be unchanged."""
     # pyiceberg refuses requirements about other branches while a table has no snapshots (``AssertRefSnapshotId``).
     branches = {MAIN, *change.branches} if base.snapshots else {MAIN}
@@ -231,7 +231,7 @@ def known_by_library(base: Metadata) -> TableMetadata:
         raise unsupported(base.location, "a table whose metadata pyiceberg can parse", found) from error
 
 
-def following(base: Metadata, change: Change, store: WriteStore) -> dict[str, Any]:
+def following(base: Metadata, change: MetadataChange, store: WriteStore) -> dict[str, Any]:
     known = known_by_library(base)
     updates = updates_of(base, change, StoreIO(store, base.location))
     after = update_table_metadata(known, updates, metadata_location=f"{base.location.rstrip('/')}/{base.file}")

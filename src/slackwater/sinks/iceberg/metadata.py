@@ -26,7 +26,7 @@ _QUERY, _EPOCH = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TableMark:
     """``batch`` is ``stream``'s newest as of ``snapshot`` (``None``: before the first).
 
     ``epoch`` is the newest run's fence number; runs with lower numbers may not write.
@@ -80,7 +80,7 @@ class Metadata:
     current: int | None
     snapshots: Mapping[int, TableSnapshot]
     branches: Mapping[str, int]
-    marks: Mapping[str, Mark]
+    marks: Mapping[str, TableMark]
     properties: Mapping[str, str]
     log: tuple[str, ...]
     fields: Mapping[str, Any]
@@ -88,7 +88,7 @@ class Metadata:
     branch: str = MAIN
 
     @property
-    def mark(self) -> Mark | None:
+    def mark(self) -> TableMark | None:
         return self.marks.get(property_of(self.branch))
 
     def on(self, branch: str) -> Metadata:
@@ -99,7 +99,7 @@ class Metadata:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MetadataChange:
     """Each branch's newest snapshot (``None``: none) and mark.
 
     A non-main branch without a snapshot does not exist; mark ``None`` removes it. ``empty`` is the id of a new empty
@@ -107,14 +107,14 @@ class Change:
     """
 
     branches: Mapping[str, int | None] = field(default_factory=dict)
-    marks: Mapping[str, Mark | None] = field(default_factory=dict)
+    marks: Mapping[str, TableMark | None] = field(default_factory=dict)
     empty: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     snapshots: tuple[Mapping[str, Any], ...] = ()
 
 
-def move(branch: str, mark: Mark) -> Change:
-    return Change({branch: mark.snapshot}, {branch: mark})
+def move(branch: str, mark: TableMark) -> MetadataChange:
+    return MetadataChange({branch: mark.snapshot}, {branch: mark})
 
 
 def property_of(branch: str) -> str:
@@ -239,9 +239,9 @@ def _is_property(key: str) -> bool:
     return key == PROPERTY or key.startswith(f"{PROPERTY}.")
 
 
-def _mark(fields: Mapping[str, Any]) -> Mark:
+def _mark(fields: Mapping[str, Any]) -> TableMark:
     snapshot = fields["snapshot"]
-    found = Mark(str(fields["stream"]), int(fields["epoch"]), int(fields["batch"]), None)
+    found = TableMark(str(fields["stream"]), int(fields["epoch"]), int(fields["batch"]), None)
     return found if snapshot is None else replace(found, snapshot=int(snapshot))
 
 

@@ -25,7 +25,7 @@ CATALOG_CLASS = "org.apache.iceberg.spark.SparkCatalog"
 
 
 @dataclass(frozen=True, slots=True)
-class TableName:
+class IcebergName:
     """``sql`` is the SQL name; ``settings`` are its catalog's, empty for a user's.
 
     ``branch`` is written to.
@@ -45,11 +45,11 @@ class TableName:
                 session.conf.set(key, value)
 
 
-def in_directory(location: str, branch: str = MAIN) -> TableName:
+def in_directory(location: str, branch: str = MAIN) -> IcebergName:
     warehouse, _, name = location.rstrip("/").rpartition("/")
     catalog = f"slackwater_{sha256(warehouse.encode()).hexdigest()[:12]}"
     key = f"spark.sql.catalog.{catalog}"
-    return TableName(
+    return IcebergName(
         f"{catalog}.{backquoted(name)}",
         {
             key: CATALOG_CLASS,

@@ -24,13 +24,21 @@ from slackwater.sinks.common.changes import (
     unsupported,
 )
 from slackwater.sinks.common.contract import OpaqueOutput, Output
-from slackwater.sinks.common.directory import Place
+from slackwater.sinks.common.directory import OutputPlace
 from slackwater.sinks.common.owner import MARK, check_claim, claim, parse_owner, read_owner
 from slackwater.sinks.iceberg.changes import Branches, State, check_kept, check_own, conflict, moved, state_of
-from slackwater.sinks.iceberg.metadata import MAIN, Change, Mark, Metadata
+from slackwater.sinks.iceberg.metadata import MAIN, Metadata, MetadataChange, TableMark
 from slackwater.sinks.iceberg.names import CatalogSettings, parts_of, settings_of
-from slackwater.sinks.iceberg.table_output import ATTEMPTS, TableOutput
-from slackwater.sinks.iceberg.versions import FOLDER, HINT, DirectoryTable, Table, Version, Versions, require_library
+from slackwater.sinks.iceberg.table_output import ATTEMPTS, IcebergTableOutput
+from slackwater.sinks.iceberg.versions import (
+    FOLDER,
+    HINT,
+    DirectoryTable,
+    IcebergTable,
+    MetadataVersions,
+    Version,
+    require_library,
+)
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
@@ -110,7 +118,7 @@ class OpaqueCatalogOutput(OpaqueOutput):
         return self._table
 
 
-class CatalogOutput(TableOutput):
+class CatalogOutput(IcebergTableOutput):
     """A catalog's table, opened by pyiceberg. The owner is a table property."""
 
     traits = ICEBERG_TRAITS
@@ -120,11 +128,11 @@ class CatalogOutput(TableOutput):
         self._settings = settings
         self._name = table
 
-    def _open(self) -> Table:
+    def _open(self) -> IcebergTable:
         require_library()
-        from slackwater.sinks.iceberg.catalog import CatalogTable  # noqa: PLC0415 - needs pyiceberg
+        from slackwater.sinks.iceberg.catalog import IcebergCatalogTable  # noqa: PLC0415 - needs pyiceberg
 
-        return CatalogTable(self._settings, parts_of(self._name)[1:], self._where)
+        return IcebergCatalogTable(self._settings, parts_of(self._name)[1:], self._where)
 
     @property
     def _where(self) -> str:
@@ -153,7 +161,7 @@ class CatalogOutput(TableOutput):
                 check_claim(known, owner, self.location)
             # The commit is conditional: an owner that was recorded meanwhile is found in the next attempt.
             with suppress(FileExistsError):
-                self._table.commit(newest, Change(properties={OWNER: json.dumps(asdict(owner))}))
+                self._table.commit(newest, MetadataChange(properties={OWNER: json.dumps(asdict(owner))}))
                 return
         raise moved(self.location)
 
@@ -161,7 +169,7 @@ class CatalogOutput(TableOutput):
         return CatalogOutput(self._name, self._settings, Branches(operation).staged)
 
 
-class IcebergOutput(TableOutput):
+class IcebergOutput(IcebergTableOutput):
     """A table in a directory, opened on demand.
 
     ``path`` is for Spark unless the table has a ``name`` in a Hadoop catalog.
@@ -175,14 +183,14 @@ class IcebergOutput(TableOutput):
         self._name = name
 
     @cached_property
-    def _place(self) -> Place:
-        return Place(self._path)
+    def _place(self) -> OutputPlace:
+        return OutputPlace(self._path)
 
     @cached_property
     def _store(self) -> WriteStore:
         return open_write_store(self._path)
 
-    def _open(self) -> Table:
+    def _open(self) -> IcebergTable:
         return DirectoryTable(self._store)
 
     @property
@@ -210,11 +218,11 @@ class IcebergOutput(TableOutput):
     def staged(self, operation: str) -> IcebergOutput:
         return IcebergOutput(self._path, Branches(operation).staged, self._name)
 
-    def filled_by(self, query_id: str, /) -> QueryTable:
-        return QueryTable(self._path, query_id)
+    def filled_by(self, query_id: str, /) -> IcebergQueryTable:
+        return IcebergQueryTable(self._path, query_id)
 
 
-class QueryTable(IcebergOutput):
+class IcebergQueryTable(IcebergOutput):
     """A directory's table filled by Iceberg's own streaming sink, with a query's batches.
 
     The sink skips a batch if the query's newest snapshot among the current snapshot's ancestors is not older, whichever
@@ -227,8 +235,8 @@ class QueryTable(IcebergOutput):
 
     def claim(self, owner: Owner) -> None: ...
 
-    def staged(self, operation: str) -> QueryTable:
-        return QueryTable(self.staged_path(operation), self._query)
+    def staged(self, operation: str) -> IcebergQueryTable:
+        return IcebergQueryTable(self.staged_path(operation), self._query)
 
     def staged_path(self, operation: str, /) -> str:
         return f"{self._path.rstrip('/')}/{_second_folder(operation)}"
@@ -253,7 +261,7 @@ class QueryTable(IcebergOutput):
             head = line.current
             # Written again, as the staged table may have other snapshots since a swap that was undone.
             record(backup, self.location, swap, NONE_YET if head is None else head)
-            replaced = Mark(self._query, 0, self._written(metadata), metadata.current)
+            replaced = TableMark(self._query, 0, self._written(metadata), metadata.current)
             self._commit(metadata, _take_over(metadata, line, Branches(swap.operation), replaced))
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
@@ -343,15 +351,15 @@ def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None
     store.write(f"{FOLDER}/{HINT}", b"1")
 
 
-def _take_over(metadata: Metadata, beside: Metadata, branches: Branches, replaced: Mark) -> Change:
+def _take_over(metadata: Metadata, beside: Metadata, branches: Branches, replaced: TableMark) -> MetadataChange:
     """The change to the second line's newest snapshot; ``replaced`` is the old snapshot."""
     moved = {MAIN: beside.current, branches.replaced: replaced.snapshot}
-    return Change(moved, {branches.replaced: replaced}, snapshots=_snapshots_unknown_to(metadata, beside))
+    return MetadataChange(moved, {branches.replaced: replaced}, snapshots=_snapshots_unknown_to(metadata, beside))
 
 
-def _give_back(branches: Branches, replaced: Mark) -> Change:
+def _give_back(branches: Branches, replaced: TableMark) -> MetadataChange:
     """The change to the old snapshot; the others stay until ``expire_snapshots``."""
-    return Change({MAIN: replaced.snapshot, branches.replaced: None}, {branches.replaced: None})
+    return MetadataChange({MAIN: replaced.snapshot, branches.replaced: None}, {branches.replaced: None})
 
 
 def _check_alike(metadata: Metadata, beside: Metadata) -> None:
@@ -380,7 +388,7 @@ def _snapshots_unknown_to(metadata: Metadata, beside: Metadata) -> tuple[Mapping
 def _remove_second(store: WriteStore, metadata: Metadata | None) -> None:
     """Remove the second line, but keep its files once the table has taken over snapshots."""
     store.delete(f"{FOLDER}/{HINT}")
-    versions = Versions(store)
+    versions = MetadataVersions(store)
     while (newest := versions.newest()) is not None:
         store.delete(newest.path)
     folder = store.location.rstrip("/").rpartition("/")[2]
@@ -389,6 +397,6 @@ def _remove_second(store: WriteStore, metadata: Metadata | None) -> None:
 
 
 def _newest_second(store: WriteStore) -> Metadata | None:
-    versions = Versions(store)
+    versions = MetadataVersions(store)
     newest = versions.newest()
     return None if newest is None else versions.read(newest)

@@ -17,7 +17,7 @@ from slackwater.core.errors import PipelineError, Refused, StreamFailed
 from slackwater.core.masking import mask
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.changes import absent
-from slackwater.sinks.iceberg.metadata import MAIN, PROPERTY, Mark, Metadata, parse, property_of, written
+from slackwater.sinks.iceberg.metadata import MAIN, PROPERTY, Metadata, TableMark, parse, property_of, written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,7 +138,7 @@ class Publisher:
             yield self._parsed(found)
 
     def _commit(self, current: int | None, batch: int, metadata: Metadata) -> bool:
-        mark = Mark(self._context.stream_id, self._context.epoch, batch, current)
+        mark = TableMark(self._context.stream_id, self._context.epoch, batch, current)
         builder = self._packages.org.apache.iceberg.TableMetadata.buildFrom(self._base)
         if current is not None and current != metadata.current:
             builder = builder.setBranchSnapshot(current, self._branch)
@@ -161,7 +161,7 @@ class Publisher:
             ) from error
         return True
 
-    def _check_fence(self, mark: Mark | None) -> None:
+    def _check_fence(self, mark: TableMark | None) -> None:
         if mark is None:
             return
         if mark.stream != self._context.stream_id:

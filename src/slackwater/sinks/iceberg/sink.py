@@ -20,13 +20,13 @@ from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.options import key_columns, option_strings, refuse_with_keys
 from slackwater.sinks.iceberg.changes import Branches
 from slackwater.sinks.iceberg.metadata import MAIN
-from slackwater.sinks.iceberg.names import TableName, in_directory
+from slackwater.sinks.iceberg.names import IcebergName, in_directory
 from slackwater.sinks.iceberg.output import open_iceberg_output
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from slackwater.sinks.iceberg.writer import SparkTable
+    from slackwater.sinks.iceberg.writer import IcebergSparkTable
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "branch", "overwrite-mode"})
 _EXAMPLE = 'sinks.iceberg("gold/hourly") or sinks.iceberg("lake.gold.hourly")'
@@ -64,8 +64,8 @@ class IcebergSink(Sink):
         return absolute(self.path) if self.path else self.table
 
     @property
-    def name(self) -> TableName:
-        return in_directory(self.location, self.branch) if self.path else TableName(self.table, branch=self.branch)
+    def name(self) -> IcebergName:
+        return in_directory(self.location, self.branch) if self.path else IcebergName(self.table, branch=self.branch)
 
     def identity(self) -> Mapping[str, str]:
         named = {"path": self.location} if self.path else {"table": self.table}
@@ -86,15 +86,15 @@ class IcebergSink(Sink):
         self._spark_table.check(frame, context, self.keys)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        from slackwater.sinks.iceberg.writer import BatchWriter  # noqa: PLC0415 - heavy; only a run pays for it
+        from slackwater.sinks.iceberg.writer import IcebergWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
-        return BatchWriter(self.name, self.location, self.keys, self.options, context).write
+        return IcebergWriter(self.name, self.location, self.keys, self.options, context).write
 
     @property
-    def _spark_table(self) -> SparkTable:
-        from slackwater.sinks.iceberg.writer import SparkTable  # noqa: PLC0415 - heavy; only a run pays for it
+    def _spark_table(self) -> IcebergSparkTable:
+        from slackwater.sinks.iceberg.writer import IcebergSparkTable  # noqa: PLC0415 - heavy; only a run pays for it
 
-        return SparkTable(self.name, self.location, bool(self.path))
+        return IcebergSparkTable(self.name, self.location, bool(self.path))
 
 
 def iceberg(table: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **options: object) -> IcebergSink:

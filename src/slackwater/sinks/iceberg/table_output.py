@@ -1,6 +1,6 @@
 """An Iceberg table as a stream's output: newest batch, damage, cuts, swaps.
 
-Directories and catalogs differ only in ``Table``, which keeps the newest version.
+Directories and catalogs differ only in ``IcebergTable``, which keeps the newest version.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from slackwater.sinks.common.directory import size_damage
 from slackwater.sinks.common.problem import not_readable_yet
 from slackwater.sinks.iceberg import changes
 from slackwater.sinks.iceberg.changes import Branches, check_alone, others_in, snapshots_after, span_after, state_of
-from slackwater.sinks.iceberg.metadata import MAIN, Change, Metadata, epochs, lineage, written
-from slackwater.sinks.iceberg.versions import FOLDER, Table
+from slackwater.sinks.iceberg.metadata import MAIN, Metadata, MetadataChange, epochs, lineage, written
+from slackwater.sinks.iceberg.versions import FOLDER, IcebergTable
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
-    from slackwater.sinks.iceberg.commits import Difference, TableFile
+    from slackwater.sinks.iceberg.commits import Difference, IcebergFile
 
 ATTEMPTS = 20
 """How many commits of other writers an independent commit tries to follow before it fails."""
 
 
-class TableOutput(CutTable[changes.IcebergCut, Metadata]):
+class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
     """A table's main branch, or an operation's staged branch."""
 
     cut_records = changes.RECORD
@@ -53,11 +53,11 @@ class TableOutput(CutTable[changes.IcebergCut, Metadata]):
         self._branch = branch
 
     @cached_property
-    def _table(self) -> Table:
+    def _table(self) -> IcebergTable:
         return self._open()
 
     @abstractmethod
-    def _open(self) -> Table:
+    def _open(self) -> IcebergTable:
         """Open the table; reaches store or catalog only on reading."""
 
     @property
@@ -72,7 +72,7 @@ class TableOutput(CutTable[changes.IcebergCut, Metadata]):
     def _owner_in(self, metadata: Metadata) -> Owner | None: ...
 
     @abstractmethod
-    def staged(self, operation: str) -> TableOutput: ...
+    def staged(self, operation: str) -> IcebergTableOutput: ...
 
     @property
     def location(self) -> str:
@@ -236,7 +236,7 @@ class TableOutput(CutTable[changes.IcebergCut, Metadata]):
             raise changes.conflict(self.location, f"the branch {branches.replaced}", "no such branch")
         return state == "replaced"
 
-    def _commit(self, base: Metadata, change: Change) -> None:
+    def _commit(self, base: Metadata, change: MetadataChange) -> None:
         try:
             self._table.commit(base, change)
         except FileExistsError as error:
@@ -341,7 +341,7 @@ class TableOutput(CutTable[changes.IcebergCut, Metadata]):
             if thorough:
                 yield from self._damaged_files(metadata, self._difference(metadata, current.id, None).added)
 
-    def _damaged_files(self, metadata: Metadata, files: Iterable[TableFile]) -> Iterator[Damage]:
+    def _damaged_files(self, metadata: Metadata, files: Iterable[IcebergFile]) -> Iterator[Damage]:
         for file in files:
             if "://" in file.path or file.path.startswith(("/", "file:")):
                 continue  # A file elsewhere that was added to the table, or a table that was moved.

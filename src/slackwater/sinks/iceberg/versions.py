@@ -10,14 +10,15 @@ import gzip
 import json
 import re
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import EnvironmentMissing, Refused
 from slackwater.sinks.common.changes import check_writable
-from slackwater.sinks.iceberg.metadata import Change, Metadata, parse
+from slackwater.sinks.iceberg.metadata import Metadata, MetadataChange, parse
 from slackwater.storage.protocols import LEFTOVER, WriteStore
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def version_of(path: str) -> Version:
     return Version(int(match[1]), match[2])
 
 
-class Versions:
+class MetadataVersions:
     def __init__(self, store: WriteStore) -> None:
         self._store = store
 
@@ -91,35 +92,42 @@ class Versions:
         return parse(self._store.read(path), path)
 
 
-class Table(Protocol):
+class IcebergTable(ABC):
     """Keeps a table's newest version; only one writer can add the next."""
 
+    @abstractmethod
     def newest(self) -> Metadata | None:
         """The newest version, ``None`` without a table. Raises FormatError, OSError or SinkUnreadable."""
 
+    @abstractmethod
     def older(self, newest: Metadata) -> Iterator[Metadata]:
         """The older versions, newest first, as far as kept. Raises FormatError."""
 
-    def commit(self, base: Metadata, change: Change) -> None:
+    @abstractmethod
+    def commit(self, base: Metadata, change: MetadataChange) -> None:
         """Add a version. Raises FileExistsError if a different writer was faster."""
 
+    @abstractmethod
     def lack(self, base: Metadata) -> tuple[str, str] | None:
         """The reason why no commit is possible, or ``None``."""
 
+    @abstractmethod
     def check_writable(self) -> None:
         """Raises Refused unless this user may commit, as far as known."""
 
+    @abstractmethod
     def manifests(self, newest: Metadata) -> Manifests:
         """A reader of manifests. Raises EnvironmentMissing without pyiceberg."""
 
+    @abstractmethod
     def size(self, newest: Metadata, name: str) -> int:
         """The size in bytes; ``name`` is relative to the table. Raises OSError."""
 
 
-class DirectoryTable:
+class DirectoryTable(IcebergTable):
     def __init__(self, store: WriteStore) -> None:
         self._store = store
-        self._versions = Versions(store)
+        self._versions = MetadataVersions(store)
 
     def newest(self) -> Metadata | None:
         version = self._versions.newest()
@@ -128,7 +136,7 @@ class DirectoryTable:
     def older(self, newest: Metadata) -> Iterator[Metadata]:
         return self._versions.older(newest)
 
-    def commit(self, base: Metadata, change: Change) -> None:
+    def commit(self, base: Metadata, change: MetadataChange) -> None:
         self._versions.commit(version_of(base.file), _commits().following(base, change, self._store))
 
     def lack(self, base: Metadata) -> tuple[str, str] | None:

@@ -17,7 +17,7 @@ from slackwater.sinks.common.batch_function import backquoted, run_without_outpu
 from slackwater.sinks.common.owner import MARK
 from slackwater.sinks.common.spark_tables import Merge, table_schema
 from slackwater.sinks.iceberg.metadata import Metadata, marker
-from slackwater.sinks.iceberg.names import CATALOG_CLASS, TableName
+from slackwater.sinks.iceberg.names import CATALOG_CLASS, IcebergName
 from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.sinks.iceberg.publishing import Publisher, creating, reading
 from slackwater.sinks.iceberg.versions import FOLDER
@@ -33,13 +33,13 @@ _AS_STRING = re.compile(r"\b(var)?char\(\d+\)")
 
 
 @dataclass(frozen=True, slots=True)
-class SparkTable:
+class IcebergSparkTable:
     """A sink's table for Spark and the query.
 
     ``location`` is its directory or catalog name.
     """
 
-    name: TableName
+    name: IcebergName
     location: str
     in_directory: bool
 
@@ -169,8 +169,8 @@ WAP_ID = "spark.wap.id"
 
 
 @dataclass(frozen=True, slots=True)
-class BatchWriter:
-    table: TableName
+class IcebergWriter:
+    table: IcebergName
     where: str
     keys: tuple[str, ...]
     options: Mapping[str, str]

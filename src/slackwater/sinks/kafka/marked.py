@@ -20,6 +20,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, New
 
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
+from slackwater.sinks.common.contract import MarkerTarget
 from slackwater.sinks.common.owner import NONE_YET, Mark, fenced, owned
 from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
 from slackwater.sinks.kafka.cluster import Cluster, TopicAddress
@@ -269,7 +270,7 @@ _waited_for: defaultdict[str, dict[str, Undecided]] = defaultdict(dict)
 """
 
 
-class MarkedTopic(TopicAddress):
+class MarkedTopic(TopicAddress, MarkerTarget):
     """A topic and its marker topic. Connections are opened on demand and not kept."""
 
     @cached_property

@@ -25,7 +25,7 @@ from slackwater.core.sink import NO_OTHERS, Cut, Others, after_batch, newest_bat
 from slackwater.sinks.common.changes import RecordFile, damaged, foreign_cut, occupied, unsupported
 from slackwater.sinks.common.database.marker import Marker, limit_wait
 from slackwater.sinks.common.owner import NONE_YET
-from slackwater.sinks.postgres.table import BATCH_COLUMN, TableName, count, literal, quoted, read_columns, run
+from slackwater.sinks.postgres.table import BATCH_COLUMN, PostgresName, count, literal, quoted, read_columns, run
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -36,13 +36,13 @@ _AS_TEXT = ("timezone = 'UTC'", "datestyle = 'ISO, MDY'", "intervalstyle = 'post
 """Settings with which a value is the same text in every session."""
 
 
-def lock_writers_out(connection: Connection, table: TableName) -> None:
+def lock_writers_out(connection: Connection, table: PostgresName) -> None:
     """Lock writers out until the transaction ends; reads are possible."""
     run(connection, f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
     run(connection, f"LOCK TABLE {table.quoted} IN SHARE ROW EXCLUSIVE MODE")
 
 
-def state_of_rows(connection: Connection, table: TableName, until: int | None = None) -> str:
+def state_of_rows(connection: Connection, table: PostgresName, until: int | None = None) -> str:
     condition = "" if until is None else f" WHERE {BATCH_COLUMN} <= {until} OR {BATCH_COLUMN} IS NULL"
     for setting in _AS_TEXT:
         run(connection, f"SET LOCAL {setting}")
@@ -55,12 +55,14 @@ def state_of_rows(connection: Connection, table: TableName, until: int | None = 
     return f"{rows} rows, state {digest}"
 
 
-def unmarked_rows(connection: Connection, table: TableName, *, keep_batch_id: bool) -> Others:
+def unmarked_rows(connection: Connection, table: PostgresName, *, keep_batch_id: bool) -> Others:
     condition = f" WHERE {BATCH_COLUMN} IS NOT NULL" if keep_batch_id else ""
     return Others(int(run(connection, f"SELECT count(*) FROM {table.quoted}{condition}")[0][0]), sure=False)
 
 
-def others_after(connection: Connection, table: TableName, after: int, written: int, *, keep_batch_id: bool) -> Others:
+def others_after(
+    connection: Connection, table: PostgresName, after: int, written: int, *, keep_batch_id: bool
+) -> Others:
     """Foreign rows above batch ``after``; without batch ids all possible rows."""
     if not keep_batch_id:
         if written <= after:
@@ -90,7 +92,7 @@ class PostgresCut:
 RECORD = RecordFile("manifest.json", "slackwater.table-backup/1", PostgresCut)
 
 
-def rows_after(connection: Connection, table: TableName, batch: int) -> int:
+def rows_after(connection: Connection, table: PostgresName, batch: int) -> int:
     return int(run(connection, f"SELECT count(*) FROM {table.quoted} WHERE {BATCH_COLUMN} > {batch}")[0][0])
 
 
@@ -99,7 +101,7 @@ def make_record(output: str, cut: Cut) -> PostgresCut:
 
 
 def delete_batches(
-    connection: Connection, table: TableName, marker: Marker, record: PostgresCut, others: Others
+    connection: Connection, table: PostgresName, marker: Marker, record: PostgresCut, others: Others
 ) -> None:
     """Move rows to the backup table, repeatably. Raises Refused with nothing changed.
 
@@ -124,7 +126,7 @@ def delete_batches(
     marker.move(connection, record.after)
 
 
-def restore(connection: Connection, table: TableName, marker: Marker, record: PostgresCut) -> None:
+def restore(connection: Connection, table: PostgresName, marker: Marker, record: PostgresCut) -> None:
     """Undo ``delete_batches``, repeatably. Raises Refused with nothing changed."""
     if not check_restore(connection, table, marker, record):
         return
@@ -139,7 +141,7 @@ def restore(connection: Connection, table: TableName, marker: Marker, record: Po
     marker.move(connection, record.batches[-1])
 
 
-def check_restore(connection: Connection, table: TableName, marker: Marker, record: PostgresCut) -> bool:
+def check_restore(connection: Connection, table: PostgresName, marker: Marker, record: PostgresCut) -> bool:
     written = _written(connection, marker)
     backup = table.next_to(record.backup_table)
     if not _exists(connection, table):
@@ -184,11 +186,11 @@ def _written(connection: Connection, marker: Marker) -> int:
     return NONE_YET if mark is None else mark.batch_id
 
 
-def _exists(connection: Connection, table: TableName) -> bool:
+def _exists(connection: Connection, table: PostgresName) -> bool:
     return bool(read_columns(connection, table))
 
 
-def _columns(connection: Connection, table: TableName) -> str:
+def _columns(connection: Connection, table: PostgresName) -> str:
     return ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
 
 
@@ -247,7 +249,7 @@ AND d.refobjid = {table}
 _IDENTITIES = "SELECT attname FROM pg_attribute WHERE attrelid = {table} AND attidentity <> '' AND NOT attisdropped"
 
 
-def state_of(connection: Connection, table: TableName, operation: str) -> State | None:
+def state_of(connection: Connection, table: PostgresName, operation: str) -> State | None:
     staging = table.staging(operation)
     if not read_columns(connection, staging):
         return None
@@ -259,7 +261,7 @@ def state_of(connection: Connection, table: TableName, operation: str) -> State 
     raise occupied(str(staging), operation, "a table without the operation's comment")
 
 
-def check_supported(connection: Connection, table: TableName) -> None:
+def check_supported(connection: Connection, table: PostgresName) -> None:
     """Raises Refused (``swap-unsupported``) if a dependent would stay with the replaced table."""
     if not read_columns(connection, table):
         raise unsupported(str(table), "a table", "none")
@@ -269,13 +271,13 @@ def check_supported(connection: Connection, table: TableName) -> None:
         raise unsupported(str(table), expected, ", ".join(sorted({row[0] for row in found})))
 
 
-def create(connection: Connection, table: TableName, operation: str) -> None:
+def create(connection: Connection, table: PostgresName, operation: str) -> None:
     staging = table.staging(operation)
     run(connection, f"CREATE TABLE {staging.quoted} (LIKE {table.quoted} INCLUDING ALL)")
     run(connection, f"COMMENT ON TABLE {staging.quoted} IS {literal(_mark('staged', operation))}")
 
 
-def fill(connection: Connection, table: TableName, staging: TableName, after: int | None) -> None:
+def fill(connection: Connection, table: PostgresName, staging: PostgresName, after: int | None) -> None:
     """Copy rows of batches up to ``after`` and without a batch; ``None``: all."""
     columns = ", ".join(quoted(column.name) for column in read_columns(connection, table) if not column.generated)
     condition = "" if after is None else f" WHERE {BATCH_COLUMN} <= {after} OR {BATCH_COLUMN} IS NULL"
@@ -291,7 +293,7 @@ def fill(connection: Connection, table: TableName, staging: TableName, after: in
         run(connection, f"SELECT setval({new}, last_value, is_called) FROM {sequence}")
 
 
-def exchange(connection: Connection, table: TableName, operation: str, became: State) -> None:
+def exchange(connection: Connection, table: PostgresName, operation: str, became: State) -> None:
     """Exchange tables and marks; the table that is then staged is marked ``became``."""
     staging = table.staging(operation)
     # Without a path the definition of a view names each table with its schema.
@@ -323,12 +325,12 @@ def conflict(location: str, expected: str, found: str, others: Others) -> Refuse
     )
 
 
-def drop(connection: Connection, staging: TableName) -> None:
+def drop(connection: Connection, staging: PostgresName) -> None:
     run(connection, f"DROP TABLE {staging.quoted}")
     Marker(str(staging), staging.schema).remove(connection)
 
 
-def _take_over(connection: Connection, table: TableName, staging: TableName) -> None:
+def _take_over(connection: Connection, table: PostgresName, staging: PostgresName) -> None:
     facts = "SELECT pg_get_userbyid(relowner), array_to_string(reloptions, ', ') FROM pg_class WHERE oid = {}"
     owner, options = run(connection, facts.format(_oid(table)))[0]
     # Before the privileges are compared, because ALTER TABLE OWNER TO changes them.
@@ -349,13 +351,13 @@ def _take_over(connection: Connection, table: TableName, staging: TableName) -> 
         run(connection, f"ALTER SEQUENCE {sequence} OWNED BY {staging.quoted}.{quoted(column)}")
 
 
-def _privileges(connection: Connection, table: TableName) -> set[tuple[str, int, str, str, bool]]:
+def _privileges(connection: Connection, table: PostgresName) -> set[tuple[str, int, str, str, bool]]:
     """The privileges: column or ``""``, grantee's id (0: PUBLIC) and name, privilege, grantable."""
     rows = run(connection, _PRIVILEGES.format(table=_oid(table)))
     return {(column, grantee, user, privilege, may_grant) for column, grantee, user, privilege, may_grant in rows}
 
 
-def _comment(connection: Connection, table: TableName) -> str | None:
+def _comment(connection: Connection, table: PostgresName) -> str | None:
     found: str | None = run(connection, f"SELECT obj_description({_oid(table)}, 'pg_class')")[0][0]
     return found
 
@@ -364,5 +366,5 @@ def _mark(state: State, operation: str) -> str:
     return f"slackwater: {state} by operation {operation}"
 
 
-def _oid(table: TableName) -> str:
+def _oid(table: PostgresName) -> str:
     return f"{literal(table.quoted)}::regclass"

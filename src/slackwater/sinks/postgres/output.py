@@ -28,7 +28,7 @@ from slackwater.sinks.common.owner import NONE_YET
 from slackwater.sinks.postgres import changes, traits_of
 from slackwater.sinks.postgres.changes import lock_writers_out, others_after, state_of_rows, unmarked_rows
 from slackwater.sinks.postgres.publication import drop_orphans
-from slackwater.sinks.postgres.table import BATCH_COLUMN, TableName, read_columns, run, table_name
+from slackwater.sinks.postgres.table import BATCH_COLUMN, PostgresName, read_columns, run, table_name
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def open_postgres_output(identity: Mapping[str, str]) -> PostgresOutput:
 class PostgresOutput(Output):
     """A PostgreSQL table. Connections are opened on demand and not kept."""
 
-    def __init__(self, address: Address, table: TableName, *, keep_batch_id: bool, marked: bool = True) -> None:
+    def __init__(self, address: Address, table: PostgresName, *, keep_batch_id: bool, marked: bool = True) -> None:
         self._table = table
         self._keep_batch_id = keep_batch_id
         self._marked = marked
@@ -210,7 +210,7 @@ class PostgresOutput(Output):
     def reader_path(self) -> str:
         raise no_streaming_source(" of PostgreSQL", self.location)
 
-    def _fill(self, connection: Connection, staging: TableName, after: int) -> None:
+    def _fill(self, connection: Connection, staging: PostgresName, after: int) -> None:
         """Copy batches up to ``after`` and others' rows. Raises Refused if missing."""
         # While the row is locked no batch is published.
         limit_wait(connection)

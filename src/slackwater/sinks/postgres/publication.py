@@ -9,14 +9,14 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from slackwater.sinks.common.database.marker import Staged, lost
-from slackwater.sinks.postgres.table import BATCH_COLUMN, TableName, count, literal, quoted, run
+from slackwater.sinks.postgres.table import BATCH_COLUMN, PostgresName, count, literal, quoted, run
 
 Mode = Literal["insert", "upsert", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    table: TableName
+    table: PostgresName
     mode: Mode
     keys: tuple[str, ...]
     filled: Mapping[str, str]
@@ -59,12 +59,12 @@ class Publication:
         return found + "UPDATE SET " + ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
 
 
-def drop_staged(connection: Connection, table: TableName, staged: Sequence[str]) -> None:
+def drop_staged(connection: Connection, table: PostgresName, staged: Sequence[str]) -> None:
     for name in staged:
         run(connection, f"DROP TABLE IF EXISTS {table.next_to(name).quoted}")
 
 
-def drop_orphans(connection: Connection, table: TableName, stream_id: str) -> None:
+def drop_orphans(connection: Connection, table: PostgresName, stream_id: str) -> None:
     rows = run(
         connection,
         f"SELECT tablename FROM pg_tables WHERE schemaname = {literal(table.schema)} "

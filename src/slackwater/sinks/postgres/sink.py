@@ -17,7 +17,7 @@ from slackwater.sinks.postgres import traits_of
 from slackwater.sinks.postgres.output import PostgresOutput
 from slackwater.sinks.postgres.publication import Mode, Publication, drop_orphans
 from slackwater.sinks.postgres.table import (
-    TableName,
+    PostgresName,
     check_keys,
     check_types,
     create_statements,
@@ -44,7 +44,7 @@ class PostgresSink(Sink):
     """``mode`` ``None``: the output mode decides."""
 
     address: Address
-    table: TableName
+    table: PostgresName
     mode: Mode | None = None
     keys: tuple[str, ...] = ()
     create: bool = False

@@ -25,7 +25,7 @@ BATCH_COLUMN = "_slackwater_batch"
 
 
 @dataclass(frozen=True, slots=True)
-class TableName:
+class PostgresName:
     schema: str
     table: str
 
@@ -36,10 +36,10 @@ class TableName:
     def quoted(self) -> str:
         return f"{quoted(self.schema)}.{quoted(self.table)}"
 
-    def next_to(self, table: str) -> TableName:
-        return TableName(self.schema, table)
+    def next_to(self, table: str) -> PostgresName:
+        return PostgresName(self.schema, table)
 
-    def staging(self, operation: str) -> TableName:
+    def staging(self, operation: str) -> PostgresName:
         known = sha256(f"{self}".encode()).hexdigest()[:8]
         return self.next_to(f"slackwater_swap_{re.sub('[^a-z0-9]+', '_', operation.lower())}_{known}")
 
@@ -48,7 +48,7 @@ class TableName:
         return f"slackwater_stage_{sha256(f'{stream_id}/{self}'.encode()).hexdigest()[:12]}_"
 
 
-def table_name(name: object) -> TableName:
+def table_name(name: object) -> PostgresName:
     """The table's name, by default in schema ``public``. Raises PipelineError (``sink-table``)."""
     schema, dot, table = name.rpartition(".") if isinstance(name, str) else ("", "", "")
     parts = (schema if dot else "public", table)
@@ -59,7 +59,7 @@ def table_name(name: object) -> TableName:
             expected=f"TABLE or SCHEMA.TABLE without quotes, each at most {NAME_BYTES_MAX} bytes",
             found=repr(name),
         )
-    return TableName(*parts)
+    return PostgresName(*parts)
 
 
 def fits(name: str) -> bool:
@@ -92,7 +92,7 @@ JSON = frozenset({"jsonb", "json"})
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ColumnKind:
     """``spark`` is the staged expression, ``published`` the staged column's; {} is the column.
 
     ``takers`` are accepting types (``pg_type.typname``), ``places`` the needed decimal places.
@@ -112,7 +112,7 @@ class Kind:
 class StagedColumn:
     name: str
     staged_name: str
-    kind: Kind
+    kind: ColumnKind
     nullable: bool
     spark_type: str
 
@@ -123,7 +123,7 @@ def staged_columns(schema: StructType) -> tuple[StagedColumn, ...]:
         StagedColumn(
             field.name,
             f"c{number}",
-            kind_of(field.dataType) or Kind("", "", frozenset()),
+            kind_of(field.dataType) or ColumnKind("", "", frozenset()),
             field.nullable,
             field.dataType.simpleString(),
         )
@@ -131,7 +131,7 @@ def staged_columns(schema: StructType) -> tuple[StagedColumn, ...]:
     )
 
 
-def kind_of(spark: DataType) -> Kind | None:
+def kind_of(spark: DataType) -> ColumnKind | None:
     name = type(spark).__name__
     if name in _SIMPLE:
         return _SIMPLE[name]
@@ -147,7 +147,7 @@ def kind_of(spark: DataType) -> Kind | None:
     return None
 
 
-_JSON = Kind(
+_JSON = ColumnKind(
     "text",
     "jsonb",
     JSON | _STRINGS,
@@ -156,42 +156,42 @@ _JSON = Kind(
     is_text=True,
     is_json=True,
 )
-_STRING = Kind("text", "text", _STRINGS | _PARSED | {"enum"}, is_text=True)
+_STRING = ColumnKind("text", "text", _STRINGS | _PARSED | {"enum"}, is_text=True)
 _SIMPLE = {
-    "BooleanType": Kind("boolean", "boolean", frozenset({"bool"})),
+    "BooleanType": ColumnKind("boolean", "boolean", frozenset({"bool"})),
     # PostgreSQL has no integer of one byte.
-    "ByteType": Kind("smallint", "smallint", _INTEGERS, spark="CAST({} AS SMALLINT)"),
-    "ShortType": Kind("smallint", "smallint", _INTEGERS),
-    "IntegerType": Kind("integer", "integer", _INTEGERS),
-    "LongType": Kind("bigint", "bigint", _INTEGERS),
-    "FloatType": Kind("real", "real", frozenset({"float4", "float8"})),
-    "DoubleType": Kind("double precision", "double precision", frozenset({"float8"})),
+    "ByteType": ColumnKind("smallint", "smallint", _INTEGERS, spark="CAST({} AS SMALLINT)"),
+    "ShortType": ColumnKind("smallint", "smallint", _INTEGERS),
+    "IntegerType": ColumnKind("integer", "integer", _INTEGERS),
+    "LongType": ColumnKind("bigint", "bigint", _INTEGERS),
+    "FloatType": ColumnKind("real", "real", frozenset({"float4", "float8"})),
+    "DoubleType": ColumnKind("double precision", "double precision", frozenset({"float8"})),
     "StringType": _STRING,
     "CharType": _STRING,
     "VarcharType": _STRING,
-    "BinaryType": Kind("bytea", "bytea", frozenset({"bytea"})),
-    "DateType": Kind("date", "date", frozenset({"date", "timestamp"})),
-    "TimestampType": Kind("timestamptz", "timestamptz", frozenset({"timestamptz"}), places=6),
-    "TimestampNTZType": Kind("timestamp", "timestamp", frozenset({"timestamp"}), places=6),
-    "TimeType": Kind("time", "time", frozenset({"time"}), places=6),
-    "DayTimeIntervalType": Kind("interval", "interval", frozenset({"interval"}), places=6),
-    "YearMonthIntervalType": Kind(
+    "BinaryType": ColumnKind("bytea", "bytea", frozenset({"bytea"})),
+    "DateType": ColumnKind("date", "date", frozenset({"date", "timestamp"})),
+    "TimestampType": ColumnKind("timestamptz", "timestamptz", frozenset({"timestamptz"}), places=6),
+    "TimestampNTZType": ColumnKind("timestamp", "timestamp", frozenset({"timestamp"}), places=6),
+    "TimeType": ColumnKind("time", "time", frozenset({"time"}), places=6),
+    "DayTimeIntervalType": ColumnKind("interval", "interval", frozenset({"interval"}), places=6),
+    "YearMonthIntervalType": ColumnKind(
         "integer",
         "interval",
         frozenset({"interval"}),
         spark="CAST(extract(YEAR FROM {0}) * 12 + extract(MONTH FROM {0}) AS INT)",
         published="make_interval(months => {})",
     ),
-    "NullType": Kind("text", "text", frozenset({"any"}), spark="CAST({} AS STRING)", published="NULL"),
+    "NullType": ColumnKind("text", "text", frozenset({"any"}), spark="CAST({} AS STRING)", published="NULL"),
 }
 
 
-def _decimal(precision: int, scale: int) -> Kind:
+def _decimal(precision: int, scale: int) -> ColumnKind:
     takers = _INTEGERS if scale == 0 else frozenset({"numeric"})
-    return Kind("numeric", f"numeric({precision}, {scale})", takers, places=scale)
+    return ColumnKind("numeric", f"numeric({precision}, {scale})", takers, places=scale)
 
 
-def _array(element: DataType) -> Kind:
+def _array(element: DataType) -> ColumnKind:
     """The kind of an array: simple types stay arrays.
 
     PostgreSQL has only rectangular nested arrays, so these are JSON.
@@ -208,7 +208,7 @@ def _array(element: DataType) -> Kind:
     )
 
 
-def published(kind: Kind, staged: str, taker: str, taker_type: str) -> str:
+def published(kind: ColumnKind, staged: str, taker: str, taker_type: str) -> str:
     """The expression that publishes a staged column to a ``taker`` column.
 
     An explicit cast would truncate strings; an assignment reports an error.
@@ -253,7 +253,7 @@ class TableColumn:
         return self.modifier & 0xFFFF if base in _KEEPS_PLACES else None
 
 
-def read_columns(connection: Connection, table: TableName) -> tuple[TableColumn, ...]:
+def read_columns(connection: Connection, table: PostgresName) -> tuple[TableColumn, ...]:
     """The columns; empty without a table or updatable view."""
     rows = run(
         connection,
@@ -268,7 +268,7 @@ def read_columns(connection: Connection, table: TableName) -> tuple[TableColumn,
 
 
 def create_statements(
-    table: TableName, columns: Sequence[StagedColumn], keys: Sequence[str], *, batch: bool, version: int
+    table: PostgresName, columns: Sequence[StagedColumn], keys: Sequence[str], *, batch: bool, version: int
 ) -> list[str]:
     lines = [f"{quoted(column.name)} {column.kind.created}" for column in columns]
     if batch:
@@ -280,7 +280,7 @@ def create_statements(
     return [f"CREATE TABLE IF NOT EXISTS {table.quoted} ({', '.join(lines)})"]
 
 
-def check_types(columns: Sequence[StagedColumn], table: TableName) -> None:
+def check_types(columns: Sequence[StagedColumn], table: PostgresName) -> None:
     """Raises PipelineError for a column that PostgreSQL cannot take or would rename."""
     for column in columns:
         if not column.kind.takers:
@@ -300,7 +300,7 @@ def check_types(columns: Sequence[StagedColumn], table: TableName) -> None:
 
 
 def match_columns(
-    table: TableName, query: Sequence[StagedColumn], found: Sequence[TableColumn], *, batch: bool
+    table: PostgresName, query: Sequence[StagedColumn], found: Sequence[TableColumn], *, batch: bool
 ) -> dict[str, str]:
     known = {column.name: column for column in found}
     missing = [column.name for column in query if column.name not in known]
@@ -315,7 +315,7 @@ def match_columns(
     return {column.name: _expression(table, column, known[column.name]) for column in query}
 
 
-def _expression(table: TableName, column: StagedColumn, taker: TableColumn) -> str:
+def _expression(table: PostgresName, column: StagedColumn, taker: TableColumn) -> str:
     kind = column.kind
     takes = "any" in kind.takers or taker.kind in kind.takers or (taker.is_enum and "enum" in kind.takers)
     exact = kind.places is None or taker.places is None or taker.places >= kind.places or taker.kind == "jsonb"
@@ -331,7 +331,7 @@ def _expression(table: TableName, column: StagedColumn, taker: TableColumn) -> s
     )
 
 
-def check_keys(connection: Connection, table: TableName, keys: Sequence[str]) -> None:
+def check_keys(connection: Connection, table: PostgresName, keys: Sequence[str]) -> None:
     """Raises PipelineError unless a unique index finds each row by ``keys``, including nulls."""
     version = server_version(connection)
     nulls = "i.indnullsnotdistinct" if version >= NULLS_NOT_DISTINCT_SINCE else "false"
@@ -366,7 +366,7 @@ def _names(names: object) -> str:
     return ", ".join(sorted(names)) if isinstance(names, dict | set) else ""
 
 
-def _unusable(table: TableName, expected: str, found: str) -> PipelineError:
+def _unusable(table: PostgresName, expected: str, found: str) -> PipelineError:
     return PipelineError(
         "sink-columns",
         "The columns of the query and of the table do not match",

@@ -32,6 +32,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused, StreamFailed
 from slackwater.core.sink import Owner, WriteContext, newest_batch
+from slackwater.sinks.common.contract import MarkerTarget
 from slackwater.sinks.common.database.address import Address
 from slackwater.sinks.common.database.problems import reading, writing
 from slackwater.sinks.common.owner import NONE_YET, Mark, fenced, owned
@@ -267,7 +268,7 @@ def _table(schema: str | None) -> Table:
 
 
 @dataclass(frozen=True)
-class MarkedTarget:
+class MarkedTarget(MarkerTarget):
     """A marker's row. Connections are opened on demand and not kept."""
 
     address: Address
