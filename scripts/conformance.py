@@ -18,8 +18,8 @@ GATE, ALIKE = "gate", "alike"
 """The parts of an area: without the rows that are like another one, and those rows."""
 PAGE = """# Conformance with the programming guide
 
-Each item of Spark's Structured Streaming programming guide, and what the tests of `tests/conformance` show of it under
-Slackwater. A row's example is a pipeline that can be copied and run:
+Each item of Spark's Structured Streaming programming guide, with the results of `tests/conformance` under Slackwater.
+Each item's example is a pipeline that can be copied and run:
 
 ```sh
 python examples/guide/make_input.py guide && cd guide
@@ -28,12 +28,11 @@ slackwater run ../examples/guide/operations/tumbling_window.py --until-caught-up
 
 - **run**: the stream runs until it is caught up. *refused*: it is refused before it starts, with this error code.
 - **after kill -9**: the application is killed in the middle of a batch and run again. *exact*: the output has the rows
-  of an uninterrupted run, each as often (compared as multisets).
-- **after rebuild**: it is killed in the same way, its checkpoint is deleted, `slackwater plan rebuild` and
-  `slackwater apply` are typed, and it runs to the end. *refused*: with this error code, and nothing is changed.
+  of an uninterrupted run (compared as multisets).
+- **after rebuild**: it is killed in the same way, its checkpoint is deleted, and it is rebuilt and runs to the end.
+  *refused*: with this error code, and nothing is changed.
 - *at-least-once*: no row is missing, and rows of the interrupted batch are there twice.
-- *lines lost*, *-*: what is guaranteed instead is in the note, and its test shows exactly that.
-- *not yet*: no test shows it; what is missing is named. *not in PySpark*: it cannot be reached from Python.
+- *lines lost*, *-*: the note has the guarantee, and its test shows exactly that.
 
 {counts}
 This page is made from `tests/conformance/guide.toml`, which the tests are compared with.
@@ -46,7 +45,7 @@ OWN = "4.1.3"
 PROMISES = """
 ## Fault tolerance
 
-The tables of sources and of sinks of the guide, and what was measured.
+The guide's tables of sources and sinks, with the measured results.
 
 | source or sink | the guide | after kill -9 | after rebuild |
 |---|---|---|---|
@@ -54,10 +53,10 @@ The tables of sources and of sinks of the guide, and what was measured.
 MATRIX = """
 ## Versions of Spark
 
-The number of rows that are as the tables above say. *gate*: 4.1.3 is the version that is pinned, and `.ci/run` runs the
-tests of these rows with every change. The rest is the last result of `scripts/matrix`, which runs all areas on each
-version, with its date. Below are the rows that a version does not have: a later API, a connector that is not locked
-for it, or an operation that it no longer refuses.
+The number of rows with the results above. *gate*: `.ci/run` runs the tests of these rows with every change, on the
+pinned version 4.1.3. The rest is the last result of `scripts/matrix`, which runs all areas on each version. Below are
+the rows that a version lacks: a later API, a connector that is not locked for it, or an operation that it no longer
+refuses.
 
 | area | {heads} |
 |---|{rule}

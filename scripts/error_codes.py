@@ -7,8 +7,8 @@ from slackwater.diagnose.number_line import RULES
 
 HEADING = """# Errors
 
-Every error has a stable code, one sentence, and where it helps the place, what was expected and found, and a hint.
-On stderr it is shown as `error <code>: <sentence>`, then `hint: <next step>`; with `--format json` as one line of JSON,
+Every error has a stable code and one sentence, and often the place, the expected and found values, and a hint. On
+stderr it is shown as `error <code>: <sentence>`, then `hint: <next step>`; with `--format json` as one line of JSON,
 `{"error": {"code": ..., "message": ..., "where": ..., "expected": ..., "found": ..., "hint": ...}}`.
 `slackwater explain CODE` also prints the remedy. Below are the causes by [exit code](exit-codes.md); `…` replaces what
 varies. To update this page: `scripts/generate`.

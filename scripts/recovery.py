@@ -12,16 +12,16 @@ from tests.verdict.test_typed import NOT_EXACT
 
 PAGE = """# Recovery semantics after changes in a query
 
-What happens if a query is changed between two runs on one checkpoint: the changes of Spark's programming guide, and
+The results of changing a query between two runs on one checkpoint: the changes of Spark's programming guide, and
 others. *Spark* was measured with 4.1.3 by continuing the old checkpoint with the new code, and comparing the rows of
-later batches with those that the new code alone writes. *Verdict* is what `slackwater check`, `run` and
-`doctor --pipeline` report before anything is started; [changes.md](changes.md) explains each code. *Goal* is
-the one of the verdict, whose plan the refusal prints. *Rows*:
+later batches with the rows that the new code alone writes. *Verdict* is the report of `slackwater check`, `run` and
+`doctor --pipeline` before anything is started; [changes.md](changes.md) explains each code. *Goal*: the refusal prints
+the command for this plan. *Rows*:
 
-- **compared**: a test types what the refusal prints, up to the next run. The rows equal, as multisets: after a rebuild
-  those that were written, and from there on those of the new code alone; after a reset those of the new code alone;
-- **starts**: the stream starts, and nothing has to be typed;
-- **-**: the verdict is tested, and the rows after the remedy are not.
+- **compared**: a test runs the printed commands, up to the next run. After a rebuild the rows equal, as multisets, the
+  written rows and from there on the rows of the new code alone; after a reset the rows of the new code alone;
+- **starts**: the stream starts without a command;
+- **-**: the verdict is tested, but not the rows after the remedy.
 
 This page is made from `tests/verdict/recovery.toml` and the tables of edits next to it. To update it:
 `scripts/generate`.

@@ -52,10 +52,9 @@ The remedy depends on the goal; `slackwater explain CODE` prints it.
 
 COVERAGE = """# Coverage of the catalogue of failures
 
-Every way in which a restart, an upgrade, a move or a repair of a query is known to go wrong, and where Slackwater meets
-it. *found*: `slackwater doctor` (and `status`, for the findings of the number line) finds it in the files. *refused*:
-`run`, `check` or `plan` meets it, by the code that is named. *not detectable*: neither files nor code show it, for the
-reason given. To update this page: `scripts/generate`.
+The known failures of a restart, an upgrade, a move or a repair of a query. *found*: `slackwater doctor` (and `status`,
+for the findings of the number line) finds it in the files. *refused*: `run`, `check` or `plan` reports it, with this
+code. *not detectable*: neither files nor code show it, for this reason. To update this page: `scripts/generate`.
 
 | failure | title | | by |
 |---|---|---|---|
@@ -63,29 +62,26 @@ reason given. To update this page: `scripts/generate`.
 
 STORES_PAGE = """# Stores
 
-Where a home, a checkpoint and an output can be, by the scheme of the URI; a path is a `file:`. Any other protocol that
-fsspec has an implementation for is taken for an object store. What a store can do decides in which order Slackwater
-takes its steps. *rename*: a file gets another name in one step. *replace*: a file that exists is overwritten in one
-step. *append*: bytes can be added to a file. *exclusive*: of two writers that create a file one fails. *directories*: a
-directory gets another name in one step. *listing*: a listing has what was written before it. *durable*: what was
-written is there after the process has ended. *package*: what `pip install` needs for it.
-To update this page: `scripts/generate`.
+The stores of homes, checkpoints and outputs, by the scheme of the URI; a path is a `file:`. Any other fsspec protocol
+is taken for an object store. *rename*: a file is renamed in one step. *replace*: an existing file is overwritten in one
+step. *append*: bytes can be added to a file. *exclusive*: if two writers create a file, one fails. *directories*: a
+directory is renamed in one step. *listing*: a listing has all earlier writes. *durable*: files survive the process.
+*package*: for `pip install`. To update this page: `scripts/generate`.
 
-Spark reads and writes these stores by connectors of its own. For S3 a run adds the connector `s3a`, whose jars are
-locked for Spark 4.1 only; with another Spark set `spark.jars.packages` under `[spark]` in `slackwater.toml`. Keys are
-read from the environment (`AWS_ACCESS_KEY_ID`) or from `[storage.s3]` ([settings](settings.md)); S3A does not read the
-profiles of `~/.aws/credentials`, which Slackwater's own reads find: set
-`spark.hadoop.fs.s3a.aws.credentials.provider`. HDFS needs no connector. What Google and Azure need:
-[limits](../limits.md).
+Spark reads and writes these stores by its own connectors. For S3 a run adds the connector `s3a`, whose jars are locked
+for Spark 4.1 only; with another Spark set `spark.jars.packages` under `[spark]` in `slackwater.toml`. Keys are read
+from the environment (`AWS_ACCESS_KEY_ID`) or from `[storage.s3]` ([settings](settings.md)). S3A does not read the
+profiles of `~/.aws/credentials`, unlike Slackwater itself: set `spark.hadoop.fs.s3a.aws.credentials.provider`. HDFS
+needs no connector. For Google and Azure see [limits](../limits.md#homes-and-stores).
 
 | scheme | rename | replace | append | exclusive | directories | listing | durable | package |
 |---|---|---|---|---|---|---|---|---|
 """
 METRICS_PAGE = """# Metrics
 
-What `slackwater run --metrics-port PORT` serves to Prometheus, for each stream of the run. All have the labels
-`pipeline` and `stream`; what is unknown is left out, and never shown as 0. Counters start at 0 with each run.
-How to use them: [monitoring](../monitoring.md). To update this page: `scripts/generate`.
+The metrics that `slackwater run --metrics-port PORT` serves to Prometheus ([monitoring](../monitoring.md)), for each
+stream of the run. All have the labels `pipeline` and `stream`; unknown values are left out, and never shown as 0.
+Counters start at 0 with each run. To update this page: `scripts/generate`.
 
 | metric | kind | more labels | meaning |
 |---|---|---|---|
@@ -102,9 +98,9 @@ SHARED = 3
 """An option that so many verbs have with one meaning is explained once."""
 PIPELINE_PAGE = """# The pipeline in Python
 
-What a pipeline file can use, after `import slackwater as sw`. Everything that cannot be used as it is written is a
-`sw.SlackwaterError` with a [code](../errors.md). How a file is run: [Run, watch and stop](../guides/run.md). What each
-sink guarantees: [Sinks](../sinks.md). To update this page: `scripts/generate`.
+The Python names for a pipeline file, after `import slackwater as sw`. Invalid use raises a `sw.SlackwaterError` with a
+[code](../errors.md). See also [Run, watch and stop](../guides/run.md) and the guarantees of [sinks](../sinks.md).
+To update this page: `scripts/generate`.
 """
 BATCH = ("stream", "stream_id", "epoch", "is_rerun", "already_written", "transaction", "delta_options")
 """What the function of ``sinks.foreach_batch`` uses of its second argument."""
