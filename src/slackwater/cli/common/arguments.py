@@ -206,7 +206,7 @@ def add_home(parser: Parser) -> None:
 
 def add_consent(parser: Parser) -> None:
     choice = parser.add_mutually_exclusive_group()
-    choice.add_argument("--moved", action="store_true", help="the home was moved here, and is used from here on")
+    choice.add_argument("--moved", action="store_true", help="use the moved home: rewrite its recorded paths")
     choice.add_argument("--copied", action="store_true", help="treat the copied home as independent (new ids)")
 
 
@@ -215,7 +215,7 @@ def add_stopped(parser: Parser) -> None:
         "--i-stopped-it",
         dest="stopped",
         action="store_true",
-        help="the query, which another program runs, has stopped, although its checkpoint has just been written to",
+        help="confirm that the query has been stopped even though its checkpoint was written recently",
     )
 
 
@@ -273,7 +273,7 @@ VERBS: Mapping[str, str] = {
     "connectors": "Show and fetch connector jars, from a locked list.",
     "completion": "Print a script that completes verbs and options in a shell.",
     "demo": "Kill, upgrade and restart a pipeline over a real year of weather, and compare "
-    "every row. About 3 minutes, with tables 5.",
+    "every row. About 3 minutes; 5 with tables.",
 }
 """Summaries, in the order of ``--help``."""
 READING = frozenset({"status", "doctor", "watch", "evidence", "inspect", "offsets", "ledger", "explain", "sinks"})

@@ -205,7 +205,7 @@ def _plan_common(parser: Parser) -> None:
     parser.add_argument(
         "--downstream",
         action="store_true",
-        help="plan the later stages, too, that have read what is taken out of the output; one apply, one undo",
+        help="also replay later stages that have read rows to be removed; one apply, one undo",
     )
     add_home(parser)
     add_consent(parser)
@@ -223,13 +223,13 @@ def apply(parser: Parser) -> None:
         "--confirm",
         metavar="NAME",
         type=string,
-        help="the stream's name; a plan that clears the output, or keeps rows that its marker does not show, needs it",
+        help="the stream's name; needed if the plan clears the output, or keeps rows that its marker does not show",
     )
     parser.add_argument(
         "--discard-others",
         metavar="NAME",
         type=string,
-        help="the stream's name; what others have written to the output may go with what the plan takes out of it",
+        help="type the stream's name to allow removing rows written by other writers",
     )
     add_stopped(parser)
     add_spark(parser)
