@@ -91,6 +91,26 @@ def _expected(files: int) -> Counter[tuple[object, ...]]:
 def test_killed_and_continued_on_another_machine(
     cluster: StandaloneCluster, postgres: PostgresServer, project: Project
 ) -> None:
+    _kill_and_continue(cluster, postgres, project)
+
+
+@pytest.mark.thorough
+def test_rebuilt_on_another_machine(cluster: StandaloneCluster, postgres: PostgresServer, project: Project) -> None:
+    shared = _kill_and_continue(cluster, postgres, project)
+    other = project.folder / "other"
+    shutil.rmtree(project.folder / "home" / "streams" / "work" / "rows" / "checkpoints" / "0001")
+    plan = str(other / "plan.json")
+    for arguments in (["plan", "rebuild", "work/rows", "--out", plan], ["apply", plan, "--yes"]):
+        command = _start(project, other, [*arguments, *cluster.arguments], shared)
+        assert command.end(400) == 0, command.log
+    project.add_files(8)
+    command = _start(project, other, [*UNTIL, *cluster.arguments], shared)
+    assert command.end(400) == 0, command.log
+    assert _rows(project) == _expected(48)
+
+
+def _kill_and_continue(cluster: StandaloneCluster, postgres: PostgresServer, project: Project) -> dict[str, str]:
+    """A worker and the driver are killed, each in a batch; a driver on another machine continues: its environment."""
     url = postgres.url(postgres.new_database())
     shared = {"SLACKWATER_HOME": str(project.folder / "home"), "SLACKWATER_LEDGER": url}
     one, other = project.folder / "one", project.folder / "other"
@@ -101,7 +121,7 @@ def test_killed_and_continued_on_another_machine(
 
     driver = _start(project, one, [*UNTIL, *cluster.arguments], shared)
     driver.wait_for(reached.exists, "the first batch")
-    cluster.workers[0].kill()
+    cluster.workers[-1].kill()
     hold.unlink()
     driver.wait_for((project.folder / "out" / "_spark_metadata" / "0").exists, "a batch after a worker was lost")
     hold.touch()
@@ -120,16 +140,7 @@ def test_killed_and_continued_on_another_machine(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert _rows(project) == _expected(40)
-
-    shutil.rmtree(project.folder / "home" / "streams" / "work" / "rows" / "checkpoints" / "0001")
-    plan = str(other / "plan.json")
-    for arguments in (["plan", "rebuild", "work/rows", "--out", plan], ["apply", plan, "--yes"]):
-        command = _start(project, other, [*arguments, *cluster.arguments], shared)
-        assert command.end(400) == 0, command.log
-    project.add_files(8)
-    command = _start(project, other, [*UNTIL, *cluster.arguments], shared)
-    assert command.end(400) == 0, command.log
-    assert _rows(project) == _expected(48)
+    return shared
 
 
 def _start(project: Project, folder: Path, arguments: list[str], environment: dict[str, str]) -> Command:

@@ -65,6 +65,7 @@ def test_killed_and_rebuilt_is_as_if_uninterrupted(
     assert workspace.rows() == file_baseline.rows()
 
 
+@pytest.mark.thorough
 def test_a_batch_that_was_completed_is_killed_again_and_rebuilt(restored: Workspace, file_baseline: Workspace) -> None:
     """Killed after the sink write, run again, killed again: the second run has reported the rows of the batch."""
     restored.kill_before(f"{CHECKPOINT}/offsets/{KILLED + 3}")

@@ -105,11 +105,12 @@ MODES = [
     pytest.param("complete", (), [(2, "c"), (3, "d"), (None, "n")], marks=pytest.mark.thorough),
 ]
 IN_CATALOGS = [pytest.param(*MODES[0], marks=pytest.mark.thorough), *MODES[1:]]
+ON_A_BRANCH = [MODES[0], pytest.param(*MODES[1], marks=pytest.mark.thorough), MODES[2]]
 FIRST: Rows = [(1, "a"), (2, "b")]
 SECOND: Rows = [(2, "c"), (3, "d"), (None, "n")]
 
 
-@pytest.mark.parametrize(("mode", "keys", "final"), MODES)
+@pytest.mark.parametrize(("mode", "keys", "final"), IN_CATALOGS)
 def test_batches_repeated_cut_and_undone(
     mode: str, keys: tuple[str, ...], final: Rows, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -148,7 +149,7 @@ def test_batches_repeated_cut_and_undone(
     assert shown["summary"]["wap.id"].startswith(f"slackwater:{OWNER.stream_id}:5:2:")
 
 
-@pytest.mark.parametrize(("mode", "keys", "final"), MODES)
+@pytest.mark.parametrize(("mode", "keys", "final"), ON_A_BRANCH)
 def test_built_on_a_branch_swapped_and_undone(
     mode: str, keys: tuple[str, ...], final: Rows, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -412,6 +413,7 @@ def test_the_session_reads_the_secret_of_a_catalog(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.catalog.lake.jdbc.password") == "hidden"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("mode", "keys", "final"), IN_CATALOGS)
 def test_a_table_of_a_hadoop_catalog(mode: str, keys: tuple[str, ...], final: Rows, spark: SparkSession) -> None:
     _check_catalog(spark, "lake", mode, keys, final)

@@ -46,7 +46,7 @@ class Scene(SwapScene):
     def __init__(self, folder: Path, location: str, *, kept: bool) -> None:
         self.folder, self.location = folder, location
         # Elsewhere a kill takes seconds, because all files are put back: each run takes a part, another one each time.
-        step = 1 if location.startswith(SCHEME) else EVERY
+        step = min(3, EVERY) if location.startswith(SCHEME) else EVERY
         self.every = range(1 + SEED % step, sys.maxsize, step)
         self.store = open_write_store(location)
         self._local = folder / "local"
