@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from examples.demo.compare import Row, row_of
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.sinks import postgres
-from slackwater.sinks.common.database.address import Address
+from slackwater.sinks.common.database import Address
 
 if TYPE_CHECKING:
     from psycopg import Connection

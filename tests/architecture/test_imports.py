@@ -30,7 +30,7 @@ HEAVY = (
     "s3fs",
 )
 LOADED_WITHOUT_SPARK = (
-    *(f"slackwater.sinks.{kind}.output" for kind in ("delta", "files", "iceberg", "postgres")),
+    *(f"slackwater.sinks.{kind}.output" for kind in ("files", "iceberg", "postgres")),
     *(
         "slackwater.cli.verbs.run",
         "slackwater.cli.verbs.check",

@@ -10,7 +10,7 @@ from typing import Protocol
 from slackwater.core.sink import Cut, Owner, Traits
 from slackwater.sinks.all_of import identity_of
 from slackwater.sinks.all_of.sink import combined_traits
-from slackwater.sinks.delta.output import DELTA_TRAITS, app_of
+from slackwater.sinks.delta.sink import DELTA_TRAITS, app_of
 from slackwater.sinks.files.output import FILES_TRAITS
 from slackwater.sinks.iceberg.output import ICEBERG_TRAITS
 from tests.sinks import databases, delta_logs, iceberg_tables, made_up

@@ -13,7 +13,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner
 from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.delta.output import DeltaOutput, DeltaQueryTable
+from slackwater.sinks.delta.sink import DeltaOutput, DeltaQueryTable
 from tests.sinks import delta_logs
 from tests.sinks.delta_killed import points_of
 from tests.sinks.swap_scene import SwapScene

@@ -17,7 +17,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner
-from slackwater.sinks.delta.output import DeltaOutput, app_of
+from slackwater.sinks.delta.sink import DeltaOutput, app_of
 from slackwater.sinks.delta.table import DeltaVersion
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs

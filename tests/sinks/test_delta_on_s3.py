@@ -11,7 +11,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner
-from slackwater.sinks.delta.output import DeltaOutput, app_of
+from slackwater.sinks.delta.sink import DeltaOutput, app_of
 from slackwater.sinks.delta.table import CommitMark, DeltaVersion, storage_options
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store

@@ -16,7 +16,7 @@ from slackwater.runtime.failures import reason_of
 from slackwater.runtime.session import end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
 from slackwater.sinks import DeltaSink, delta
-from slackwater.sinks.delta.output import DeltaOutput
+from slackwater.sinks.delta.sink import DeltaOutput
 from slackwater.sinks.delta.writer import DeltaWriter, table_in_sql
 from slackwater.storage.local import LocalStore
 from tests.support.small_disk import small_disk

@@ -13,7 +13,7 @@ from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Owner
 from slackwater.sinks.delta import changes
 from slackwater.sinks.delta.log import DeltaLog, span_after
-from slackwater.sinks.delta.output import DeltaOutput, app_of
+from slackwater.sinks.delta.sink import DeltaOutput, app_of
 from slackwater.sinks.delta.table import WRITABLE_FEATURES, CommitMark, DeltaVersion
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs

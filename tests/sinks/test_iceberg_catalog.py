@@ -16,14 +16,13 @@ from sqlalchemy import inspect, text
 from slackwater.core.errors import Refused, SinkUnreadable, SlackwaterError, StreamFailed
 from slackwater.core.sink import Owner
 from slackwater.sinks import iceberg
-from slackwater.sinks.common.options import secret_of
+from slackwater.sinks.common.problem import secret_of
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.catalog import properties_of
 from slackwater.sinks.iceberg.changes import Branches
-from slackwater.sinks.iceberg.metadata import Metadata, MetadataChange
+from slackwater.sinks.iceberg.metadata import IcebergTable, Metadata, MetadataChange
 from slackwater.sinks.iceberg.names import parts_of, settings_of
 from slackwater.sinks.iceberg.output import CATALOG_TRAITS, ICEBERG_TRAITS, OWNER, CatalogOutput, IcebergOutput
-from slackwater.sinks.iceberg.versions import IcebergTable
 from slackwater.storage.local import LocalStore
 from tests.sinks.iceberg_catalogs import NAME, Lake, in_postgres, in_sqlite
 from tests.sinks.iceberg_changes import change

@@ -20,8 +20,7 @@ from slackwater.runtime.session_options import SessionOptions
 from slackwater.sinks import IcebergSink, all_of, iceberg
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.output import IcebergOutput
-from slackwater.sinks.iceberg.publishing import Publisher
-from slackwater.sinks.iceberg.writer import IcebergWriter
+from slackwater.sinks.iceberg.writer import IcebergWriter, Publisher
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
 from tests.support.postgres_server import postgres_server

@@ -17,9 +17,8 @@ from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Cut, Owner
 from slackwater.sinks import iceberg
 from slackwater.sinks.common.registry import catalogue, open_output
-from slackwater.sinks.iceberg.metadata import Metadata, MetadataChange
+from slackwater.sinks.iceberg.metadata import DirectoryTable, Metadata, MetadataChange, MetadataVersions, Version
 from slackwater.sinks.iceberg.output import CATALOG_TRAITS, IcebergOutput
-from slackwater.sinks.iceberg.versions import DirectoryTable, MetadataVersions, Version
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import StoreTraits
 from tests.sinks import iceberg_tables

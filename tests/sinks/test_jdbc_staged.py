@@ -20,8 +20,8 @@ from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session import end_session, start_session
 from slackwater.runtime.session_options import SessionOptions
 from slackwater.sinks.common.batch_function import BatchFailed
-from slackwater.sinks.common.database.address import address_of
-from slackwater.sinks.common.database.marker import MarkedTarget, Marker, Staged
+from slackwater.sinks.common.database import address_of
+from slackwater.sinks.common.marker import MarkedTarget, Marker, Staged
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.jdbc.sink import POSTGRESQL_DRIVER
 from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter, stage

@@ -14,10 +14,9 @@ from sqlalchemy.pool import NullPool
 
 from slackwater.core.errors import Refused, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.sinks.common.database import marker
-from slackwater.sinks.common.database.address import Address
-from slackwater.sinks.common.database.marker import Marker
-from slackwater.sinks.common.database.problems import writing
+from slackwater.sinks.common import marker
+from slackwater.sinks.common.database import Address, writing
+from slackwater.sinks.common.marker import Marker
 from tests.support.postgres_server import PostgresServer
 
 OLD = WriteContext("5f0e", "clicks/per_page", 3, "append")

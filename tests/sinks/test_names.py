@@ -41,7 +41,7 @@ def test_a_sink_is_its_function_whatever_was_imported_before() -> None:
         "import slackwater.sinks.files.manifest, slackwater.sinks.console\n"
         "from slackwater import sinks\n"
         "assert callable(sinks.files) and callable(sinks.console)\n"
-        "import slackwater.sinks.delta.output\n"
+        "import slackwater.sinks.delta.sink\n"
         "from slackwater.sinks import common, delta\n"
         "assert callable(delta) and sinks.delta is delta and common.__name__ == 'slackwater.sinks.common'\n"
         "assert set(sinks.__all__) <= set(dir(sinks)) and all(getattr(sinks, name) for name in sinks.__all__)"

@@ -15,12 +15,11 @@ import slackwater as sw
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.failures import is_transient
-from slackwater.sinks.common.database.address import Address, address_of
-from slackwater.sinks.common.database.marker import MarkedTarget, Marker, Staged, check_logged
+from slackwater.sinks.common.database import Address, address_of
+from slackwater.sinks.common.marker import MarkedTarget, Marker, Staged, check_logged
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.postgres.output import PostgresOutput
-from slackwater.sinks.postgres.publication import Mode, Publication
-from slackwater.sinks.postgres.table import PostgresName
+from slackwater.sinks.postgres.table import Mode, PostgresName, Publication
 from slackwater.sinks.postgres.writer import Writer
 from tests.support.dropping_proxy import Drop, DroppingProxy, dropping_proxy
 from tests.support.postgres_server import PostgresServer

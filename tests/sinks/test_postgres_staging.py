@@ -11,12 +11,12 @@ import pytest
 from pyspark.sql import types as T
 
 from slackwater.core.errors import PipelineError
-from slackwater.sinks.common.database.address import Address
-from slackwater.sinks.common.database.marker import Staged
-from slackwater.sinks.postgres.publication import Publication
+from slackwater.sinks.common.database import Address
+from slackwater.sinks.common.marker import Staged
 from slackwater.sinks.postgres.staging import Staging, stager
 from slackwater.sinks.postgres.table import (
     PostgresName,
+    Publication,
     StagedColumn,
     check_types,
     create_statements,

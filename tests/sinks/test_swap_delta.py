@@ -20,7 +20,7 @@ from slackwater.sinks import delta
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.staging import StagingDirectory
 from slackwater.sinks.delta import changes
-from slackwater.sinks.delta.output import DeltaOutput, app_of
+from slackwater.sinks.delta.sink import DeltaOutput, app_of
 from slackwater.sinks.delta.table import CommitMark, DeltaVersion
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs

@@ -441,7 +441,7 @@ def test_a_driver_that_holds_the_marker_is_not_waited_for_without_end(
         scene.stage()
     if step == "undo":
         scene.make()
-    monkeypatch.setattr("slackwater.sinks.common.database.marker.LOCK_WAIT_S", 1)
+    monkeypatch.setattr("slackwater.sinks.common.marker.LOCK_WAIT_S", 1)
     with psycopg.connect(scene.url) as connection:
         connection.execute("SET idle_in_transaction_session_timeout = '60s'")
         connection.execute("SELECT * FROM slackwater_marker FOR UPDATE")

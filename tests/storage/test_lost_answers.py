@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.sink import Owner
-from slackwater.sinks.common.owner import claim, read_owner
+from slackwater.sinks.common.directory import claim, read_owner
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore

@@ -38,7 +38,7 @@ from slackwater.runtime.option_secrets import remember_options
 from slackwater.runtime.session_options import SessionOptions, require_spark, spark_version
 from slackwater.runtime.sql_settings import FULL_TRACEBACKS
 from slackwater.sinks.common import registry
-from slackwater.sinks.common.options import secret_of
+from slackwater.sinks.common.problem import secret_of
 from slackwater.storage.open import session_settings_of
 
 LOCAL_SHUFFLE_PARTITIONS = "4"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
 from slackwater.sinks.common.contract import OpaqueOutput, PlacelessSink, opaque_traits
-from slackwater.sinks.common.options import option_strings
+from slackwater.sinks.common.problem import option_strings
 from slackwater.sinks.common.registry import SinkKind
 
 if TYPE_CHECKING:

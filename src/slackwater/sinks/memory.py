@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
 from slackwater.sinks.common.contract import OpaqueOutput, Sink, opaque_traits
-from slackwater.sinks.common.options import is_text, refuse_partitions
+from slackwater.sinks.common.problem import is_text, refuse_partitions
 from slackwater.sinks.common.registry import SinkKind
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext,
 from slackwater.sinks.common.batch_function import IntoTable
 from slackwater.sinks.common.contract import OpaqueOutput, Output, Sink, opaque_traits
 from slackwater.sinks.common.directory import absolute
-from slackwater.sinks.common.options import is_text, option_strings
-from slackwater.sinks.common.problem import table_unchecked
+from slackwater.sinks.common.problem import is_text, option_strings, table_unchecked
 from slackwater.sinks.common.registry import SinkKind, open_output
 from slackwater.storage.open import local_path_of
 

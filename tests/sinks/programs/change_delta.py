@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from slackwater.core.sink import Cut, Swap
-from slackwater.sinks.delta.output import DeltaOutput
+from slackwater.sinks.delta.sink import DeltaOutput
 from slackwater.storage.local import LocalStore
 from tests.support.kill_points import die_before
 

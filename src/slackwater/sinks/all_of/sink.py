@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from slackwater.core.checkpoint import Damage
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.marks import written_by_all
+from slackwater.core.marks import NONE_YET, written_by_all
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, weakest
 from slackwater.sinks.all_of import FEWEST, KIND, identity_of
 from slackwater.sinks.common.batch_function import batch_function, persisted
 from slackwater.sinks.common.contract import Output, Sink
-from slackwater.sinks.common.owner import NONE_YET
 from slackwater.sinks.common.registry import catalogue, open_each, open_output
 from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore

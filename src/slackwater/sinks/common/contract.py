@@ -17,7 +17,7 @@ from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, cut_back
 from slackwater.sinks.common.batch_function import batch_function
-from slackwater.sinks.common.options import refuse_partitions
+from slackwater.sinks.common.problem import refuse_partitions
 from slackwater.storage.protocols import ReadStore, WriteStore
 
 if TYPE_CHECKING:

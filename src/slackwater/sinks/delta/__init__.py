@@ -5,10 +5,10 @@ from __future__ import annotations
 from slackwater.sinks.common.registry import SinkKind
 
 SINK = SinkKind(
-    opener="slackwater.sinks.delta.output:open_delta_output",
+    opener="slackwater.sinks.delta.sink:open_delta_output",
     constructor="slackwater.sinks.delta.sink:delta",
     exports=("DeltaSink",),
-    entries="slackwater.sinks.delta.output:ENTRIES",
+    entries="slackwater.sinks.delta.sink:ENTRIES",
     log_folder="_delta_log",
     connectors={"delta": "delta-spark"},
     # What the documentation of Delta Lake has a session set.

@@ -1,29 +1,403 @@
-"""The Delta sink.
+"""The Delta sink, and its table as a stream's output.
 
 Always a batch function, never Spark's native sink, which numbers transactions by query id. The query id is lost with
 the checkpoint, so the next query would write batch 0 again and double its rows (docs/decisions/0110). Here the number
-line is the stream's.
+line is the stream's: the newest batch is from transactions under the stream's id, which the owner file records.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from slackwater.core.sink import Traits, WriteContext
+from slackwater.core.checkpoint import Damage
+from slackwater.core.errors import FormatError, Refused, SinkUnreadable
+from slackwater.core.marks import NONE_YET
+from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, newest_batch
+from slackwater.sinks.common import staging
+from slackwater.sinks.common.changes import (
+    CutTable,
+    TableState,
+    absent,
+    check_parties,
+    check_unmoved,
+    check_whole,
+    check_writable,
+    damaged,
+    incomplete,
+    owners_of_program,
+    start,
+    started,
+    unsupported,
+)
 from slackwater.sinks.common.contract import Sink
-from slackwater.sinks.common.directory import absolute, directory
-from slackwater.sinks.common.options import key_columns, option_strings, refuse_with_keys
-from slackwater.sinks.common.staging import staging_of
-from slackwater.sinks.delta.output import DELTA_TRAITS, DeltaOutput
-from slackwater.sinks.delta.table import require_library
+from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, absolute, directory, path_of
+from slackwater.sinks.common.problem import key_columns, not_readable_yet, option_strings, refuse_with_keys
+from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, staging_of
+from slackwater.sinks.delta import changes
+from slackwater.sinks.delta.changes import base_after, state_of
+from slackwater.sinks.delta.log import FOLDER, DeltaLog, entry_path, span_after
+from slackwater.sinks.delta.table import DeltaVersion, damaged_files, require_library
+from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from slackwater.sinks.delta.writer import DeltaSparkTable
+
+
+DELTA_TRAITS = Traits(
+    Delivery("exactly-once", "the rows of a batch and its number are one commit, and a number it has is skipped"),
+    reports_last_batch=True,
+    skips_known_batches=True,
+    cuts=True,
+    swaps=True,
+    reads_known_batches=True,
+    combines=True,
+)
+APP_PREFIX = "slackwater-"
+"""Prefix of streams' application ids."""
+
+
+ENTRIES = (
+    CatalogueEntry("delta", "delta(path)", DELTA_TRAITS, ("append", "complete"), rank=20),
+    CatalogueEntry("delta", "delta(path, keys=...)", DELTA_TRAITS, ("append", "update"), rank=21),
+)
+
+
+def app_of(stream_id: str) -> str:
+    return APP_PREFIX + stream_id
+
+
+def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
+    return DeltaOutput(path_of("delta", identity))
+
+
+class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
+    traits = DELTA_TRAITS
+    cut_records = changes.RECORD
+    is_filled_by_spark = False
+    """Whether a staged table must exist, with the real table's columns, before it is written to."""
+
+    @cached_property
+    def _log(self) -> DeltaLog:
+        return DeltaLog(self._store)
+
+    @property
+    def exists(self) -> bool:
+        return self._log.versions().newest >= 0
+
+    def last_written(self) -> int:
+        app = self._app()
+        if app is None:
+            return -1
+        versions = self._log.versions()
+        for version in reversed(versions.commits):
+            if version <= versions.checkpoint:
+                break
+            batches = self._batches(version)
+            if app in batches:
+                return batches[app]
+        # A checkpoint repeats the transactions of all versions before it.
+        return DeltaVersion(self.location).newest_batch(app) if versions.checkpoint >= 0 else -1
+
+    def transactions(self, application: str) -> Mapping[str, int]:
+        found: dict[str, int] = {}
+        versions = self._log.versions()
+        for version in versions.commits:
+            # The newest commit counts, also where a cut has lowered the number in it.
+            found |= self._batches(version)
+        if application not in found and versions.checkpoint >= 0:
+            newest = DeltaVersion(self.location).newest_batch(application)
+            found |= {application: newest} if newest >= 0 else {}
+        return found
+
+    shows_rows = True
+
+    def may_have_rows(self, marked: int) -> bool:
+        """Return whether the table may have rows: copies lack transactions, and a log may forget old ones."""
+        return marked < 0 and self.exists and bool(DeltaVersion(self.location).sizes())
+
+    def how_to_empty(self, _marked: int) -> str:
+        return "delete all rows of the table"
+
+    def relative_path(self, uri: str) -> str | None:
+        name = self._place.relative_path(uri)
+        return None if name is None or name.split("/")[0] in {FOLDER, OWNER_FILE, staging.MARK} else name
+
+    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+        return tuple(self._damage(thorough=thorough))
+
+    def staged(self, operation: str) -> DeltaOutput:
+        return DeltaOutput(str(self._staging(operation).folder))
+
+    def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
+        """The sink creates a staged table that starts empty, with the query's columns."""
+        del recorded  # As above.
+        place = self._staging(operation)
+        if place.start():
+            if after >= 0 or self.exists:
+                self._fill(place, after)
+            place.mark("staged")
+
+    def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
+        written = self.last_written()
+        if not self.exists:
+            return Swap(operation, stream_id, written)
+        others = base_after(self.location, self._log, self._app(), written, after).others
+        return Swap(operation, stream_id, written, version=state_of(self._log), others=others)
+
+    def whole(self, recorded: Mapping[int, str]) -> Cut:
+        """All rows of the table, regardless of their writer and of the log."""
+        del recorded  # As above.
+        if not self.exists:
+            return Cut(NONE_YET, ())
+        newest = DeltaVersion(self.location)
+        sizes = newest.sizes()
+        batches = tuple(range(self.last_written() + 1))
+        return Cut(NONE_YET, batches, tuple(sizes), sum(sizes.values()), version=str(newest.number))
+
+    def check_swap(self, swap: Swap, backup: WriteStore) -> None:
+        record = started(backup, self.location, swap)
+        if record is not None and changes.since_swap(self._log, record):
+            return
+        place, staged = self._staging(swap.operation), self.staged(swap.operation)
+        if not self.exists:
+            raise unsupported(self.location, "a Delta table", "none")
+        if place.state != "staged" or not staged.exists:
+            raise absent(staged.location, swap.operation, place.state or "no folder")
+        check_whole(staged.location, staged.damage())
+        check_parties(self.location, swap, self.last_written(), *self._owners(swap, staged))
+        changes.check(place)
+        check_unmoved(self.location, swap, state_of(self._log))
+
+    def swap(self, swap: Swap, backup: WriteStore) -> None:
+        # Read before the checks: a commit of another writer during them makes the commit of the swap fail.
+        newest = self._log.versions().newest
+        self.check_swap(swap, backup)
+        record = start(backup, self.location, swap, newest)
+        place, staged = self._staging(swap.operation), self.staged(swap.operation)
+        if not changes.since_swap(self._log, record):
+            changes.swap_in(place, self._app_of(swap), staged.last_written(), newest)
+        if place.state == "staged":
+            place.mark("replaced")
+
+    def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        record = started(backup, self.location, swap)
+        commits = changes.since_swap(self._log, record) if record is not None else []
+        if record is not None and not self.exists:
+            raise damaged(self.location, f"a Delta table with version {record.version}", "no table")
+        if commits:
+            changes.check_own(self.location, commits, self._app_of(swap))
+            changes.check_version_kept(self.location, commits[-1].version - 1, self._log.versions().newest)
+            check_writable(self._store, FOLDER, "..")
+
+    def swap_back(self, swap: Swap, backup: WriteStore) -> None:
+        record = started(backup, self.location, swap)
+        if record is None:
+            return  # The swap was interrupted before it recorded anything, so that nothing was changed.
+        newest = self._log.versions().newest
+        place, commits = self._staging(swap.operation), changes.since_swap(self._log, record, newest)
+        if commits:
+            app = self._app_of(swap)
+            changes.check_own(self.location, commits, app)
+            changes.swap_back(place, commits[-1].version - 1, app, swap.replaced, newest)
+        if place.state == "replaced":
+            place.mark("staged")
+
+    def filled_by(self, query_id: str, /) -> DeltaQueryTable:
+        return DeltaQueryTable(self._path, query_id)
+
+    def discard_staged(self, operation: str) -> None:
+        self._staging(operation).discard("building", "staged")
+
+    def discard_replaced(self, operation: str) -> None:
+        """Remove the folder; the table's earlier versions are kept until VACUUM."""
+        self._staging(operation).discard("replaced")
+
+    def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
+        places = [place for place in map(_source_place, offsets) if place is not None]
+        app = self._app()
+        if not places or app is None:
+            return False
+        table_id = DeltaVersion(self.location).table_id
+        if cut.after == NONE_YET:
+            return any(place.table == table_id for place in places)
+        target = span_after(self._log, app, cut.after).target
+        return any(place.table == table_id and place.is_after(target) for place in places)
+
+    def reader_path(self) -> str:
+        if not self.exists:
+            raise not_readable_yet("Delta", self._path)
+        return self._path
+
+    def _newest_version(self, _record: changes.DeltaCut) -> int:
+        return self._log.versions().newest
+
+    def _state(self, record: changes.DeltaCut, version: int) -> TableState:
+        return changes.cut_state(self._log, record, version)
+
+    def _delete_batches(self, record: changes.DeltaCut, version: int) -> None:
+        changes.delete_batches(self._log, record, version)
+
+    def _restore(self, record: changes.DeltaCut, version: int) -> None:
+        changes.restore(self._log, record, version)
+
+    def _check_restorable(self, record: changes.DeltaCut, version: int) -> None:
+        changes.check_kept(self._store, record, version)
+        check_writable(self._store, FOLDER)
+
+    def _changed(self, record: changes.DeltaCut, code: str) -> Refused:
+        return changes.changed(record, code, self._log)
+
+    def _staging(self, operation: str) -> StagingDirectory | RemoteStagingDirectory:
+        return staging_of(self._path, operation)
+
+    def _fill(self, place: StagingDirectory | RemoteStagingDirectory, after: int) -> None:
+        last, app = self.last_written(), self._app()
+        if after >= 0 and (app is None or last < after):
+            raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
+        base = base_after(self.location, self._log, app, last, after)
+        if after >= 0 or base.files:
+            changes.fill(place, app or "", after, base)
+        elif self.is_filled_by_spark:
+            changes.fill(place, app or "", after, replace(base, table=DeltaVersion(self.location)))
+
+    def _owners(self, _swap: Swap, staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
+        return self.owner(), staged.owner()
+
+    def _app_of(self, swap: Swap) -> str:
+        return app_of(swap.stream_id)
+
+    def _app(self) -> str | None:
+        known = self.owner()
+        if known is not None:
+            return app_of(known.stream_id)
+        # The mark was deleted, or no stream has claimed the table: its newest commits show which stream wrote them.
+        for version in reversed(self._log.versions().commits):
+            found = [app for app in self._batches(version) if app.startswith(APP_PREFIX)]
+            if found:
+                return found[0]
+        return None
+
+    def _batches(self, version: int) -> Mapping[str, int]:
+        try:
+            return self._log.batches(version)
+        except FormatError as error:
+            raise self._unreadable(error.where or FOLDER, error.found or error.message) from error
+        except FileNotFoundError as error:
+            raise self._unreadable(entry_path(version), "no file") from error
+
+    def _unreadable(self, where: str, found: str) -> SinkUnreadable:
+        return SinkUnreadable(
+            "delta-log-unreadable",
+            "The newest commit of the Delta table is malformed",
+            where=f"{self.location}/{where}",
+            expected="one JSON action in each line",
+            found=found,
+            hint="restore the file from a backup; Spark cannot read the table either",
+        )
+
+    def _planned_cut(self, after: int) -> tuple[Cut, changes.DeltaCut | None]:
+        last, app = self.last_written(), self._app()
+        if app is None or last <= after:
+            return Cut(after, ()), None
+        try:
+            span = span_after(self._log, app, after)
+        except FormatError as error:
+            raise self._unreadable(error.where or FOLDER, error.found or error.message) from error
+        if not span.by_restore:
+            changes.check_files_removable(self.location, span)
+        changes.check_writable(self.location, span)
+        files = span.files()
+        names = tuple(file.path for file in files)
+        size = sum(file.size for file in files)
+        cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, span.rows(), str(span.newest))
+        return cut, changes.record_of(self.location, app, cut, span)
+
+    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+        versions = self._log.versions()
+        for version in versions.missing():
+            yield Damage(entry_path(version), "missing", f"the commit of version {version}", "no file")
+        if versions.newest < 0 or versions.newest not in versions.commits:
+            return
+        try:
+            commit = self._log.commit(versions.newest)
+        except (OSError, FormatError) as error:
+            kind, found = (error.code, error.found) if isinstance(error, FormatError) else ("unreadable", str(error))
+            yield Damage(entry_path(versions.newest), kind, "one JSON action in each line", found or "")
+            return
+        newest = {file.path: file.size for file in commit.adds}
+        yield from damaged_files(self._store, newest)
+        if thorough and not versions.missing():
+            sizes = DeltaVersion(self.location).sizes()
+            yield from damaged_files(self._store, {path: sizes[path] for path in sizes.keys() - newest.keys()})
+
+
+class DeltaQueryTable(DeltaOutput):
+    """A table filled by Spark's own streaming writer, with a query's batches.
+
+    Spark skips a batch if the query id's newest transaction is not older (``DeltaSink``), so commits of cuts and swaps
+    carry this id. The table is the program's: it has no owner file.
+    """
+
+    is_filled_by_spark = True
+
+    def __init__(self, path: str, query_id: str) -> None:
+        super().__init__(path)
+        self._query = query_id
+
+    def claim(self, owner: Owner) -> None: ...
+
+    def staged(self, operation: str) -> DeltaQueryTable:
+        return DeltaQueryTable(self.staged_path(operation), self._query)
+
+    def staged_path(self, operation: str, /) -> str:
+        return str(self._staging(operation).folder)
+
+    def _owners(self, swap: Swap, _staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
+        return owners_of_program(swap, self.owner())
+
+    def _app_of(self, _swap: Swap) -> str:
+        return self._query
+
+    def _app(self) -> str:
+        return self._query
+
+
+@dataclass(frozen=True, slots=True)
+class _SourcePlace:
+    """A reader's position: version, and newest file read (-1: none).
+
+    ``snapshot``: it still reads this version's files, its start.
+    """
+
+    table: str
+    version: int
+    index: int
+    snapshot: bool
+
+    def is_after(self, version: int) -> bool:
+        # A source that has read all of a version is at the next one with its lowest index (``DeltaSource``).
+        return self.version > version if self.snapshot else (self.version, self.index) > (version + 1, -1)
+
+
+def _source_place(offset: str) -> _SourcePlace | None:
+    try:
+        fields = json.loads(offset)
+        return _SourcePlace(
+            str(fields["reservoirId"]),
+            int(fields["reservoirVersion"]),
+            int(fields["index"]),
+            bool(fields["isStartingVersion"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None
+
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "txnappid", "txnversion", "replacewhere"})
 

@@ -15,10 +15,10 @@ from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common import staging
 from slackwater.sinks.common.batch_function import backquoted, run_without_output, session_settings
-from slackwater.sinks.common.owner import MARK
+from slackwater.sinks.common.directory import OWNER_FILE
 from slackwater.sinks.common.spark_tables import Merge, table_schema
 from slackwater.sinks.delta.log import FOLDER
-from slackwater.sinks.delta.output import DeltaOutput, app_of
+from slackwater.sinks.delta.sink import DeltaOutput, app_of
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _check_place(location: str) -> None:
     local = store.local_path("")
     if local is not None and Path(local).exists() and not Path(local).is_dir():
         raise _foreign(location, "a file")
-    own = {MARK, FOLDER, staging.MARK}
+    own = {OWNER_FILE, FOLDER, staging.MARK}
     names = sorted(entry.name for entry in store.list() if entry.name not in own and entry.name[0] != ".")
     if names:
         raise _foreign(location, ", ".join(names[:3]))

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from slackwater.core.sink import BackfillDirectory, Owner
 from slackwater.formats.compactible import SINK_LOG
-from slackwater.sinks.common import owner
 from slackwater.sinks.common.contract import Sink
+from slackwater.sinks.common.directory import OWNER_FILE, read_owner
 from slackwater.sinks.files.output import FilesOutput
 from slackwater.sinks.files.sink import FilesSink, files
 from slackwater.storage.open import local_path_of, open_write_store
@@ -76,7 +76,7 @@ def discard(output: BackfillDirectory, operation: str) -> None:
             if name in listed or name.startswith(f"{SINK_LOG}/") or _DATA_FILE.fullmatch(name.rpartition("/")[2]):
                 store.delete(name)
         _remove_empty(output.path)
-        store.delete(owner.MARK)
+        store.delete(OWNER_FILE)
     for entry in store.list():
         if entry.name.endswith(LEFTOVER):
             store.delete(entry.name)
@@ -87,7 +87,7 @@ def _has_files(store: WriteStore, path: str) -> bool:
 
 
 def _is_owned(store: WriteStore, operation: str) -> bool:
-    known = owner.read_owner(store)
+    known = read_owner(store)
     return known is not None and known.stream_id == operation
 
 

@@ -14,15 +14,15 @@ from pathlib import Path
 from slackwater.core.checkpoint import Damage
 from slackwater.core.sink import Swap, newest_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log
-from slackwater.sinks.common import owner, staging
+from slackwater.sinks.common import staging
 from slackwater.sinks.common.changes import absent, check_whole, damaged, incomplete, unsupported
-from slackwater.sinks.common.directory import OutputPlace
+from slackwater.sinks.common.directory import OWNER_FILE, OutputPlace
 from slackwater.sinks.common.staging import StagingDirectory, link_files, remove_leftovers
 from slackwater.sinks.files.manifest import Lines, Manifest, batch_of, foreign, renamed, uris
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import LEFTOVER, hadoop_checksum_path
 
-_OURS = frozenset({SINK_LOG, owner.MARK, staging.MARK})
+_OURS = frozenset({SINK_LOG, OWNER_FILE, staging.MARK})
 Left = tuple[str, ...] | None
 """Staged files that belong to no batch, as in a swap's record."""
 _NameOf = Callable[[str], str]

@@ -17,13 +17,13 @@ from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnre
 from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, after_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
-from slackwater.sinks.common import owner, staging
+from slackwater.sinks.common import staging
 from slackwater.sinks.common.changes import check_parties, check_writable, damaged, record, started
 from slackwater.sinks.common.contract import ListedFiles, SinkLog
-from slackwater.sinks.common.directory import DirectoryOutput, path_of, size_damage
+from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, path_of, size_damage
 from slackwater.sinks.common.problem import table_unchecked
 from slackwater.sinks.common.staging import has_parent
-from slackwater.sinks.files import cutting
+from slackwater.sinks.files import manifest
 from slackwater.sinks.files.directory_swap import DirectorySwap
 from slackwater.sinks.files.manifest import Lines, Manifest, foreign, keep_log, lines_of
 from slackwater.sinks.files.manifest_swap import REPLACED, ManifestSwap
@@ -42,7 +42,7 @@ GLOB_CHARACTERS = "{}[]*?\\"
 _CHECKED_OF_COMPACTED = 100
 _SEEN_IN_PART = 2
 """For readers that list files, a cut of fewer files is a single step."""
-_NOT_DATA = frozenset({SINK_LOG, owner.MARK, staging.MARK, cutting.RECORD.name, REPLACED})
+_NOT_DATA = frozenset({SINK_LOG, OWNER_FILE, staging.MARK, manifest.RECORD.name, REPLACED})
 """Names that are never Spark data files: a manifest that lists them was edited."""
 
 
@@ -117,28 +117,28 @@ class FilesOutput(DirectoryOutput):
         return Cut(batch, tuple(range(batch + 1, last + 1)), names, sum(file.size for file in files))
 
     def cut(self, cut: Cut, recorded: Mapping[int, str], backup: WriteStore) -> None:
-        record = cutting.RECORD.read(backup)
+        record = manifest.RECORD.read(backup)
         # Only in the first attempt: after an interrupted one the manifest no longer names all that the cut takes out.
         if record is None:
             self._check_cut(cut, recorded)
-            record = cutting.make_record(
+            record = manifest.make_record(
                 self._store, self.location, cut, self._manifest, self._lines(cut.after, recorded)
             )
-            cutting.RECORD.write(backup, record)
-        cutting.check_record(record, cut, self.location)
-        cutting.delete_batches(self._store, backup, record)
+            manifest.RECORD.write(backup, record)
+        manifest.check_record(record, cut, self.location)
+        manifest.delete_batches(self._store, backup, record)
 
     def check_restore(self, cut: Cut, backup: WriteStore) -> None:
         record = self._recorded_cut(cut, backup)
         if record is not None:
-            missing = cutting.check_restore(self._store, backup, record, self._manifest)
+            missing = manifest.check_restore(self._store, backup, record, self._manifest)
             folders = {path.rpartition("/")[0] for path in (SINK_LOG + "/", *(taken.path for taken in missing))}
             check_writable(self._store, *sorted(folders))
 
     def restore(self, cut: Cut, backup: WriteStore) -> None:
         record = self._recorded_cut(cut, backup)
         if record is not None:
-            cutting.restore(self._store, backup, record, self._manifest)
+            manifest.restore(self._store, backup, record, self._manifest)
 
     def staged(self, operation: str) -> FilesOutput:
         return FilesOutput(self._way(operation).folder)
@@ -219,13 +219,13 @@ class FilesOutput(DirectoryOutput):
         self._prepare()
         return self._path
 
-    def _recorded_cut(self, cut: Cut, backup: WriteStore) -> cutting.FilesCut | None:
+    def _recorded_cut(self, cut: Cut, backup: WriteStore) -> manifest.FilesCut | None:
         """The recorded cut; ``None``: interrupted before recording, so nothing was removed."""
-        record = cutting.RECORD.read(backup)
+        record = manifest.RECORD.read(backup)
         if record is not None:
-            cutting.check_record(record, cut, self.location)
+            manifest.check_record(record, cut, self.location)
         elif any(not entry.name.startswith(".") for entry in backup.list()):
-            raise damaged(f"{backup.location}/{cutting.RECORD.name}", "the record of the cut", "no file")
+            raise damaged(f"{backup.location}/{manifest.RECORD.name}", "the record of the cut", "no file")
         return record
 
     def _lines(self, after: int, recorded: Mapping[int, str]) -> Lines:

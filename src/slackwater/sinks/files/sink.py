@@ -15,7 +15,7 @@ from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import absolute, directory
-from slackwater.sinks.common.options import option_strings
+from slackwater.sinks.common.problem import option_strings
 from slackwater.sinks.common.staging import staging_of
 from slackwater.sinks.files.output import files_traits
 

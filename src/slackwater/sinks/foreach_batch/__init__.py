@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from slackwater.core.sink import CatalogueEntry, Delivery
 from slackwater.sinks.common.contract import opaque_traits
-from slackwater.sinks.common.owner import marked_traits
+from slackwater.sinks.common.directory import marked_traits
 from slackwater.sinks.common.registry import SinkKind
 
 UNMARKED = replace(

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.batch_function import run_without_output
 from slackwater.sinks.common.contract import AppendOnlyOutput, OpaqueOutput, Output, Sink
-from slackwater.sinks.common.database.address import Address, address_in, address_of
-from slackwater.sinks.common.database.marker import MarkedTarget, Marker
-from slackwater.sinks.common.database.problems import writing
-from slackwater.sinks.common.options import refuse_partitions
-from slackwater.sinks.common.owner import NONE_YET
+from slackwater.sinks.common.database import Address, address_in, address_of, writing
+from slackwater.sinks.common.marker import MarkedTarget, Marker
+from slackwater.sinks.common.problem import refuse_partitions
 from slackwater.sinks.foreach_batch import MARKED, UNMARKED
 
 if TYPE_CHECKING:

@@ -18,11 +18,10 @@ from sqlalchemy.exc import OperationalError, ProgrammingError, SQLAlchemyError
 from slackwater.core.errors import EnvironmentMissing, OutcomeUnknown, SinkUnreadable
 from slackwater.core.masking import mask
 from slackwater.sinks.common.changes import check_folders_writable, read_only
-from slackwater.sinks.common.options import CATALOGS, secret_of
+from slackwater.sinks.common.problem import CATALOGS, secret_of
 from slackwater.sinks.iceberg.commits import Manifests, requirements_of, updates_of
-from slackwater.sinks.iceberg.metadata import Metadata, MetadataChange, metadata_of, parse
+from slackwater.sinks.iceberg.metadata import IcebergTable, Metadata, MetadataChange, metadata_of, parse
 from slackwater.sinks.iceberg.names import JDBC_URL, CatalogSettings
-from slackwater.sinks.iceberg.versions import IcebergTable
 from slackwater.storage.open import local_path_of
 
 # It warns in each call of tables that Iceberg's library creates unless jdbc.schema-version is set.

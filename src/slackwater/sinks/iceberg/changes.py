@@ -17,6 +17,7 @@ from slackwater.core.sink import Others, newest_batch
 from slackwater.sinks.common.changes import CutRecord, RecordFile, TableState, occupied
 from slackwater.sinks.iceberg.metadata import (
     MAIN,
+    IcebergTable,
     Metadata,
     MetadataChange,
     TableMark,
@@ -26,7 +27,6 @@ from slackwater.sinks.iceberg.metadata import (
     property_of,
     written,
 )
-from slackwater.sinks.iceberg.versions import IcebergTable
 
 
 @dataclass(frozen=True, slots=True)

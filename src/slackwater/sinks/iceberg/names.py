@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from slackwater.core.settings import spark_settings
 from slackwater.sinks.common.batch_function import backquoted
-from slackwater.sinks.common.options import CATALOGS
+from slackwater.sinks.common.problem import CATALOGS
 from slackwater.sinks.iceberg.metadata import MAIN
 
 if TYPE_CHECKING:

@@ -24,21 +24,23 @@ from slackwater.sinks.common.changes import (
     unsupported,
 )
 from slackwater.sinks.common.contract import OpaqueOutput, Output
-from slackwater.sinks.common.directory import OutputPlace
-from slackwater.sinks.common.owner import MARK, check_claim, claim, parse_owner, read_owner
+from slackwater.sinks.common.directory import OWNER_FILE, OutputPlace, check_claim, claim, parse_owner, read_owner
 from slackwater.sinks.iceberg.changes import Branches, State, check_kept, check_own, conflict, moved, state_of
-from slackwater.sinks.iceberg.metadata import MAIN, Metadata, MetadataChange, TableMark
-from slackwater.sinks.iceberg.names import CatalogSettings, parts_of, settings_of
-from slackwater.sinks.iceberg.table_output import ATTEMPTS, IcebergTableOutput
-from slackwater.sinks.iceberg.versions import (
+from slackwater.sinks.iceberg.metadata import (
     FOLDER,
     HINT,
+    MAIN,
     DirectoryTable,
     IcebergTable,
+    Metadata,
+    MetadataChange,
     MetadataVersions,
+    TableMark,
     Version,
     require_library,
 )
+from slackwater.sinks.iceberg.names import CatalogSettings, parts_of, settings_of
+from slackwater.sinks.iceberg.table_output import ATTEMPTS, IcebergTableOutput
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 
@@ -213,7 +215,7 @@ class IcebergOutput(IcebergTableOutput):
 
     def relative_path(self, uri: str) -> str | None:
         name = self._place.relative_path(uri)
-        return None if name is None or name.split("/")[0] in {FOLDER, MARK} else name
+        return None if name is None or name.split("/")[0] in {FOLDER, OWNER_FILE} else name
 
     def staged(self, operation: str) -> IcebergOutput:
         return IcebergOutput(self._path, Branches(operation).staged, self._name)

@@ -17,7 +17,7 @@ from slackwater.core.sink import Traits, WriteContext
 from slackwater.sinks.common.changes import unsupported
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import absolute, directory
-from slackwater.sinks.common.options import key_columns, option_strings, refuse_with_keys
+from slackwater.sinks.common.problem import key_columns, option_strings, refuse_with_keys
 from slackwater.sinks.iceberg.changes import Branches
 from slackwater.sinks.iceberg.metadata import MAIN
 from slackwater.sinks.iceberg.names import IcebergName, in_directory

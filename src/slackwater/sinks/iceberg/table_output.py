@@ -32,8 +32,16 @@ from slackwater.sinks.common.directory import size_damage
 from slackwater.sinks.common.problem import not_readable_yet
 from slackwater.sinks.iceberg import changes
 from slackwater.sinks.iceberg.changes import Branches, check_alone, others_in, snapshots_after, span_after, state_of
-from slackwater.sinks.iceberg.metadata import MAIN, Metadata, MetadataChange, epochs, lineage, written
-from slackwater.sinks.iceberg.versions import FOLDER, IcebergTable
+from slackwater.sinks.iceberg.metadata import (
+    FOLDER,
+    MAIN,
+    IcebergTable,
+    Metadata,
+    MetadataChange,
+    epochs,
+    lineage,
+    written,
+)
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:

@@ -14,10 +14,17 @@ from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.masking import is_secret_name
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.contract import AppendOnlyOutput, Sink
-from slackwater.sinks.common.database.address import Address, address_in, address_of, require_table
-from slackwater.sinks.common.database.marker import MarkedTarget, Marker, check_logged, limit_wait
-from slackwater.sinks.common.database.problems import no_streaming_source, reading, writing
-from slackwater.sinks.common.options import refuse_partitions
+from slackwater.sinks.common.database import (
+    Address,
+    address_in,
+    address_of,
+    no_streaming_source,
+    reading,
+    require_table,
+    writing,
+)
+from slackwater.sinks.common.marker import MarkedTarget, Marker, check_logged, limit_wait
+from slackwater.sinks.common.problem import refuse_partitions
 from slackwater.sinks.jdbc import JDBC_TRAITS
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from sqlalchemy.exc import DBAPIError
 from slackwater.core.errors import StreamFailed
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.batch_function import run_without_output
-from slackwater.sinks.common.database.marker import MarkedTarget, Published, Staged, lost
-from slackwater.sinks.common.database.problems import problem_of
+from slackwater.sinks.common.database import problem_of
+from slackwater.sinks.common.marker import MarkedTarget, Published, Staged, lost
 from slackwater.sinks.jdbc import attempts
 from slackwater.sinks.jdbc.sink import reflected, staged_prefix
 

@@ -19,11 +19,12 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPa
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, NewTopic, OffsetSpec
 
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
+from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks.common.contract import MarkerTarget
-from slackwater.sinks.common.owner import NONE_YET, Mark, fenced, owned
+from slackwater.sinks.common.directory import Mark, fenced, owned
 from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
-from slackwater.sinks.kafka.cluster import Cluster, TopicAddress
+from slackwater.sinks.kafka.sink import Cluster, TopicAddress
 from slackwater.sinks.kafka.transaction import (
     MARK_KEY,
     Target,

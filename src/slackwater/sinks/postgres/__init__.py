@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.core.sink import CatalogueEntry, Traits
-from slackwater.sinks.common.owner import PUBLISHED_WITH_MARKER, marked_traits
+from slackwater.sinks.common.directory import PUBLISHED_WITH_MARKER, marked_traits
 from slackwater.sinks.common.registry import SinkKind
 
 

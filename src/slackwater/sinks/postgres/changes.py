@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Literal
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
+from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import NO_OTHERS, Cut, Others, after_batch, newest_batch
 from slackwater.sinks.common.changes import RecordFile, damaged, foreign_cut, occupied, unsupported
-from slackwater.sinks.common.database.marker import Marker, limit_wait
-from slackwater.sinks.common.owner import NONE_YET
+from slackwater.sinks.common.marker import Marker, limit_wait
 from slackwater.sinks.postgres.table import BATCH_COLUMN, PostgresName, count, literal, quoted, read_columns, run
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import Refused
+from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Cut, Owner, Swap, Traits, newest_batch
 from slackwater.sinks.common.changes import (
     SwapRecord,
@@ -21,14 +22,11 @@ from slackwater.sinks.common.changes import (
     started,
 )
 from slackwater.sinks.common.contract import Output
-from slackwater.sinks.common.database.address import Address, address_in, require_table
-from slackwater.sinks.common.database.marker import TABLE, MarkedTarget, Marker, limit_wait
-from slackwater.sinks.common.database.problems import no_streaming_source, reading, writing
-from slackwater.sinks.common.owner import NONE_YET
+from slackwater.sinks.common.database import Address, address_in, no_streaming_source, reading, require_table, writing
+from slackwater.sinks.common.marker import TABLE, MarkedTarget, Marker, limit_wait
 from slackwater.sinks.postgres import changes, traits_of
 from slackwater.sinks.postgres.changes import lock_writers_out, others_after, state_of_rows, unmarked_rows
-from slackwater.sinks.postgres.publication import drop_orphans
-from slackwater.sinks.postgres.table import BATCH_COLUMN, PostgresName, read_columns, run, table_name
+from slackwater.sinks.postgres.table import BATCH_COLUMN, PostgresName, drop_orphans, read_columns, run, table_name
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:

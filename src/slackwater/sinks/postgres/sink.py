@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Traits, WriteContext
 from slackwater.sinks.common.contract import Sink
-from slackwater.sinks.common.database.address import Address, address_of
-from slackwater.sinks.common.database.marker import check_logged
-from slackwater.sinks.common.database.problems import writing
-from slackwater.sinks.common.options import refuse_partitions
+from slackwater.sinks.common.database import Address, address_of, writing
+from slackwater.sinks.common.marker import check_logged
+from slackwater.sinks.common.problem import refuse_partitions
 from slackwater.sinks.postgres import traits_of
 from slackwater.sinks.postgres.output import PostgresOutput
-from slackwater.sinks.postgres.publication import Mode, Publication, drop_orphans
 from slackwater.sinks.postgres.table import (
+    Mode,
     PostgresName,
+    Publication,
     check_keys,
     check_types,
     create_statements,
+    drop_orphans,
     literal,
     match_columns,
     read_columns,

@@ -23,11 +23,10 @@ from sqlalchemy.exc import DBAPIError
 from slackwater.core.errors import StreamFailed
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.batch_function import backquoted, run_without_output
-from slackwater.sinks.common.database.marker import MarkedTarget, Published, Staged, lost
-from slackwater.sinks.common.database.problems import problem_of, writing
+from slackwater.sinks.common.database import problem_of, writing
+from slackwater.sinks.common.marker import MarkedTarget, Published, Staged, lost
 from slackwater.sinks.postgres import staging
-from slackwater.sinks.postgres.publication import Publication, drop_staged
-from slackwater.sinks.postgres.table import StagedColumn, run
+from slackwater.sinks.postgres.table import Publication, StagedColumn, drop_staged, run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

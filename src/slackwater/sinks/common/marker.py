@@ -31,11 +31,11 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused, StreamFailed
+from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Owner, WriteContext, newest_batch
 from slackwater.sinks.common.contract import MarkerTarget
-from slackwater.sinks.common.database.address import Address
-from slackwater.sinks.common.database.problems import reading, writing
-from slackwater.sinks.common.owner import NONE_YET, Mark, fenced, owned
+from slackwater.sinks.common.database import Address, reading, writing
+from slackwater.sinks.common.directory import Mark, fenced, owned
 
 _UNLOGGED = """
 SELECT c.oid::regclass::text FROM pg_class c
