@@ -20,7 +20,7 @@ from slackwater.sinks.common.marker import MarkedTarget, Marker, Staged, check_l
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.postgres.output import PostgresOutput
 from slackwater.sinks.postgres.table import Mode, PostgresName, Publication
-from slackwater.sinks.postgres.writer import Writer
+from slackwater.sinks.postgres.writer import PostgresWriter
 from tests.support.dropping_proxy import Drop, DroppingProxy, dropping_proxy
 from tests.support.postgres_server import PostgresServer
 
@@ -325,11 +325,11 @@ def _with_password_user(postgres: PostgresServer, database: str) -> str:
     return postgres.url(database).replace("slackwater@", "guarded@")
 
 
-def _writer(url: str, publication: Publication | None = None) -> Writer:
+def _writer(url: str, publication: Publication | None = None) -> PostgresWriter:
     address = Address(url)
     target = MarkedTarget(address, Marker(str(TABLE), TABLE.schema), f"{address.location} {TABLE}")
     target.begin_epoch(CONTEXT)
-    return Writer(target, CONTEXT, (), publication or Publication(TABLE, "insert", (), {"id": "c0"}))
+    return PostgresWriter(target, CONTEXT, (), publication or Publication(TABLE, "insert", (), {"id": "c0"}))
 
 
 def _execute(url: str, statement: str) -> None:

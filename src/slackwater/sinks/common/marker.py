@@ -87,13 +87,6 @@ LOCK_WAIT_S = 30
 """How long a run's start waits for a foreign transaction."""
 
 
-@dataclass(slots=True)
-class Published:
-    """The newest batch that a query published (-1: none): the marker must not fall behind it."""
-
-    newest: int = NONE_YET
-
-
 @dataclass(frozen=True, slots=True)
 class Marker:
     """A target's row. ``schema`` is the marker table's, ``None``: the default."""

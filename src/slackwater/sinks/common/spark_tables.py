@@ -1,17 +1,27 @@
-"""Tables that Spark writes: the schema of a new table, and MERGE by keys."""
+"""Tables that Spark writes: the schema of a new table, MERGE by keys, and batches of a table with a marker."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from slackwater.core.errors import StreamFailed
-from slackwater.sinks.common.batch_function import backquoted, persisted
+from slackwater.core.marks import NONE_YET
+from slackwater.core.sink import WriteContext
+from slackwater.sinks.common.batch_function import backquoted, persisted, run_without_output
+from slackwater.sinks.common.database import problem_of
+from slackwater.sinks.common.marker import MarkedTarget
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -91,3 +101,45 @@ class Merge:
                 hint="aggregate or deduplicate by the keys, or use all columns that make a row unique as keys",
             )
         return most is not None
+
+
+@dataclass
+class MarkedWriter(ABC):
+    """Writes a run's batches to a database: rows staged by tasks and the marker are published in one transaction."""
+
+    target: MarkedTarget
+    context: WriteContext
+    published: int = field(default=NONE_YET, init=False)
+    """The newest batch that the query published: the marker must not fall behind it."""
+
+    def write(self, frame: DataFrame, batch: int) -> None:
+        if self.target.is_written(self.context, batch):
+            run_without_output(frame)
+        else:
+            self._write(frame, batch)
+
+    @abstractmethod
+    def _write(self, frame: DataFrame, batch: int) -> None: ...
+
+    @contextmanager
+    def _staging_failures(self) -> Iterator[None]:
+        """Raises StreamFailed for a problem of the sink; other exceptions are of the user's query."""
+        try:
+            yield
+        except (Py4JJavaError, PySparkException) as error:
+            problem = problem_of(error)
+            if problem.code == "sink-failed":
+                raise
+            raise problem.failed(self.target.location) from error
+
+    def _advance(self, connection: Connection, batch: int) -> bool:
+        return self.target.marker.advance(connection, self.context, batch, self.published)
+
+    def _check_committed(self, batch: int, error: DBAPIError) -> None:
+        """Raises StreamFailed: only a connection that is lost during COMMIT leaves open whether it was committed."""
+        problem = problem_of(error)
+        if problem.code != "sink-unreachable" or not self._was_committed(batch):
+            raise problem.failed(self.target.location) from error
+
+    def _was_committed(self, batch: int) -> bool:
+        return self.target.is_written(self.context, batch)

@@ -11,15 +11,13 @@ import itertools
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, timedelta
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark import cloudpickle
 from pyspark.accumulators import _accumulatorRegistry
-from pyspark.errors import PySparkException
 from pyspark.sql.types import (
     ArrayType,
     DataType,
@@ -33,10 +31,8 @@ from sqlalchemy import Connection, Table, delete, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError
 
 from slackwater.core.errors import StreamFailed
-from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.batch_function import run_without_output
-from slackwater.sinks.common.database import problem_of
-from slackwater.sinks.common.marker import MarkedTarget, Published, Staged, lost
+from slackwater.sinks.common.marker import Staged, lost
+from slackwater.sinks.common.spark_tables import MarkedWriter
 from slackwater.sinks.jdbc import attempts
 from slackwater.sinks.jdbc.sink import reflected, staged_prefix
 
@@ -59,53 +55,37 @@ class JdbcStaging:
     partitions_max: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JdbcWriter:
-    target: MarkedTarget
-    context: WriteContext
+@dataclass
+class JdbcWriter(MarkedWriter):
     table: str
     replace: bool
     staging: JdbcStaging | None
-    published: Published = field(default_factory=Published)
 
-    def write(self, frame: DataFrame, batch: int) -> None:
-        if self.target.is_written(self.context, batch):
-            run_without_output(frame)
-            return
+    def _write(self, frame: DataFrame, batch: int) -> None:
         if self.staging is None:
             self._publish(batch, frame, None)
             return
         staged = f"{staged_prefix(self.context.stream_id, self.table)}{uuid.uuid4().hex[:8]}"
         try:
-            self._publish(batch, frame, Staged(staged, self._stage(frame, self.staging, staged)))
+            with self._staging_failures():
+                rows = stage(frame, self.staging, staged)
+            self._publish(batch, frame, Staged(staged, rows))
         finally:
             # In a transaction of its own: some databases commit before they drop a table.
             with suppress(Exception), self.target.engine.begin() as connection:
                 reflected(connection, staged).drop(connection)
-
-    def _stage(self, frame: DataFrame, staging: JdbcStaging, staged: str) -> int:
-        try:
-            return stage(frame, staging, staged)
-        except (Py4JJavaError, PySparkException) as error:
-            problem = problem_of(error)
-            if problem.code == "sink-failed":
-                raise  # The user's query, not the sink.
-            raise problem.failed(self.target.location) from error
 
     def _publish(self, batch: int, frame: DataFrame, staged: Staged | None) -> None:
         try:
             with self.target.engine.connect() as connection, connection.begin() as transaction:
                 self._fill(connection, frame, staged)
                 # Last: a driver that is paused while it pulls its rows must not hold the marker's row.
-                if not self.target.marker.advance(connection, self.context, batch, self.published.newest):
+                if not self._advance(connection, batch):
                     transaction.rollback()
                     return
         except DBAPIError as error:
-            problem = problem_of(error)
-            # A connection that is lost during COMMIT does not show whether the server has committed.
-            if problem.code != "sink-unreachable" or not self.target.is_written(self.context, batch):
-                raise problem.failed(self.target.location) from error
-        self.published.newest = batch
+            self._check_committed(batch, error)
+        self.published = batch
 
     def _fill(self, connection: Connection, frame: DataFrame, staged: Staged | None) -> None:
         table = self._table(connection, frame.columns)

@@ -101,17 +101,17 @@ class PostgresSink(Sink):
                 self._check_privileges(connection, context)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        from slackwater.sinks.postgres.writer import Writer  # noqa: PLC0415 - heavy; only a run pays for it
+        from slackwater.sinks.postgres.writer import PostgresWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
         output = PostgresOutput(self.address, self.table, keep_batch_id=self.keep_batch_id)
-        writers: list[Writer] = []
+        writers: list[PostgresWriter] = []
 
         def write(frame: DataFrame, batch: int) -> None:
             if not writers:
                 with writing(self._where), output.target.engine.connect() as connection:
                     publication = self._publication(connection, frame, context)
                 columns = staged_columns(frame.schema)
-                writers.append(Writer(output.target, context, columns, publication))
+                writers.append(PostgresWriter(output.target, context, columns, publication))
             writers[0].write(frame, batch)
 
         return write

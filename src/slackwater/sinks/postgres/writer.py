@@ -8,23 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from psycopg.conninfo import make_conninfo
 from pyspark import cloudpickle
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from slackwater.core.errors import StreamFailed
-from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.batch_function import backquoted, run_without_output
+from slackwater.sinks.common.batch_function import backquoted
 from slackwater.sinks.common.database import problem_of, writing
-from slackwater.sinks.common.marker import MarkedTarget, Published, Staged, lost
+from slackwater.sinks.common.marker import Staged, lost
+from slackwater.sinks.common.spark_tables import MarkedWriter
 from slackwater.sinks.postgres import staging
 from slackwater.sinks.postgres.table import Publication, StagedColumn, drop_staged, run
 
@@ -35,20 +34,14 @@ OUTCOME_WAIT_S = 30
 _DURABLE = "SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'"
 
 
-@dataclass(frozen=True)
-class Writer:
+@dataclass
+class PostgresWriter(MarkedWriter):
     """The writer of a run, made at the start after the table check."""
 
-    target: MarkedTarget
-    context: WriteContext
     columns: tuple[StagedColumn, ...]
     publication: Publication
-    published: Published = field(default_factory=Published)
 
-    def write(self, frame: DataFrame, batch: int) -> None:
-        if self.target.is_written(self.context, batch):
-            run_without_output(frame)
-            return
+    def _write(self, frame: DataFrame, batch: int) -> None:
         staged = self._stage(frame)
         try:
             self._publish(staged, batch)
@@ -60,13 +53,8 @@ class Writer:
         register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
         register(staging)
         chosen = [F.expr(c.kind.spark.format(backquoted(c.name))).alias(c.staged_name) for c in self.columns]
-        try:
+        with self._staging_failures():
             rows = frame.select(*chosen).mapInArrow(staging.stager(self._staging), staging.RESULT).collect()
-        except PySparkException as error:
-            problem = problem_of(error)
-            if problem.code == "sink-failed":
-                raise  # The user's query, not the sink.
-            raise problem.failed(self._where) from error
         return [Staged(row["staged"], row["row_count"]) for row in rows]
 
     def _publish(self, staged: Sequence[Staged], batch: int) -> None:
@@ -75,20 +63,18 @@ class Writer:
                 # Spark commits the batch next: a server that answers before it has written could lose it in a crash.
                 run(connection, _DURABLE)
                 # The marker's row first: until the commit no other run can publish, and a cut or a swap waits.
-                if not self.target.marker.advance(connection, self.context, batch, self.published.newest):
+                if not self._advance(connection, batch):
                     self._drop(staged)
                     return
                 self.publication.publish(connection, staged, batch, self._where)
         except DBAPIError as error:
-            problem = problem_of(error)
             # A server that took over from another one may lack staged tables: that is a loss and no change by the user.
-            missing = [one for one in staged if problem.code == "sink-table-changed" and one.table in str(error.orig)]
+            changed = problem_of(error).code == "sink-table-changed"
+            missing = [one for one in staged if changed and one.table in str(error.orig)]
             if missing:
                 raise lost(self._where, missing[0].rows, None) from error
-            # A connection that is lost during COMMIT does not show whether the server has committed.
-            if problem.code != "sink-unreachable" or not self._was_committed(batch):
-                raise problem.failed(self._where) from error
-        self.published.newest = batch
+            self._check_committed(batch, error)
+        self.published = batch
 
     def _was_committed(self, batch: int) -> bool:
         """Return whether a lost commit succeeded: the row stays locked until the transaction has ended."""
