@@ -1,4 +1,4 @@
-"""Addresses of SQL databases, and what their drivers report.
+"""Addresses of SQL databases, and errors of their drivers.
 
 Recorded addresses have no password, at most a reference; passwords may leave this package only to a driver.
 PostgreSQL's error codes are from its manual, appendix A.

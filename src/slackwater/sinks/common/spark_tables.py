@@ -105,7 +105,7 @@ class Merge:
 
 @dataclass
 class MarkedWriter(ABC):
-    """Writes a run's batches to a database: rows staged by tasks and the marker are published in one transaction."""
+    """Writes a run's batches to a database: rows staged by tasks and the marker are published in a transaction."""
 
     target: MarkedTarget
     context: WriteContext
