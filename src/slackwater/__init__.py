@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from slackwater import sinks, triggers
     from slackwater.core.errors import SlackwaterError
+    from slackwater.runtime.application.watch import watch
     from slackwater.runtime.pipeline import Pipeline, StreamContext
-    from slackwater.runtime.watch import watch
 
 __version__ = "0.1.0"
 
@@ -24,7 +24,7 @@ _MODULES = {
     "StreamContext": "slackwater.runtime.pipeline",
     "sinks": "slackwater.sinks",
     "triggers": "slackwater.triggers",
-    "watch": "slackwater.runtime.watch",
+    "watch": "slackwater.runtime.application.watch",
 }
 
 # Type checkers read the imports above; with this function in sight they would take any name for a public one.

@@ -33,8 +33,8 @@ from slackwater.operations.adopted import adopted_directory, quiet_time_ms
 from slackwater.operations.apply.adopted import AdoptedDirectory
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import ALL_MS
-from slackwater.runtime.before_start import check
 from slackwater.runtime.loader import load
+from slackwater.runtime.run.before_start import check
 from slackwater.sinks.common.staging import StagingDirectory
 from slackwater.storage.local import LocalStore
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted

@@ -25,7 +25,7 @@ from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
 from slackwater.operations.actions.run_backfill import RECORD
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.plan import Plan, SourceStart
-from slackwater.runtime.verdict import program_json
+from slackwater.runtime.run.before_start import program_json
 from slackwater.sinks.common.contract import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.registry import SINKS, SinkKind
 from slackwater.sources.common.contract import Served

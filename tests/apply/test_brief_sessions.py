@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan
-from slackwater.runtime.session import FIRST_COMPILER, end_session, start_session
-from slackwater.runtime.session_options import SessionOptions
+from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session.session import FIRST_COMPILER, end_session, start_session
 from tests.support.rebuilds import Silent, StubReplayer, StubRuntime, make_project
 
 

@@ -17,7 +17,7 @@ from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.document import DIGEST, digest_of, render
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import plan_again
-from slackwater.runtime.verdict import program_json
+from slackwater.runtime.run.before_start import program_json
 from tests.support import warm_python
 from tests.support.homes import STREAM
 from tests.support.rebuilds import BEGINNING, Project, StopBefore, StubReplayer, make_project

@@ -12,8 +12,8 @@ from slackwater.core.program import OperatorShape, Program, Traced, Window, made
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.plan import Plan, Request
-from slackwater.runtime.process_environment import environment_of
-from slackwater.runtime.verdict import program_json
+from slackwater.runtime.program.code_reach import environment_of
+from slackwater.runtime.run.before_start import program_json
 from tests.support.homes import STREAM, HomeSpec
 from tests.support.rebuilds import BEGINNING, Project, StubReplayer, StubRuntime, make_project
 from tests.support.stages import DAY, make_stages, read_next, read_uncopied

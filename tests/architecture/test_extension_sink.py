@@ -9,7 +9,7 @@ from pathlib import Path
 from scripts.sink_table import page as sinks_page
 from slackwater.core.errors import StreamFailed
 from slackwater.core.sink import CatalogueEntry
-from slackwater.runtime.failures import is_transient
+from slackwater.runtime.run.failures import is_transient
 from slackwater.sinks.common.registry import SINKS, SinkKind, catalogue, open_output, public, public_names
 
 FAMILY = "slackwater.sinks"

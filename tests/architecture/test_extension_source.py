@@ -22,9 +22,9 @@ from slackwater.diagnose.program_changes import source_changes
 from slackwater.ledger.lineage import AVAILABLE_NOW
 from slackwater.operations.plan.document import parse
 from slackwater.operations.plan.plan import Plan
-from slackwater.runtime.available_now import reached_end
-from slackwater.runtime.failures import classify
 from slackwater.runtime.loader import load
+from slackwater.runtime.run.failures import classify
+from slackwater.runtime.run.no_data_batch import reached_end
 from slackwater.sources import SOURCES, kind_described, kind_of
 from slackwater.sources.common.contract import (
     Claims,

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from slackwater.diagnose.catalogue import CATALOGUE
-from slackwater.runtime.failures import FailureCode
+from slackwater.runtime.run.failures import FailureCode
 from tests.cli.conftest import Slackwater
 
 _CODE = re.compile(r"`([a-z]+(?:-[a-z]+)+)`")

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from examples.demo.broker import Broker
 from slackwater import connectors
-from slackwater.runtime.session import end_session
+from slackwater.runtime.session.session import end_session
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 TOPICS = ("readings", "copies")

@@ -14,8 +14,8 @@ from slackwater.ledger.home import Home, streams_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.stream_files import restore_lost
-from slackwater.runtime.before_start import register
 from slackwater.runtime.loader import load
+from slackwater.runtime.run.before_start import register
 from slackwater.storage.local import LocalStore
 from tests.support.homes import STREAM, make_home
 from tests.support.kill_points import run_killed_at

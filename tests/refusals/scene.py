@@ -32,8 +32,8 @@ from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.check_home import check_home
 from slackwater.operations.plan.document import parse
-from slackwater.runtime.before_start import check, claim_output, record_start, register
 from slackwater.runtime.loader import load
+from slackwater.runtime.run.before_start import check, claim_output, record_start, register
 from slackwater.sources.common.contract import Served
 from slackwater.sources.files import NO_FILES
 from slackwater.storage.protocols import ReadStore

@@ -16,7 +16,7 @@ from slackwater.operations.actions import build_generation
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.goals import rebuild
 from slackwater.operations.plan.contributing import first_contributing
-from slackwater.runtime.replay import SparkReplayer
+from slackwater.runtime.replay.replay import SparkReplayer
 from slackwater.storage.open import open_write_store
 
 

@@ -22,8 +22,8 @@ from pyspark.sql import DataFrame, SparkSession
 from slackwater import connectors
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.errors import EnvironmentMissing, UsageError
-from slackwater.runtime.no_data_batch import backlog_of
-from slackwater.runtime.session import end_session
+from slackwater.runtime.run.no_data_batch import backlog_of
+from slackwater.runtime.session.session import end_session
 from slackwater.storage.open import open_read_store
 
 pytestmark = pytest.mark.spark

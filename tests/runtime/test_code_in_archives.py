@@ -8,11 +8,10 @@ from zipfile import ZipFile
 
 import pytest
 
-from slackwater.runtime.code_reach import reach_of_file
-from slackwater.runtime.code_scopes import imported_files
-from slackwater.runtime.code_source import read_source
 from slackwater.runtime.loader import digest
-from slackwater.runtime.session import send_modules
+from slackwater.runtime.program.code_reach import reach_of_file
+from slackwater.runtime.program.code_scopes import imported_files, read_source
+from slackwater.runtime.session.session import send_modules
 
 PAGES = "from .least import LEAST\n\n\ndef big(visits):\n    return visits > LEAST\n"
 

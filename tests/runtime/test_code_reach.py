@@ -16,9 +16,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from slackwater.runtime.code_reach import Reach, reach_of
-from slackwater.runtime.code_scopes import imported_files
 from slackwater.runtime.loader import digest
+from slackwater.runtime.program.code_reach import Reach, reach_of
+from slackwater.runtime.program.code_scopes import imported_files
 
 HELPERS = '''
 """Helpers."""

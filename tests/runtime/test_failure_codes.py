@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.runtime.session_options import spark_version
+from slackwater.runtime.session.options import spark_version
 from tests.support.warm_jvm import attached
 
 pytestmark = pytest.mark.spark

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.runtime.failures import OUR_PACKAGE, classify
+from slackwater.runtime.run.failures import OUR_PACKAGE, classify
 
 HEAD = """[FOREACH_BATCH_USER_FUNCTION_ERROR] An error occurred in the user provided function in foreach batch sink.
 py4j.Py4JException: An exception was raised by the Python Proxy. Return Message: Traceback (most recent call last):

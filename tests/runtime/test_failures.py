@@ -8,10 +8,10 @@ from hashlib import sha256
 import pytest
 
 from slackwater.core.errors import StreamFailed
-from slackwater.runtime import failures
-from slackwater.runtime.failures import classify
-from slackwater.runtime.session_options import spark_version
-from slackwater.runtime.stream_run import Restarts
+from slackwater.runtime.run import failures
+from slackwater.runtime.run.failures import classify
+from slackwater.runtime.run.stream_run import Restarts
+from slackwater.runtime.session.options import spark_version
 from tests.runtime.project import Project
 
 PIPELINE = """

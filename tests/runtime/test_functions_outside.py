@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from slackwater.runtime.code_reach import reach_of
-from slackwater.runtime.function_values import Taken
+from slackwater.runtime.program.code_reach import reach_of
+from slackwater.runtime.program.function_values import Taken
 from tests.runtime.function_ways import HEAD
 
 OUTSIDE: dict[str, tuple[str, ...]] = {

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from slackwater.core.masking import KNOWN_SECRETS
-from slackwater.runtime.launch import INCUBATOR_WARNING, relayed_stderr, whole_lines
+from slackwater.runtime.session.launch import INCUBATOR_WARNING, relayed_stderr, whole_lines
 from tests.runtime.project import Project
 
 PIPELINE = """

@@ -20,11 +20,10 @@ from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.ledger.ledger import Ledger
-from slackwater.runtime.available_now import EndOfRun, reached_end
-from slackwater.runtime.no_data_batch import backlog_of
-from slackwater.runtime.positions import served_positions
-from slackwater.runtime.profile import profile_of
-from slackwater.runtime.session import end_session
+from slackwater.runtime.program.profile import profile_of
+from slackwater.runtime.replay.positions import served_positions
+from slackwater.runtime.run.no_data_batch import EndOfRun, backlog_of, reached_end
+from slackwater.runtime.session.session import end_session
 from slackwater.sources.common.contract import Served
 from slackwater.storage.open import open_read_store
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slackwater.runtime.launch import default_setting, launch, parse, render
+from slackwater.runtime.session.launch import default_setting, launch, parse, render
 from tests.runtime.project import Project
 
 SECRETS = {

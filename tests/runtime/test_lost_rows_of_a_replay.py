@@ -12,11 +12,11 @@ from confluent_kafka.admin import AdminClient
 from examples.demo.broker import Broker
 from slackwater.core.errors import Refused, StreamFailed
 from slackwater.runtime.loader import load
-from slackwater.runtime.logical_plan import analysed_plan, source_options, streaming_sources
-from slackwater.runtime.replay import SparkReplayer
-from slackwater.runtime.session import end_session
-from slackwater.runtime.session_options import SessionOptions
-from slackwater.runtime.strict_sources import VERSION_1_READERS, strict_sources
+from slackwater.runtime.program.logical_plan import analysed_plan, source_options, streaming_sources
+from slackwater.runtime.program.unsupported import VERSION_1_READERS, strict_sources
+from slackwater.runtime.replay.replay import SparkReplayer
+from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session.session import end_session
 from tests.support.kafka_topics import create_topic
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]

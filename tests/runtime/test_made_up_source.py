@@ -15,8 +15,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
 from slackwater.core.targets import Earliest, FromFile, Latest, PositionTarget
-from slackwater.runtime.positions import resolve, served_positions
-from slackwater.runtime.session import end_session
+from slackwater.runtime.replay.positions import resolve, served_positions
+from slackwater.runtime.session.session import end_session
 from slackwater.sources import SOURCES
 from slackwater.sources.common.contract import Served
 from tests.architecture.test_extension_source import Book, at

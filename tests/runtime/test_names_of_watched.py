@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.runtime.listener import QueryLife
-from slackwater.runtime.watch import query_name
+from slackwater.runtime.application.watch import query_name
+from slackwater.runtime.run.listener import QueryLife
 
 QUERY = "61a84303-80aa-4970-973a-8b729f494d48"
 

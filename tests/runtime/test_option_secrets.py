@@ -12,14 +12,14 @@ from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from slackwater.core.masking import MASK, mask
-from slackwater.runtime import option_secrets
-from slackwater.runtime.option_secrets import remember_options
+from slackwater.runtime.session import settings
+from slackwater.runtime.session.settings import remember_options
 
 
 @pytest.fixture(autouse=True)
 def remembering() -> Iterator[None]:
     """PySpark's own methods are back when the test has ended."""
-    calls = {(owner, name): getattr(owner, name) for owner, names in option_secrets._CALLS.items() for name in names}
+    calls = {(owner, name): getattr(owner, name) for owner, names in settings._CALLS.items() for name in names}
     remember_options()
     remember_options()
     yield

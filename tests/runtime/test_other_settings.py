@@ -13,7 +13,7 @@ from pyspark.errors import IllegalArgumentException
 from slackwater.core.errors import PipelineError
 from slackwater.core.program import InputShape, OperatorShape, Program
 from slackwater.core.verdict import OtherSetting
-from slackwater.runtime.sql_settings import changed_settings, effective_settings, only_settings, replace_settings
+from slackwater.runtime.session.settings import changed_settings, effective_settings, only_settings, replace_settings
 
 ZONE, ANSI, LEAST, URL = "spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.app.least", "spark.app.url"
 LOGIN = "postgresql://u:pw@host/db"

@@ -16,8 +16,8 @@ from slackwater import sinks
 from slackwater.core.program import InputShape, Program
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import changes
-from slackwater.runtime.code_reach import Reach
-from slackwater.runtime.output_function import with_output_functions
+from slackwater.runtime.program.code_reach import Reach
+from slackwater.runtime.program.program import with_output_functions
 from slackwater.sinks.common.contract import Sink
 
 PROGRAM = Program(rows=(InputShape("source 0"),), functions={"clean": "d1"})

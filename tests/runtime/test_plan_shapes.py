@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from slackwater.formats.plan_json import parse_tree
-from slackwater.runtime.plan_expressions import LEFT_OUT, LONGEST, canonical
-from slackwater.runtime.plan_shapes import Leaf
-from slackwater.runtime.program import PlanFacts, shapes_of
+from slackwater.runtime.program.plan_expressions import LEFT_OUT, LONGEST, canonical
+from slackwater.runtime.program.plan_shapes import Leaf
+from slackwater.runtime.program.program import PlanFacts, shapes_of
 
 PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."

@@ -34,8 +34,8 @@ from slackwater.core.targets import (
 )
 from slackwater.formats.offset_log import parse_offset_entry, render_offset_entry
 from slackwater.ledger.recording.batch_history import offsets_by_source
-from slackwater.runtime.positions import COMPACT_INTERVAL, resolve
-from slackwater.runtime.session import end_session
+from slackwater.runtime.replay.positions import COMPACT_INTERVAL, resolve
+from slackwater.runtime.session.session import end_session
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import Claims, EmptyBase, Position, Range, SourceEntries, SourceRange
 from tests.runtime.test_made_up_source import Pages

@@ -12,7 +12,7 @@ import pytest
 
 from slackwater.core.errors import Refused
 from slackwater.core.program import InputShape, Program
-from slackwater.runtime.process_environment import (
+from slackwater.runtime.program.code_reach import (
     changed_environment,
     environment_before,
     environment_of,

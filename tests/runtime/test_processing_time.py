@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.runtime.stream_run import has_read_all
+from slackwater.runtime.run.stream_run import has_read_all
 
 IDLE = {"numInputRows": 0, "startOffset": {"logOffset": 4}, "endOffset": {"logOffset": 4}}
 READING = {"numInputRows": 3, "startOffset": {"logOffset": 3}, "endOffset": {"logOffset": 4}}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.runtime.session import module_path
+from slackwater.runtime.session.session import module_path
 
 
 def test_a_module_is_named_as_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,7 @@ from slackwater.core.records import BatchRecord, GenerationRecord, LogLine
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import AVAILABLE_NOW, CAUGHT_UP
-from slackwater.runtime.available_now import reached_end
-from slackwater.runtime.no_data_batch import was_caught_up
+from slackwater.runtime.run.no_data_batch import reached_end, was_caught_up
 from tests.support.ledgers import stream_record
 
 NAME = "weather/hourly"

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.runtime import session
+from slackwater.runtime.session import session
 
 SPARK_SUBMIT = Path(sys.prefix) / "bin" / "spark-submit"
 PROGRAM = """
 import json, sys
 from pathlib import Path
-from slackwater.runtime.session import end_session, start_session
-from slackwater.runtime.session_options import SessionOptions
+from slackwater.runtime.session.session import end_session, start_session
+from slackwater.runtime.session.options import SessionOptions
 
 spark = start_session(SessionOptions("jars", "local[1]", connectors=("postgresql",)), lambda text: None)
 jars = spark.sparkContext._jsc.sc().listJars().toList()

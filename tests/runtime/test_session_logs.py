@@ -11,7 +11,7 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import ERROR
 
-from slackwater.runtime import session
+from slackwater.runtime.session import session
 
 
 @pytest.fixture

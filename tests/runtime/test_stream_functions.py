@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.core.errors import PipelineError
 from slackwater.runtime.loader import load
-from slackwater.runtime.query import build
+from slackwater.runtime.run.query import build
 
 PIPELINE = """import sys
 import slackwater as sw

@@ -6,8 +6,8 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from slackwater.runtime import replay_query
-from slackwater.runtime.replay_query import _TriggerClock
+from slackwater.runtime.replay import replay_query
+from slackwater.runtime.replay.replay_query import _TriggerClock
 
 
 def test_a_batch_that_ends_before_the_answer_is_read_was_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,10 +14,16 @@ from slackwater.core.program import InputShape, OperatorShape, Program, SourceSh
 from slackwater.core.records import GenerationRecord
 from slackwater.core.verdict import Effect
 from slackwater.ledger.workspace import Workspace
-from slackwater.runtime.before_start import NOT_COMPARED, warnings_about
 from slackwater.runtime.loader import load
-from slackwater.runtime.query import BuiltStream
-from slackwater.runtime.verdict import StartGate, judge, program_json, record_program
+from slackwater.runtime.run.before_start import (
+    NOT_COMPARED,
+    StartGate,
+    judge,
+    program_json,
+    record_program,
+    warnings_about,
+)
+from slackwater.runtime.run.query import BuiltStream
 from slackwater.storage.local import LocalStore
 from tests.support.homes import STREAM, HomeSpec
 from tests.support.rebuilds import Project, make_project

@@ -15,7 +15,7 @@ import slackwater as sw
 from examples.demo.broker import Broker
 from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.sink import WriteContext
-from slackwater.runtime.failures import classify
+from slackwater.runtime.run.failures import classify
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -18,7 +18,7 @@ import slackwater as sw
 from examples.demo.broker import Broker
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.runtime.session import end_session
+from slackwater.runtime.session.session import end_session
 from slackwater.sinks.common.batch_function import BatchFailed
 from slackwater.sinks.common.registry import open_output
 from tests.support.kafka_proxy import END_TXN, kafka_proxy

@@ -14,7 +14,7 @@ from sqlalchemy import text
 import slackwater as sw
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.runtime.failures import is_transient
+from slackwater.runtime.run.failures import is_transient
 from slackwater.sinks.common.database import Address, address_of
 from slackwater.sinks.common.marker import MarkedTarget, Marker, Staged, check_logged
 from slackwater.sinks.common.registry import open_output

@@ -17,7 +17,7 @@ import pytest
 import slackwater as sw
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.runtime.session import end_session
+from slackwater.runtime.session.session import end_session
 from slackwater.sinks.common.batch_function import BatchFailed
 from slackwater.sinks.common.registry import open_output
 from tests.support.postgres_server import PostgresServer

@@ -16,13 +16,13 @@ from unittest import mock
 
 from slackwater import connectors
 from slackwater.core.errors import EnvironmentMissing, UsageError
-from slackwater.runtime.session_options import spark_version
+from slackwater.runtime.session.options import spark_version
 from tests.support.warm_python import NUMBERED
 
 CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql", "s3a")
 KEPT_MIB_MAX = 500
 """Each context leaves some MiB behind. Near the 2 GiB that it may have, it does little but collect."""
-LOG_SETTINGS = Path(__file__).parents[2] / "src" / "slackwater" / "runtime" / "log4j2.properties"
+LOG_SETTINGS = Path(__file__).parents[2] / "src" / "slackwater" / "runtime" / "session" / "log4j2.properties"
 
 
 def attached(folder: Path) -> dict[str, str]:

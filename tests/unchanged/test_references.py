@@ -19,13 +19,12 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.snapshot import Expected, look_at_output
 from slackwater.runtime.application import running
 from slackwater.runtime.application.capture import captured
-from slackwater.runtime.application.connect import chooses_client
 from slackwater.runtime.application.queries import as_known, settle_place
-from slackwater.runtime.application.writers import Given, Start
-from slackwater.runtime.before_start import check_same_sink
+from slackwater.runtime.application.writers import Given, Start, chooses_client
 from slackwater.runtime.loader import is_application
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.session_options import GivenSession
+from slackwater.runtime.run.before_start import check_same_sink
+from slackwater.runtime.session.options import GivenSession
 from slackwater.sinks.common.registry import UNKNOWN, is_same_sink, open_output, recognised
 from slackwater.triggers import as_trigger
 

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from slackwater.core.program import Program
 from slackwater.diagnose.program_changes import verdict
 from slackwater.runtime.loader import load
-from slackwater.runtime.query import BuiltStream
+from slackwater.runtime.run.query import BuiltStream
 from tests.verdict.applications import application
 from tests.verdict.edits import add_input, clear, edits, lay_down
 

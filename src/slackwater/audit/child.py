@@ -28,15 +28,15 @@ from slackwater.core.records import BatchRecord
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
-from slackwater.runtime.before_start import register
 from slackwater.runtime.loader import LoadedPipeline, load
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
-from slackwater.runtime.query import build, create_output, first_line
-from slackwater.runtime.runner import Application, NotStarted, RunRequest
-from slackwater.runtime.session import driver_jvm_pid, end_session, start_session
-from slackwater.runtime.session_options import SessionOptions
-from slackwater.runtime.stream_run import StreamOutcome
-from slackwater.runtime.stream_session import session_of
+from slackwater.runtime.run.before_start import register
+from slackwater.runtime.run.query import build, create_output, first_line
+from slackwater.runtime.run.runner import Application, NotStarted, RunRequest
+from slackwater.runtime.run.stream_run import StreamOutcome
+from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session.session import driver_jvm_pid, end_session, start_session
+from slackwater.runtime.session.settings import session_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -69,7 +69,7 @@ class RunsPart(LedgerPart):
     ) -> RunRecord:
         """End a run. Raises ``NotFound`` (``run-unknown``).
 
-        ``failure`` is ``transient`` or ``permanent``; ``failure_code`` is from ``runtime.failures``. Secrets in the
+        ``failure`` is ``transient`` or ``permanent``; ``failure_code`` is from ``runtime.run.failures``. Secrets in the
         reason are masked.
         """
         ended = {

@@ -1,4 +1,4 @@
-"""Loads a pipeline file or module, and finds its connectors and environment variables."""
+"""Loads a pipeline file or module, and finds its connectors, libraries and environment variables."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ import importlib.util
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.abc import Loader
+from importlib.abc import InspectLoader, Loader
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from pkgutil import resolve_name
 from types import ModuleType
+from zipimport import zipimporter
 
 from slackwater import sinks
 from slackwater.connectors.machine import pyspark_missing
+from slackwater.core.commands import mention
 from slackwater.core.errors import NotFound, PipelineError, SinkUnknown, SlackwaterError
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.ledger.ledger import Ledger
-from slackwater.runtime.code_scopes import imported_files
-from slackwater.runtime.code_source import read_source
-from slackwater.runtime.library_code import library_trees, spec_of
-from slackwater.runtime.other_programs import refuse_other_program
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
-from slackwater.runtime.session_options import GivenSession
-from slackwater.runtime.variables_read import variables_read
+from slackwater.runtime.program.code_scopes import imported_files, read_source, variables_read
+from slackwater.runtime.session.options import GivenSession
 from slackwater.sources import kinds
 from slackwater.storage.local import exists, is_file
 
@@ -321,3 +320,142 @@ def _formats_used(file: Path) -> set[str]:
         and isinstance(call.args[0].value, str)
     }
     return {name for kind in kinds() for name in kind.connectors if name in names}
+
+
+MODULES_MAX = 300
+"""A program that starts queries through more modules than this is not recognised by their code."""
+_NOT_READ = sys.stdlib_module_names | {"pyspark", "py4j", "slackwater"}
+
+
+def library_trees(trees: Iterable[ast.Module]) -> Iterator[ast.Module]:
+    """Trees of imports, and of their own packages' imports.
+
+    Missing and malformed modules are skipped.
+    """
+    queue = [name for tree in trees for name in _imported(tree, "", is_package=False)]
+    roots = {name.split(".")[0] for name in queue} - _NOT_READ
+    seen = set[str]()
+    read = 0
+    for name in queue:
+        if name in seen or name.split(".")[0] not in roots or read >= MODULES_MAX:
+            continue
+        seen.add(name)
+        found = _tree(name)
+        if found is None:
+            continue
+        tree, is_package = found
+        read += 1
+        yield tree
+        queue += _imported(tree, name, is_package=is_package)
+
+
+def spec_of(name: str) -> ModuleSpec | None:
+    """The module's spec. Unlike ``importlib.util.find_spec``, does not import parent packages."""
+    folders: list[str] | None = None
+    spec: ModuleSpec | None = None
+    parts = name.split(".")
+    for number, part in enumerate(parts, start=1):
+        try:
+            spec = PathFinder.find_spec(".".join(parts[:number]), folders)
+        except KeyError:
+            # A namespace package in a package asks its parent for its folders, and that is not imported.
+            spec, folders = None, [f"{folder}/{part}" for folder in folders or ()]
+            continue
+        if spec is None:
+            return None
+        folders = list(spec.submodule_search_locations or ())
+    return spec
+
+
+def _tree(name: str) -> tuple[ast.Module, bool] | None:
+    try:
+        # An archive compiles a module to find it.
+        spec = spec_of(name)
+        if spec is None or not isinstance(spec.loader, InspectLoader | zipimporter):
+            return None
+        source = spec.loader.get_source(spec.name)
+        return None if source is None else (ast.parse(source), spec.submodule_search_locations is not None)
+    except (ImportError, OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _imported(tree: ast.Module, module: str, *, is_package: bool) -> list[str]:
+    found: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            parts = module.split(".")
+            base = parts[: len(parts) - node.level + is_package] if node.level else []
+            name = ".".join([*base, *([node.module] if node.module else [])])
+            found += [name, *(f"{name}.{alias.name}" for alias in node.names)]
+    split = [name.split(".") for name in found if name.strip(".")]
+    return [".".join(each[:length]) for each in split for length in range(1, len(each) + 1)]
+
+
+_DECLARATIVE = ("pyspark.pipelines", "dlt")
+_OF_NOTEBOOKS = ("spark", "dbutils")
+"""Names that a notebook has without defining them."""
+
+
+def refuse_other_program(file: Path) -> None:
+    """Raises PipelineError (``program-kind``) for Spark Declarative Pipelines and exported notebooks."""
+    try:
+        tree = ast.parse(read_source(file))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        # Reported when the file is loaded.
+        return
+    nodes = list(ast.walk(tree))
+    imported = _imports_of(nodes)
+    if "slackwater" in imported:
+        return
+    if imported & set(_DECLARATIVE):
+        raise _refused(
+            "This is a file of Spark Declarative Pipelines, whose queries Spark itself starts: spark-pipelines run",
+            file,
+            "a slackwater.Pipeline, or a program that starts its own queries by .writeStream",
+            f"{', '.join(sorted(imported & set(_DECLARATIVE)))} imported",
+            "start it with spark-pipelines; or write its flows as streams of a pipeline file, as "
+            f"{mention('init', 'DIRECTORY')} lays it out",
+        )
+    free = _free(nodes)
+    if free:
+        raise _refused(
+            f"This is code of a notebook: it uses {' and '.join(free)}, which it does not define",
+            file,
+            "a program that Python can run by itself",
+            ", ".join(free),
+            "write spark = SparkSession.builder.getOrCreate() at its beginning, and arguments in place of dbutils; or "
+            "leave it in the notebook, and call slackwater.watch(spark, ledger=LOCATION) there",
+        )
+
+
+def _refused(message: str, file: Path, expected: str, found: str, way: str) -> PipelineError:
+    return PipelineError(
+        "program-kind",
+        message,
+        where=str(file),
+        expected=expected,
+        found=found,
+        hint=f"{way}; a checkpoint that its queries have is examined by {mention('doctor', 'LOCATION')}, and recorded "
+        f"by {mention('adopt', 'LOCATION')}",
+    )
+
+
+def _imports_of(nodes: list[ast.AST]) -> set[str]:
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def _free(nodes: list[ast.AST]) -> list[str]:
+    used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    bound |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            bound |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
+    return [] if "*" in bound else [name for name in _OF_NOTEBOOKS if name in used - bound]

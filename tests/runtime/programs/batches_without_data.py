@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
-from slackwater.runtime.profile import profile_of
+from slackwater.runtime.program.profile import profile_of
 
 FOLDER = Path(sys.argv[1])
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.runtime.profile import profile_of
+from slackwater.runtime.program.profile import profile_of
 
 FOLDER = Path(sys.argv[1])
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()

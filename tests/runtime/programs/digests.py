@@ -9,8 +9,8 @@ import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.runtime.profile import profile_of
-from slackwater.runtime.stream_session import active
+from slackwater.runtime.program.profile import profile_of
+from slackwater.runtime.session.settings import active
 
 FOLDER, NOISE = Path(sys.argv[1]), int(sys.argv[2])
 CODE = "the digest of what the function reaches"

@@ -6,9 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-from slackwater.runtime.drain import Drain
-from slackwater.runtime.session import end_session, start_session
-from slackwater.runtime.session_options import SessionOptions
+from slackwater.runtime.run.listener import Drain
+from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session.session import end_session, start_session
 
 FOLDER, SEED, COUNT = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 FILES = {"busy": 200, "idle": 2}

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from slackwater.runtime.failures import classify
+from slackwater.runtime.run.failures import classify
 
 FOLDER = Path(sys.argv[1])
 spark = (

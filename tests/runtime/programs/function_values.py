@@ -13,9 +13,8 @@ from typing import Any
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from slackwater.runtime.code_reach import reach_of
-from slackwater.runtime.output_function import with_output_functions
-from slackwater.runtime.program import program_of
+from slackwater.runtime.program.code_reach import reach_of
+from slackwater.runtime.program.program import program_of, with_output_functions
 from slackwater.sinks.common.written import RecognisedSink
 from tests.runtime.function_ways import HARMLESS, HEAD, OTHER, RATE, STREAM, UNCOMPARED, WAYS
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from slackwater.runtime.profile import profile_of
+from slackwater.runtime.program.profile import profile_of
 
 FOLDER = Path(sys.argv[1])
 CORRECTNESS = "spark.sql.streaming.statefulOperator.checkCorrectness.enabled"

@@ -11,8 +11,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from slackwater.runtime.code_reach import reach_of
-from slackwater.runtime.program import plan_facts, program_of
+from slackwater.runtime.program.code_reach import reach_of
+from slackwater.runtime.program.program import plan_facts, program_of
 from tests.runtime.program_cases import cases
 from tests.runtime.program_queries import Build, Sources
 

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from unittest import mock
 
-from slackwater.runtime import replay
 from slackwater.runtime.loader import load
-from slackwater.runtime.replay import SparkReplayer
-from slackwater.runtime.session_options import SessionOptions
+from slackwater.runtime.replay import replay
+from slackwater.runtime.replay.replay import SparkReplayer
+from slackwater.runtime.session.options import SessionOptions
 
 FOLDER, MASTER = Path(sys.argv[1]), sys.argv[2]
 BATCHES = 2

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from slackwater.runtime.loader import load
-from slackwater.runtime.replay import SparkReplayer
-from slackwater.runtime.session_options import SessionOptions
-from slackwater.runtime.sql_settings import effective_settings
+from slackwater.runtime.replay.replay import SparkReplayer
+from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session.settings import effective_settings
 
 FOLDER = Path(sys.argv[1])
 PIPELINE = """

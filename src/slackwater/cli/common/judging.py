@@ -13,12 +13,11 @@ from slackwater.diagnose.checks.common.settings import PINNED
 from slackwater.diagnose.refusal import Ways
 from slackwater.runtime.loader import LoadedPipeline
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.query import build, build_again
-from slackwater.runtime.session import end_session, start_session
-from slackwater.runtime.session_options import SessionOptions
-from slackwater.runtime.sql_settings import values_of
-from slackwater.runtime.stream_session import require_classes, session_of
-from slackwater.runtime.verdict import judge, ways_of
+from slackwater.runtime.run.before_start import judge, ways_of
+from slackwater.runtime.run.query import build, build_again
+from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session.session import end_session, start_session
+from slackwater.runtime.session.settings import require_classes, session_of, values_of
 from slackwater.sinks.common.registry import open_each
 
 

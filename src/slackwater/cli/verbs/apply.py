@@ -18,7 +18,7 @@ from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan, is_
 from slackwater.operations.apply.undo_operation import recorded_plan
 from slackwater.operations.plan.document import parse
 from slackwater.operations.plan.words import start_command
-from slackwater.runtime.query_runtime import SparkRuntime
+from slackwater.runtime.replay.query_runtime import SparkRuntime
 from slackwater.storage.open import Location
 from slackwater.storage.user_files import read_text
 

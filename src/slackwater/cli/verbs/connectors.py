@@ -13,7 +13,7 @@ from slackwater.cli.common.console import err, out, prepare, print_json, write
 from slackwater.connectors.cache import JarCache, default_folder
 from slackwater.connectors.locked import jars_of
 from slackwater.core.errors import EnvironmentMissing
-from slackwater.runtime.session_options import spark_version
+from slackwater.runtime.session.options import spark_version
 
 NO_SPARK = "none"
 """A version that selects only jars without a dependency on Spark."""

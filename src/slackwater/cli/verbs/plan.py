@@ -20,7 +20,7 @@ from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.document import render
 from slackwater.operations.plan.plan import Plan
 from slackwater.operations.plan.words import ALL, ALL_MS, plan_again, start_command
-from slackwater.runtime.query_runtime import SparkRuntime
+from slackwater.runtime.replay.query_runtime import SparkRuntime
 from slackwater.storage.user_files import PRIVATE, NewFile, is_file
 
 

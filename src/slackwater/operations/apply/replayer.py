@@ -80,7 +80,7 @@ class Replayer(Protocol):
         only_source: str | None = None,
         offsets: Mapping[str, str] | None = None,
     ) -> Mapping[str, Position]:
-        """The positions by place in the query; arguments as of ``runtime.positions``.
+        """The positions by place in the query; arguments as of ``runtime.replay.positions``.
 
         Raises UsageError (``target``), and Refused for positions that a source has lost.
         """

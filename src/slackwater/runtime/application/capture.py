@@ -25,13 +25,19 @@ from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.runtime.application import launch
 from slackwater.runtime.application.launch import OwnThreads, run_code
-from slackwater.runtime.application.queries import ApplicationCode, ApplicationQueries, apart, as_known, definition_of
-from slackwater.runtime.application.repeated import calling_line
+from slackwater.runtime.application.queries import (
+    ApplicationCode,
+    ApplicationQueries,
+    apart,
+    as_known,
+    calling_line,
+    definition_of,
+)
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.query import first_line
-from slackwater.runtime.session_options import GivenSession
+from slackwater.runtime.run.query import first_line
+from slackwater.runtime.session.options import GivenSession
 from slackwater.sinks.common.registry import Identity, is_same_sink
 from slackwater.sinks.common.written import RecognisedSink
 

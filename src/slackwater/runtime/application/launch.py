@@ -22,11 +22,11 @@ from pyspark import SparkContext
 
 from slackwater.core.reference import split_reference
 from slackwater.ledger.workspace import to_stderr
-from slackwater.runtime.launch import launch_apart
 from slackwater.runtime.loader import locate
-from slackwater.runtime.option_secrets import remember_options
-from slackwater.runtime.session import JARS, jars_with
-from slackwater.runtime.session_options import GivenSession
+from slackwater.runtime.session.launch import launch_apart
+from slackwater.runtime.session.options import GivenSession
+from slackwater.runtime.session.session import JARS, jars_with
+from slackwater.runtime.session.settings import remember_options
 
 POLL_S = 0.2
 IDLE_LOOKS = 2

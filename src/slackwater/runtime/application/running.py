@@ -23,25 +23,36 @@ from slackwater.ledger.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import POLL_S, OwnThreads, run_code
-from slackwater.runtime.application.queries import ApplicationCode, as_known, definition_of, settle_place
-from slackwater.runtime.application.repeated import refuse_repeated, refuse_unsupported
+from slackwater.runtime.application.queries import (
+    ApplicationCode,
+    as_known,
+    definition_of,
+    refuse_repeated,
+    refuse_unsupported,
+    settle_place,
+)
 from slackwater.runtime.application.writers import CONTEXT, MANAGER, QUERY, SESSION, Start, intercepted
-from slackwater.runtime.before_start import check, check_output_apart, record_refusal, record_start, register
-from slackwater.runtime.drain import STOP_SIGNALS
-from slackwater.runtime.failures import SPARK_ERRORS
-from slackwater.runtime.listener import ProgressRecorder, make_listener
 from slackwater.runtime.loader import digest, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.query import BuiltStream, first_line
-from slackwater.runtime.query_run import RunServices
-from slackwater.runtime.session import driver_jvm_pid
-from slackwater.runtime.session_options import GivenSession, spark_version
-from slackwater.runtime.stream_run import StreamOutcome, StreamRun
-from slackwater.runtime.verdict import StartGate
+from slackwater.runtime.run.before_start import (
+    StartGate,
+    check,
+    check_output_apart,
+    record_refusal,
+    record_start,
+    register,
+)
+from slackwater.runtime.run.failures import SPARK_ERRORS
+from slackwater.runtime.run.listener import STOP_SIGNALS, ProgressRecorder, make_listener
+from slackwater.runtime.run.query import BuiltStream, first_line
+from slackwater.runtime.run.query_run import RunServices
+from slackwater.runtime.run.stream_run import StreamOutcome, StreamRun
+from slackwater.runtime.session.options import GivenSession, spark_version
+from slackwater.runtime.session.session import driver_jvm_pid
 from slackwater.sinks.common.registry import recognised
 
 if TYPE_CHECKING:
-    from slackwater.runtime.runner import RunDisplay
+    from slackwater.runtime.run.runner import RunDisplay
 
 ASK_LEDGER_S = 1.0
 SETTLE_S = 20.0

@@ -28,7 +28,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, PipelineError, StreamFailed, UsageError
 from slackwater.core.settings import Settings
 from slackwater.runtime.loader import LoadedPipeline, load
-from slackwater.runtime.session_options import require_spark, session_options
+from slackwater.runtime.session.options import require_spark, session_options
 
 Run = Literal["reference", "drill"]
 REFERENCE: Run = "reference"

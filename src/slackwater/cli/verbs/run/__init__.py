@@ -28,13 +28,12 @@ from slackwater.core.units import iso_text
 from slackwater.diagnose.checks.common.progress import lag_of
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.check_home import Consent, check_home
-from slackwater.runtime.loader import is_application, load, locate
-from slackwater.runtime.other_programs import refuse_other_program
-from slackwater.runtime.session_options import given_to, require_spark, session_options
+from slackwater.runtime.loader import is_application, load, locate, refuse_other_program
+from slackwater.runtime.session.options import given_to, require_spark, session_options
 
 if TYPE_CHECKING:
-    from slackwater.runtime.runner import RunDisplay
-    from slackwater.runtime.stream_run import StreamOutcome
+    from slackwater.runtime.run.runner import RunDisplay
+    from slackwater.runtime.run.stream_run import StreamOutcome
 
 
 _APPLICATION = "slackwater.runtime.application.running"
@@ -58,10 +57,10 @@ class RunOptions:
 def run_pipeline(
     reference: str, options: RunOptions, settings: Settings, display: RunDisplay
 ) -> tuple[StreamOutcome, ...]:
-    """Raises as ``runtime.runner.run``."""
+    """Raises as ``runtime.run.runner.run``."""
     require_spark()
     loaded = load(reference)
-    from slackwater.runtime import runner  # noqa: PLC0415 - heavy, and most mistakes are in the file
+    from slackwater.runtime.run import runner  # noqa: PLC0415 - heavy, and most mistakes are in the file
 
     session = session_options(loaded, settings, options.master, options.spark)
     request = runner.RunRequest(

@@ -34,7 +34,7 @@ from slackwater.ledger.workspace import open_workspace
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-    from slackwater.runtime.runner import RunDisplay
+    from slackwater.runtime.run.runner import RunDisplay
 
 
 STATES = ("running", "draining", "waiting", "finished", "stopped", "interrupted", "failed", "not-started")

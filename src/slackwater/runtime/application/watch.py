@@ -1,0 +1,352 @@
+"""Records queries that Slackwater does not run, by a listener and a watcher for each."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import structlog
+
+from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.state.operators import state_stores
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.program import with_started
+from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, RunRecord, StreamRecord
+from slackwater.core.reference import reference_of
+from slackwater.diagnose.checks.stream import unfinished
+from slackwater.diagnose.refusal import refusal
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.located import record_move, stream_with
+from slackwater.ledger.recording.log_copier import LogCopier
+from slackwater.ledger.recording.watcher import Watcher
+from slackwater.ledger.streams import STATE_STORES
+from slackwater.runtime.application.queries import ApplicationCode, definition_of, name_beside, repeated
+from slackwater.runtime.application.writers import Start, intercepted, is_client, is_intercepted, refuse_connect
+from slackwater.runtime.loader import digest, is_application, locate
+from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.program.code_reach import environment_settings
+from slackwater.runtime.run.before_start import program_digest, program_json
+from slackwater.runtime.run.failures import SPARK_ERRORS
+from slackwater.runtime.run.listener import ProgressRecorder, QueryLife, Recorded, make_listener
+from slackwater.runtime.run.query import BuiltStream
+from slackwater.runtime.session.options import spark_version
+from slackwater.runtime.session.settings import effective_settings
+from slackwater.sinks.common.registry import UNKNOWN, open_output
+from slackwater.storage.open import check_no_secret, open_read_store, resolved
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+log = structlog.get_logger(__name__)
+_NOT_DESCRIBED: tuple[type[Exception], ...] = (
+    SlackwaterError,
+    OSError,
+    LookupError,
+    ValueError,
+    TypeError,
+    *SPARK_ERRORS,
+)
+
+
+def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
+    """Record every query that ``spark`` starts from now on in ``ledger`` (a path, or a database URL).
+
+    A query is known as ``watched/NAME``: its ``queryName``, else the last part of its output, or its table; its id
+    where that cannot be the name of a stream. With it are recorded what a run records: settings, code and the query's
+    plan. Call ``close()`` at the end. In a program that ``slackwater run`` runs, or whose queries are read for a plan,
+    nothing is recorded by this.
+    Raises UsageError or EnvironmentMissing where the ledger cannot be opened, Refused (``connect-session``) for a
+    session of Spark Connect; later errors are only logged.
+    """
+    if is_client(spark):
+        refuse_connect("slackwater.watch() was given a session")
+    if is_intercepted(other_than=_UNDER_WAY):
+        return WatchedByRun()
+    return SessionWatch(spark, Ledger.open(ledger, create=True))
+
+
+class Watching(Protocol):
+    @property
+    def errors(self) -> int:
+        """Failed recordings; the next start copies the data that the checkpoint still has."""
+
+    def close(self) -> None: ...
+
+
+class WatchedByRun:
+    """A session in a program that Slackwater runs, which records the queries itself."""
+
+    errors = 0
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Followed:
+    watcher: Watcher
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    generation: GenerationRecord
+    committed: int
+
+
+class SessionWatch:
+    def __init__(self, spark: SparkSession, ledger: Ledger) -> None:
+        self._spark = spark
+        self._ledger = ledger
+        self._recorder = ProgressRecorder(ledger)
+        self._followed: dict[str, Followed] = {}
+        self._streams: set[str] = set()
+        self._errors = 0
+        self._reference = _own_reference()
+        self._code = digest(self._reference) if self._reference is not None else None
+        self._listener = make_listener(self._recorder.put, self._started, self._terminated)
+        spark.streams.addListener(self._listener)
+        _UNDER_WAY.open()
+
+    @property
+    def errors(self) -> int:
+        watchers = [one.watcher for one in self._followed.values()]
+        return self._errors + self._recorder.errors + sum(watcher.errors for watcher in watchers)
+
+    def close(self) -> None:
+        _UNDER_WAY.close()
+        self._spark.streams.removeListener(self._listener)
+        for one in list(self._followed.values()):
+            one.watcher.stop()
+        self._recorder.close()
+        # Last, as the watchers and the recorder still write what they have.
+        self._ledger.close()
+
+    def _started(self, life: QueryLife) -> None:
+        try:
+            self._follow(life)
+        except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query continues
+            self._errors += 1
+            log.warning("a query is not recorded", query=life.name or life.id, error=str(error))
+
+    def _terminated(self, run_id: str, error: str | None) -> None:
+        followed = self._followed.get(run_id)
+        if followed is None:
+            return
+
+        def end() -> None:
+            followed.watcher.stop()
+            reason = None if error is None else error.splitlines()[0]
+            self._ledger.end_run(followed.run, "finished" if error is None else "failed", reason)
+
+        # Not here: this is Spark's own thread, and the last pass may wait for the database.
+        self._recorder.afterwards(end)
+
+    def _follow(self, life: QueryLife) -> None:
+        query = self._spark.streams.get(life.id)
+        if query is None:
+            return
+        execution = query._jsq.streamingQuery()  # classic Spark's JVM handle
+        location = str(execution.resolvedCheckpointRoot())
+        # Before the location is recorded: ledger and messages must not contain a password.
+        check_no_secret(location)
+        noticed = _UNDER_WAY.at(location)
+        stream = self._stream(life, location, noticed, execution)
+        for finding in unfinished(self._ledger.open_operation(stream.full_name), None, stream.session):
+            # The directory may be the checkpoint of another generation than the ledger has until then.
+            raise refusal(finding, stream.name)
+        is_new = stream.full_name not in self._ledger.stream_names()
+        self._ledger.register_stream(stream)
+        self._streams.add(stream.full_name)
+        number = _generation(self._ledger, stream, location, life.id)
+        run = self._ledger.begin_run(
+            stream.full_name,
+            number,
+            spark_version(),
+            settings=effective_settings(self._spark),
+            code=self._code,
+            end=WATCHED,
+        )
+        # Its batches name no run: nothing has read before it which batch the output skips (``history``).
+        self._recorder.follow(life.id, Recorded(stream.full_name, number, None))
+        checkpoint, output = open_read_store(location), open_output(stream.sink)
+        watcher = Watcher(LogCopier(self._ledger, stream.full_name, number, checkpoint, output))
+        watcher.start()
+        self._followed[life.run_id] = Followed(watcher, run.id)
+        # Until its program is known, what it commits is not of the program before it.
+        before = self._begin(stream.full_name, number)
+        if noticed is not None:
+            # Not here: the program waits for its query.
+            self._recorder.afterwards(lambda: self._describe(noticed, before, run, is_new=is_new))
+
+    def _stream(self, life: QueryLife, location: str, noticed: _Noticed | None, execution: Any) -> StreamRecord:
+        name = noticed.definition.name if noticed is not None else query_name(life)
+        known = stream_with(self._ledger, name, location)
+        if known is not None:
+            name = known.name
+            record_move(self._ledger, known, location)
+        elif noticed is not None:
+            name = name_beside(self._ledger, noticed.definition)
+        sink = noticed.definition.sink.identity() if noticed is not None else _sink_identity(execution)
+        reference = self._reference or (known.pipeline_file if known is not None else "")
+        return StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), reference)
+
+    def _begin(self, stream: str, number: int) -> Before:
+        generation = self._ledger.generation(stream, number)
+        committed = read_logs(open_read_store(generation.location)).committed
+        self._ledger.update_generation(stream, number, programs=with_started(generation.programs, None, committed))
+        return Before(generation, committed)
+
+    def _describe(self, noticed: _Noticed, before: Before, run: RunRecord, *, is_new: bool) -> None:
+        built = BuiltStream(noticed.definition, noticed.start.frame, frozenset(), noticed.start)
+        generation, layout = before.generation, None
+        programs = with_started(generation.programs, program_json(built.program), before.committed)
+        if built.profile is not None:
+            layout = dict(built.profile.as_json())
+            # Tasks create the folders of stores: before the first commit some may be missing.
+            if built.profile.stateful and before.committed >= 0:
+                layout[STATE_STORES] = state_stores(open_read_store(generation.location))
+            settings = {**(run.settings or {}), **environment_settings(built.program, self._spark)}
+            self._ledger.record_rows_digest(run.id, built.profile.rows_digest, program_digest(built.program), settings)
+        if is_new and noticed.start.given.name is None and self._reference is not None and before.committed < 0:
+            known = repeated(built, self._reference, self._ledger, self._streams)
+            if known is not None:
+                _say_new_checkpoint(self._ledger.generation(known.full_name, known.current_generation), generation)
+        self._ledger.update_generation(generation.stream, generation.number, layout=layout, programs=programs)
+
+
+def query_name(life: QueryLife) -> str:
+    return life.name if life.name is not None and STREAM_NAME.fullmatch(life.name) else life.id
+
+
+def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: str) -> int:
+    """The number of the generation; a known name with a different checkpoint gets a new generation."""
+    known, here = ledger.generations(stream.full_name), resolved(location)
+    # Another query id in the same directory: the checkpoint was deleted, and Spark has started a new one.
+    same = [one for one in known if resolved(one.location) == here and one.query_id in (None, query_id)]
+    if same:
+        number = same[-1].number
+        if same[-1].query_id is None:
+            ledger.update_generation(stream.full_name, number, query_id=query_id)
+    else:
+        number = 1 + max((record.number for record in known), default=0)
+        made = GenerationRecord(stream.full_name, number, location, query_id=query_id)
+        if known:
+            _say_new_checkpoint(known[-1], made)
+        ledger.add_generation(made)
+    ledger.set_current_generation(stream.full_name, number)
+    return number
+
+
+def _say_new_checkpoint(known: GenerationRecord, made: GenerationRecord) -> None:
+    """Report a new checkpoint. A watcher refuses nothing; a run would refuse this start."""
+    log.error(
+        "query-checkpoint: a query is started with a new checkpoint, and writes all rows again",
+        stream=known.stream,
+        expected=known.location,
+        found=made.location,
+        hint="give it the same checkpointLocation at each start",
+    )
+
+
+def _sink_identity(execution: Any) -> dict[str, str]:
+    """The sink of a query not started by Python's writer: a file sink is ``FileSink[path]``."""
+    sink = str(execution.sink().toString())
+    if sink.startswith("FileSink[") and sink.endswith("]"):
+        return {"kind": "files", "format": "", "path": sink.removeprefix("FileSink[").removesuffix("]")}
+    return dict(UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class _Noticed:
+    start: Start
+    definition: StreamDefinition
+
+
+def _own_reference() -> str | None:
+    main = sys.modules.get("__main__")
+    spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+    code = spec.name.removesuffix(".__main__") if spec is not None else file and str(Path(file).absolute())
+    if not code:
+        return None
+    reference = reference_of(code, sys.argv[1:])
+    try:
+        return reference if is_application(reference) else None
+    except SlackwaterError:
+        return None
+
+
+class _StartsUnderWay:
+    """Starts that are inside PySpark's own call.
+
+    The writer has facts that listeners lack. A single replacement of PySpark's methods serves all watched sessions, so
+    they can close in any order. Never refuses or changes a start.
+    """
+
+    def __init__(self) -> None:
+        self._noticed: list[_Noticed] = []
+        self._lock = threading.Lock()
+        self._users = 0
+        self._replaced = ExitStack()
+
+    def open(self) -> None:
+        """Replace the methods; reference-counted with ``close``."""
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._replaced.enter_context(intercepted(self))
+
+    def close(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._replaced.close()
+
+    def at(self, location: str) -> _Noticed | None:
+        wanted = resolved(location)
+        with self._lock:
+            found = list(self._noticed)
+        return next((one for one in found if resolved(one.definition.checkpoint or "") == wanted), None)
+
+    def start(self, start: Start) -> Any:
+        noticed = _notice(start)
+        if noticed is None:
+            return start.begin()
+        with self._lock:
+            self._noticed.append(noticed)
+        try:
+            return start.begin()
+        finally:
+            with self._lock:
+                self._noticed.remove(noticed)
+
+    def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
+        return {}
+
+
+def _notice(start: Start) -> _Noticed | None:
+    try:
+        definition = definition_of(start, ApplicationCode(_program_file(), lambda spark: spark))
+        if definition is None or definition.checkpoint is None:
+            return None
+        return _Noticed(start, definition)
+    except _NOT_DESCRIBED as error:
+        # The listener records the query all the same, by what the JVM shows of it.
+        log.warning("what a query writes to is not recorded", error=str(error))
+        return None
+
+
+def _program_file() -> Path:
+    reference = _own_reference()
+    if reference is not None:
+        return locate(reference)[0]
+    return Path(getattr(sys.modules.get("__main__"), "__file__", None) or "-").absolute()
+
+
+_UNDER_WAY = _StartsUnderWay()

@@ -1,0 +1,440 @@
+"""Parses a project's modules, and finds the statements that bind each name. Imports nothing.
+
+A module may be in an archive (``--py-files``).
+"""
+
+from __future__ import annotations
+
+import ast
+import stat
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile, ZipFile
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+NOT_THE_PROJECTS = frozenset({"slackwater", "pyspark", "py4j"})
+READING_METHODS = frozenset({
+    "get", "items", "keys", "values", "copy", "index", "count", "join", "format", "split", "strip", "lower", "upper",
+    "startswith", "endswith", "replace",
+})  # fmt: skip
+"""Methods of built-in values that change nothing; any other method may change its value."""
+
+
+CHANGING_FUNCTIONS = frozenset({"setattr", "delattr"})
+"""Built-in functions that change their first argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A module, or a member of it. ``level`` counts leading dots."""
+
+    module: str
+    member: str | None
+    level: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """Bound names with their statements.
+
+    ``changed`` are in-place changes; parameters have no statement.
+    """
+
+    module: Module
+    node: ast.AST
+    parent: Scope | None
+    bound: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    changed: dict[str, list[ast.stmt]] = field(default_factory=dict)
+    imports: dict[str, list[Imported]] = field(default_factory=dict)
+    others: set[str] = field(default_factory=set)
+    """Names bound by other statements than imports."""
+    globals: set[str] = field(default_factory=set)
+
+    def owner(self, name: str) -> Scope | None:
+        if name in self.globals:
+            return self.module.scope if name in self.module.scope.bound else None
+        if name in self.bound:
+            return self
+        scope = self.parent
+        while scope is not None and (name not in scope.bound or isinstance(scope.node, ast.ClassDef)):
+            scope = scope.parent
+        return scope
+
+    def is_import(self, name: str) -> bool:
+        return name in self.imports and name not in self.others
+
+    def body(self) -> list[ast.stmt]:
+        found = getattr(self.node, "body", [])
+        return found if isinstance(found, list) else []
+
+
+@dataclass(eq=False, slots=True)
+class Module:
+    """A parsed file. ``namespace`` has its values if it was imported."""
+
+    file: Path
+    namespace: Mapping[str, Any]
+    tree: ast.Module
+    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
+    stars: list[Imported] = field(default_factory=list)
+    dotted: list[Imported] = field(default_factory=list)
+
+    @property
+    def scope(self) -> Scope:
+        return self.scopes[self.tree]
+
+    def imported(self) -> list[Imported]:
+        named = [one for scope in self.scopes.values() for many in scope.imports.values() for one in many]
+        return [*named, *self.stars, *self.dotted]
+
+
+class Modules:
+    def __init__(self, home: Path) -> None:
+        self._parsed: dict[Path, Module | None] = {}
+        self._libraries = _libraries(home)
+        # A file's neighbours can be imported, as when Python runs it itself.
+        self.folder = home.parent
+        self._loaded = {
+            str(file): vars(module)
+            for module in list(sys.modules.values())
+            if (file := vars_of(module).get("__file__"))
+        }
+
+    def parsed(self, file: Path, namespace: Mapping[str, Any] | None = None) -> Module | None:
+        if file not in self._parsed:
+            known = self._loaded.get(str(file), {}) if namespace is None else namespace
+            self._parsed[file] = self._parse(file, known)
+        return self._parsed[file]
+
+    def named(self, name: str, level: int, importer: Module) -> Module | None:
+        if level:
+            folder = importer.file.parents[level - 1]
+            return self._below(folder, name) if name else self.parsed(folder / "__init__.py")
+        if name.partition(".")[0] in NOT_THE_PROJECTS:
+            return None
+        # The loaded module is the one that runs, also where ``sys.path`` has changed since.
+        loaded = vars_of(sys.modules.get(name)).get("__file__")
+        if loaded:
+            return self.parsed(Path(loaded))
+        folders = (str(self.folder), *(folder or "." for folder in sys.path))
+        found = (self._below(Path(folder).absolute(), name) for folder in folders)
+        return next((module for module in found if module is not None), None)
+
+    def all_of(self, imported: Imported, importer: Module) -> Iterator[Module]:
+        parts = imported.module.split(".") if imported.module else []
+        names = [".".join(parts[: end + 1]) for end in range(len(parts))] or [""]
+        found = [self.named(name, imported.level, importer) for name in names]
+        yield from (module for module in found if module is not None)
+        if found[-1] is not None and imported.member is not None:
+            below = self.submodule(found[-1], imported.member)
+            if below is not None:
+                yield below
+
+    def submodule(self, package: Module, name: str) -> Module | None:
+        return self._below(package.file.parent, name) if package.file.name == "__init__.py" else None
+
+    def _below(self, folder: Path, name: str) -> Module | None:
+        place = folder.joinpath(*name.split("."))
+        for file in (place / "__init__.py", place.with_name(place.name + ".py")):
+            if is_source(file):
+                return self.parsed(file)
+        return None
+
+    def _parse(self, file: Path, namespace: Mapping[str, Any]) -> Module | None:
+        if file.suffix != ".py" or any(file.is_relative_to(folder) for folder in self._libraries):
+            return None
+        try:
+            tree = ast.parse(read_source(file))
+        except (OSError, SyntaxError, ValueError):
+            return None
+        module = Module(file, namespace, tree)
+        _build(module, tree, None)
+        return module
+
+
+def imported_files(file: Path) -> tuple[Path, ...]:
+    """The files of direct and indirect imports, anywhere in the code.
+
+    An archive is a folder in the path. Runs nothing.
+    """
+    modules = Modules(file)
+    first = modules.parsed(file)
+    found = {first.file: first} if first is not None else {}
+    queue = list(found.values())
+    for module in queue:
+        for imported in module.imported():
+            for other in modules.all_of(imported, module):
+                if other.file not in found:
+                    found[other.file] = other
+                    queue.append(other)
+    return tuple(path for path in found if path != file)
+
+
+def vars_of(module: object) -> Mapping[str, Any]:
+    return getattr(module, "__dict__", {})
+
+
+@cache
+def _installed() -> tuple[Path, ...]:
+    paths = sysconfig.get_paths()
+    return tuple({Path(paths[name]) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+def _libraries(home: Path) -> tuple[Path, ...]:
+    slackwater = Path(__file__).parents[2]
+    around = [folder for folder in home.parents if folder.name in ("site-packages", "dist-packages")]
+    if not around:
+        return (*_installed(), slackwater)
+    top = home.relative_to(around[0]).parts[0]
+    return (*(entry for entry in around[0].iterdir() if entry.name != top), slackwater)
+
+
+def _build(module: Module, node: ast.AST, parent: Scope | None) -> None:
+    scope = Scope(module, node, parent)
+    module.scopes[node] = scope
+    for name in (*_parameters(node), *_targets(node)):
+        scope.bound[name] = []
+        scope.others.add(name)
+    for statement in scope.body():
+        for part in own_nodes(statement):
+            _bind(scope, statement, part)
+    for part in _nested(scope):
+        _build(module, part, scope)
+    for name in scope.globals:
+        scope.bound.pop(name, None)
+
+
+def _nested(scope: Scope) -> list[ast.AST]:
+    if isinstance(scope.node, (ast.Lambda, *COMPREHENSIONS)):
+        return [part for part in own_nodes(scope.node, inside=True) if _opens(part) and part is not scope.node]
+    return [part for statement in scope.body() for part in own_nodes(statement) if _opens(part)]
+
+
+def _opens(node: ast.AST) -> bool:
+    return isinstance(node, (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS))
+
+
+def _parameters(node: ast.AST) -> list[str]:
+    if not isinstance(node, FUNCTIONS):
+        return []
+    given = node.args
+    every = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+    return [one.arg for one in every if one is not None]
+
+
+def _targets(node: ast.AST) -> list[str]:
+    generators = node.generators if isinstance(node, COMPREHENSIONS) else []
+    parts = (part for generator in generators for part in ast.walk(generator.target))
+    return [part.id for part in parts if isinstance(part, ast.Name)]
+
+
+def own_nodes(node: ast.AST, *, inside: bool = False) -> Iterator[ast.AST]:
+    yield node
+    for child in _own_children(node, inside=inside):
+        yield from own_nodes(child)
+
+
+def _own_children(node: ast.AST, *, inside: bool) -> Iterator[ast.AST]:
+    if inside or not _opens(node):
+        yield from ast.iter_child_nodes(node)
+    elif isinstance(node, FUNCTIONS):
+        yield from getattr(node, "decorator_list", [])
+        yield from (default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None)
+    elif isinstance(node, ast.ClassDef):
+        yield from (*node.decorator_list, *node.bases, *node.keywords)
+    else:
+        # A name that := binds in a comprehension is one of the scope around it.
+        yield from (part.target for part in ast.walk(node) if isinstance(part, ast.NamedExpr))
+
+
+def _bind(scope: Scope, statement: ast.stmt, part: ast.AST) -> None:
+    if isinstance(part, (ast.Import, ast.ImportFrom)):
+        for name, imported in _imported(part):
+            if name in {"*", ""}:
+                (scope.module.stars if name else scope.module.dotted).append(imported)
+                continue
+            scope.imports.setdefault(name, []).append(imported)
+            scope.bound.setdefault(name, []).append(statement)
+        return
+    if isinstance(part, (ast.Global, ast.Nonlocal)):
+        scope.globals.update(part.names if isinstance(part, ast.Global) else ())
+        return
+    for name in _names_bound(part):
+        scope.others.add(name)
+        if statement not in scope.bound.setdefault(name, []):
+            scope.bound[name].append(statement)
+    for name in _names_changed(part):
+        if statement not in scope.changed.setdefault(name, []):
+            scope.changed[name].append(statement)
+
+
+def _imported(part: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Imported]]:
+    for alias in part.names:
+        if isinstance(part, ast.ImportFrom):
+            yield alias.asname or alias.name, Imported(part.module or "", alias.name, part.level)
+        elif alias.asname:
+            yield alias.asname, Imported(alias.name, None)
+        else:
+            top = alias.name.partition(".")[0]
+            yield top, Imported(top, None)
+            yield "", Imported(alias.name, None)
+
+
+def _names_bound(part: ast.AST) -> list[str]:
+    if isinstance(part, ast.Name):
+        return [part.id] if isinstance(part.ctx, (ast.Store, ast.Del)) else []
+    if isinstance(part, (*DEFINITIONS, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+        return [part.name] if part.name else []
+    return [part.rest] if isinstance(part, ast.MatchMapping) and part.rest else []
+
+
+def _names_changed(part: ast.AST) -> list[str]:
+    if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, (ast.Store, ast.Del)):
+        return _root(part)
+    if isinstance(part, ast.AugAssign):
+        return _root(part.target)
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+        return [] if part.func.attr in READING_METHODS else _root(part.func)
+    if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.args:
+        return _root(part.args[0]) if part.func.id in CHANGING_FUNCTIONS else []
+    if isinstance(part, DEFINITIONS):
+        # ``@function.register``: a decorator without arguments is no call.
+        return [name for one in part.decorator_list if isinstance(one, ast.Attribute) for name in _root(one)]
+    return []
+
+
+def _root(node: ast.AST) -> list[str]:
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
+        node = node.value
+    return [node.id] if isinstance(node, ast.Name) else []
+
+
+def is_source(file: Path) -> bool:
+    try:
+        return stat.S_ISREG(file.stat().st_mode)
+    except NotADirectoryError:
+        # ``stat`` raises this for a path below a regular file, such as an archive.
+        archive = _archive(file)
+        return archive.is_file() and _name(file) in _names(archive, archive.stat().st_mtime_ns)
+    except OSError:
+        return False
+
+
+def in_archive(file: Path) -> bool:
+    """Return whether a module is in an archive: Python shows the archive file as its folder."""
+    return not file.exists() and _archive(file).is_file()
+
+
+def read_source(file: Path) -> bytes:
+    if not in_archive(file):
+        return file.read_bytes()
+    try:
+        with ZipFile(_archive(file)) as opened:
+            return opened.read(_name(file))
+    except (KeyError, BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise FileNotFoundError(f"cannot be read from the archive: {file}: {error}") from error
+
+
+def _archive(file: Path) -> Path:
+    return next(folder for folder in file.parents if folder.exists())
+
+
+def _name(file: Path) -> str:
+    return file.relative_to(_archive(file)).as_posix()
+
+
+@lru_cache(maxsize=64)
+def _names(archive: Path, _modified_ns: int) -> frozenset[str]:
+    try:
+        with ZipFile(archive) as opened:
+            return frozenset(opened.namelist())
+    except (OSError, BadZipFile):
+        return frozenset()
+
+
+_METHODS = ("get", "pop", "setdefault", "__getitem__", "__contains__")
+
+
+def variables_read(tree: ast.AST, imports: ast.AST | None = None) -> tuple[str, ...]:
+    """Names in ``os.environ`` or ``os.getenv``, also under aliases, sorted.
+
+    ``imports`` is ``tree``'s module.
+    """
+    found = _Reads(_aliases(imports or tree))
+    found.visit(tree)
+    return tuple(sorted(found.names))
+
+
+@lru_cache(maxsize=64)
+def _aliases(tree: ast.AST) -> _Aliases:
+    return _Aliases(tree)
+
+
+class _Aliases(ast.NodeVisitor):
+    def __init__(self, tree: ast.AST) -> None:
+        self.modules: set[str] = set()
+        self.mappings: set[str] = set()
+        self.functions: set[str] = set()
+        self.visit(tree)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self.modules.update(alias.asname or alias.name for alias in node.names if alias.name == "os")
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        if node.module != "os":
+            return
+        self.mappings.update(alias.asname or alias.name for alias in node.names if alias.name == "environ")
+        self.functions.update(alias.asname or alias.name for alias in node.names if alias.name == "getenv")
+
+    def is_mapping(self, node: ast.expr) -> bool:
+        return self._is(node, self.mappings, "environ")
+
+    def is_function(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Attribute) and node.attr in _METHODS:
+            return self.is_mapping(node.value)
+        return self._is(node, self.functions, "getenv")
+
+    def _is(self, node: ast.expr, names: set[str], attribute: str) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id in names
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr == attribute
+            and isinstance(node.value, ast.Name)
+            and node.value.id in self.modules
+        )
+
+
+class _Reads(ast.NodeVisitor):
+    """Collects constant names only; computed names are unknown without running the file."""
+
+    def __init__(self, aliases: _Aliases) -> None:
+        self.names: set[str] = set()
+        self._aliases = aliases
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        if isinstance(node.ctx, ast.Load) and self._aliases.is_mapping(node.value):
+            self._add(node.slice)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if self._aliases.is_function(node.func):
+            for name in [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "key")]:
+                self._add(name)
+        self.generic_visit(node)
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and self._aliases.is_mapping(node.comparators[0]):
+            self._add(node.left)
+        self.generic_visit(node)
+
+    def _add(self, name: ast.expr) -> None:
+        if isinstance(name, ast.Constant) and isinstance(name.value, str):
+            self.names.add(name.value)

@@ -1,0 +1,449 @@
+"""Writes expressions of an analysed plan in a canonical form.
+
+Columns become their computation, literal casts are applied, commutative operands sorted, and windows written as by the
+user. Expression ids, seeds, evaluation modes and the like are dropped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from slackwater.core.program import Traced, Window
+from slackwater.formats.plan_json import CHILDREN, CLASS, PYTHON_FUNCTIONS, TreeNode, object_name, plan_in
+from slackwater.runtime.program.event_time import session_window, time_window
+
+LONGEST = 2_000
+"""The longest text of an expression; columns computed from each other would make it grow without limit."""
+LEFT_OUT = "left out"
+"""The node field for data missing in Spark's JSON: the options of ``from_json``, the bytes of a literal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A part of a stateful operator's output: operator number, role (``key``), and index."""
+
+    operator: int
+    role: str
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A canonical expression with its dependencies. ``type`` is Spark's type name, empty if unknown."""
+
+    text: str
+    name: str = ""
+    type: str = ""
+    literal: bool = False
+    reads: frozenset[str] = frozenset()
+    refs: frozenset[Ref] = frozenset()
+    functions: frozenset[str] = frozenset()
+    windows: frozenset[Window] = frozenset()
+    operands: tuple[frozenset[Ref], ...] = ()
+    """The parts read by the two sides of an equation."""
+
+    def traced(self) -> Traced:
+        return Traced(self.name, self.text, tuple(sorted(self.reads)), self.type)
+
+
+Columns = Mapping[int, Value]
+
+TRANSPARENT = frozenset(
+    {
+        "Alias",
+        "KnownFloatingPointNormalized",
+        "KnownNotNull",
+        "KnownNullable",
+        "NormalizeNaNAndZero",
+        "OuterReference",
+        "PromotePrecision",
+        "TempResolvedColumn",
+    }
+)
+INFIX = {
+    "Add": "+",
+    "Subtract": "-",
+    "Multiply": "*",
+    "Divide": "/",
+    "Remainder": "%",
+    "BitwiseAnd": "&",
+    "BitwiseOr": "|",
+    "BitwiseXor": "^",
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+}
+COMMUTATIVE = frozenset({"+", "*", "&", "|", "^", "=", "<=>"})
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!="}
+INTEGERS = frozenset({"byte", "short", "integer", "long"})
+SEEDED = frozenset({"Rand", "Randn", "Uuid", "Shuffle", "RandStr", "Uniform"})
+CLOCK_INTERVALS = ("interval hour", "interval minute", "interval second")
+WITH_ZONE = re.compile(r"timestamp|date|string|variant|time")
+ADDRESS = re.compile(r"@[0-9a-f]{3,8}\b")
+NOISE = frozenset(
+    {
+        CLASS, CHILDREN, "exprId", "qualifier", "nonInheritableMetadataKeys", "explicitMetadata", "metadata",
+        "nullable", "evalContext", "evalMode", "resultId", "queryContext", "failOnError", "ansiEnabled",
+        "legacySizeOfNull", "hideSeed", "randomSeed", "seed", "mutableAggBufferOffset",
+        "inputAggBufferOffset", "udfDeterministic",
+        "evalType", "func", "functionName", "pretty", "nodePatternsInternal", "outerAttrs", "isDistinct",
+        "cteId", LEFT_OUT,
+    }
+)  # fmt: skip
+ARGUMENT = re.compile(r"argument \d+")
+"""The generated argument names of a lambda function: its own names have numbers of the JVM process."""
+
+
+def canonical(expression: TreeNode, columns: Columns) -> Value:
+    expression, columns = _replaced(expression, columns)
+    written = WRITERS.get(expression.name)
+    if written is not None:
+        value = written(expression, columns)
+    elif expression.name in TRANSPARENT:
+        value = canonical(expression.children[0], columns)
+    elif expression.name in INFIX:
+        value = _infix(expression, columns)
+    else:
+        value = _call(expression, columns)
+    return _bounded(replace(value, functions=value.functions.union(_own_functions(expression))))
+
+
+def _own_functions(expression: TreeNode) -> Iterator[str]:
+    if expression.name == "PythonUDTF":
+        yield str(expression.fields.get("name", ""))
+    plan = plan_in(expression)
+    for node in plan.walk() if plan is not None else ():
+        yield from (str(one.fields.get("name", "")) for one in node.all_expressions() if one.name in PYTHON_FUNCTIONS)
+
+
+def conjuncts(expression: TreeNode, columns: Columns) -> list[Value]:
+    expression, columns = _replaced(expression, columns)
+    if expression.name != "And":
+        return [canonical(expression, columns)]
+    return [one for child in _flattened(expression, "And") for one in conjuncts(child, columns)]
+
+
+def _replaced(expression: TreeNode, columns: Columns) -> tuple[TreeNode, Columns]:
+    while True:
+        if "replacement" in expression.fields and expression.children:
+            expression = expression.children[-1]
+        elif expression.name == "With":
+            expression, *parts = expression.children
+            found = {_common_id(part): canonical(part.children[0], columns) for part in parts}
+            columns = {**columns, **found}
+        else:
+            return expression, columns
+
+
+def _common_id(expression: TreeNode) -> int:
+    known = expression.fields.get("id")
+    return -2 - int(known["id"] if isinstance(known, Mapping) else known or 0)
+
+
+def attribute_id(attribute: TreeNode) -> int:
+    known = attribute.fields.get("exprId")
+    return int(known["id"]) if isinstance(known, Mapping) and "id" in known else -1
+
+
+def type_name(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return str(value)
+    if value.get("type") == "struct":
+        return "struct<" + ",".join(f"{one['name']}:{type_name(one['type'])}" for one in value["fields"]) + ">"
+    if value.get("type") == "array":
+        return f"array<{type_name(value['elementType'])}>"
+    if value.get("type") == "map":
+        return f"map<{type_name(value['keyType'])},{type_name(value['valueType'])}>"
+    return str(value.get("class") or value.get("type") or "")
+
+
+def merged(text: str, parts: Iterable[Value], **others: Any) -> Value:
+    values = list(parts)
+    return Value(
+        text,
+        reads=frozenset[str]().union(*(one.reads for one in values)),
+        refs=frozenset[Ref]().union(*(one.refs for one in values)),
+        functions=frozenset[str]().union(*(one.functions for one in values)),
+        windows=frozenset[Window]().union(*(one.windows for one in values)),
+        **others,
+    )
+
+
+def _bounded(value: Value) -> Value:
+    text = value.text
+    if len(text) <= LONGEST:
+        return value
+    return replace(value, text=f"{text[:200]}... [{len(text)} characters, sha256 {_digest(text)}]")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def _attribute(expression: TreeNode, columns: Columns) -> Value:
+    known = columns.get(attribute_id(expression))
+    name, type_ = str(expression.fields.get("name", "")), type_name(expression.fields.get("dataType", ""))
+    return known if known is not None else Value(name, name, type_, reads=frozenset({name}))
+
+
+def _common(expression: TreeNode, columns: Columns) -> Value:
+    return columns.get(_common_id(expression)) or _call(expression, columns)
+
+
+def _literal(expression: TreeNode, _: Columns) -> Value:
+    value, type_ = expression.fields.get("value"), type_name(expression.fields.get("dataType", ""))
+    if LEFT_OUT in expression.fields:
+        return Value(f"X'{expression.fields[LEFT_OUT]}'", type=type_, literal=True)
+    return Value(_literal_text(value, type_), type=type_, literal=True)
+
+
+def _literal_text(value: Any, type_: str) -> str:
+    if value is None:
+        return "NULL"
+    if type_.startswith(("string", "char", "varchar")):
+        return "'" + str(value).replace("'", "''") + "'"
+    if type_ in INTEGERS or type_.startswith("decimal") or type_ == "boolean":
+        return str(value).lower()
+    if type_ in ("double", "float"):
+        return repr(float(value))
+    return f"{type_} '{ADDRESS.sub('', str(value))}'"
+
+
+def _cast(expression: TreeNode, columns: Columns) -> Value:
+    child = canonical(expression.children[0], columns)
+    to = type_name(expression.fields.get("dataType", ""))
+    if child.literal and (child.type in INTEGERS or child.type.startswith("decimal")):
+        if to in ("double", "float"):
+            return replace(child, text=repr(float(child.text)), type=to)
+        if to in INTEGERS or to.startswith("decimal"):
+            return replace(child, type=to)
+    # Spark's ``SimplifyCasts`` removes such a cast.
+    if child.type == to:
+        return child
+    if to == "interval":
+        return replace(child, type=to)
+    zone = expression.fields.get("timeZoneId")
+    zoned = zone and WITH_ZONE.search(to) and (not child.type or WITH_ZONE.search(child.type))
+    # Only a string is written in a zone, or read in one.
+    zoned = zoned and not (to.startswith("string") and child.type and not WITH_ZONE.search(child.type))
+    zoned = zoned and not (to.startswith("string") and child.type.startswith("string"))
+    text = f"cast({child.text} as {to}{f' in {zone}' if zoned else ''})"
+    return replace(child, text=text, type=to, name="", literal=False)
+
+
+def _and_or(expression: TreeNode, columns: Columns) -> Value:
+    word = " AND " if expression.name == "And" else " OR "
+    values = {
+        value.text: value for value in (canonical(one, columns) for one in _flattened(expression, expression.name))
+    }
+    text = word.join(sorted(values))
+    return merged(f"({text})" if len(values) > 1 else text, values.values(), type="boolean")
+
+
+def _flattened(expression: TreeNode, name: str) -> list[TreeNode]:
+    """Operands of nested equal operators, without recursion: there may be thousands."""
+    found: list[TreeNode] = []
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        if node.name == name:
+            waiting += reversed(node.children)
+        else:
+            found.append(node)
+    return found
+
+
+def _infix(expression: TreeNode, columns: Columns) -> Value:
+    left, word, right = _operation(expression, columns)
+    type_ = left.type if word in ("+", "-", "*", "%") and left.type == right.type else ""
+    operands = (left.refs, right.refs) if word in ("=", "<=>") else ()
+    return merged(f"({left.text} {word} {right.text})", (left, right), type=type_, operands=operands)
+
+
+def _operation(expression: TreeNode, columns: Columns) -> tuple[Value, str, Value]:
+    left, right = (canonical(child, columns) for child in expression.children)
+    word = INFIX[expression.name]
+    if _other_way_round(left, right):
+        if word in COMMUTATIVE:
+            left, right = right, left
+        elif word in MIRRORED:
+            left, right, word = right, left, MIRRORED[word]
+    return left, word, right
+
+
+def _other_way_round(left: Value, right: Value) -> bool:
+    return (left.literal, left.text) > (right.literal, right.text)
+
+
+def _not(expression: TreeNode, columns: Columns) -> Value:
+    inner = expression.children[0]
+    if inner.name == "Not":
+        return canonical(inner.children[0], columns)
+    value = canonical(inner, columns)
+    if INFIX.get(inner.name) in NEGATED:
+        left, word, right = _operation(inner, columns)
+        # A text that was too long is a digest, in which no operator can be replaced.
+        if value.text == f"({left.text} {word} {right.text})":
+            return replace(value, text=f"({left.text} {NEGATED[word]} {right.text})")
+    return merged(f"NOT {value.text}", [value], type="boolean")
+
+
+def _plus_interval(expression: TreeNode, columns: Columns) -> Value:
+    """Write an added interval: ``TimeAdd`` in Spark 3.5 and 4.0, then ``TimestampAddInterval``.
+
+    Hours are equal in every time zone.
+    """
+    time, interval = (canonical(child, columns) for child in expression.children)
+    zone = "" if interval.type.startswith(CLOCK_INTERVALS) else f" in {expression.fields.get('timeZoneId')}"
+    return merged(f"({time.text} + {interval.text}{zone})", (time, interval), type=time.type or "timestamp")
+
+
+def _null_test(expression: TreeNode, columns: Columns) -> Value:
+    value = canonical(expression.children[0], columns)
+    word = "IS NULL" if expression.name == "IsNull" else "IS NOT NULL"
+    return merged(f"({value.text} {word})", [value], type="boolean")
+
+
+def _in(expression: TreeNode, columns: Columns) -> Value:
+    value, *listed = (canonical(child, columns) for child in expression.children)
+    texts = sorted({one.text for one in listed})
+    # Spark's ``OptimizeIn`` makes an equation of a list with one value.
+    text = f"({value.text} = {texts[0]})" if len(texts) == 1 else f"({value.text} IN ({', '.join(texts)}))"
+    return merged(text, (value, *listed), type="boolean")
+
+
+def _case(expression: TreeNode, columns: Columns) -> Value:
+    parts = [canonical(child, columns) for child in expression.children]
+    arms = [f"WHEN {when.text} THEN {then.text}" for when, then in zip(parts[::2], parts[1::2], strict=False)]
+    otherwise = [f"ELSE {parts[-1].text}"] if len(parts) % 2 and parts[-1].text != "NULL" else []
+    return merged("CASE " + " ".join([*arms, *otherwise]) + " END", parts)
+
+
+def _field(expression: TreeNode, columns: Columns) -> Value:
+    value = canonical(expression.children[0], columns)
+    name = expression.fields.get("name") or f"[{expression.fields.get('ordinal')}]"
+    return merged(f"{value.text}.{name}", [value])
+
+
+def _struct(expression: TreeNode, columns: Columns) -> Value:
+    def expand(node: TreeNode) -> str:
+        return canonical(node, columns).text
+
+    window = time_window(expression, expand) or session_window(expression, expand)
+    parts = [canonical(child, columns) for child in expression.children]
+    if window is None:
+        return merged(f"named_struct({', '.join(one.text for one in parts)})", parts)
+    value = merged(window.text, parts, type="struct<start:timestamp,end:timestamp>")
+    return replace(value, windows=value.windows | {window})
+
+
+def _python_function(expression: TreeNode, columns: Columns) -> Value:
+    name = str(expression.fields.get("name", ""))
+    parts = [canonical(child, columns) for child in expression.children]
+    value = merged(f"{name}({', '.join(one.text for one in parts)})", parts)
+    type_ = type_name(expression.fields.get("dataType", ""))
+    return replace(value, functions=value.functions | {name}, type=type_)
+
+
+def _aggregate(expression: TreeNode, columns: Columns) -> Value:
+    function, *filters = (canonical(child, columns) for child in expression.children)
+    text = function.text
+    if expression.fields.get("isDistinct"):
+        text = text.replace("(", "(DISTINCT ", 1)
+    if filters:
+        text += f" FILTER (WHERE {filters[0].text})"
+    return merged(text, (function, *filters), type=function.type)
+
+
+def _subquery(expression: TreeNode, columns: Columns) -> Value:
+    parts = [canonical(child, columns) for child in expression.children]
+    plan = _digest(repr(_without_ids(expression.fields.get("plan"))))
+    return merged(f"{_word(expression.name)}({', '.join([*(one.text for one in parts), 'plan ' + plan])})", parts)
+
+
+def _without_ids(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        noise = NOISE | {"id"} if str(value.get(CLASS, "")).endswith(".CTERelationDef") else NOISE
+        return {key: _without_ids(one) for key, one in sorted(value.items()) if key not in noise or key == CLASS}
+    return [_without_ids(one) for one in value] if isinstance(value, list) else value
+
+
+def _call(expression: TreeNode, columns: Columns) -> Value:
+    parts = [canonical(child, columns) for child in expression.children]
+    arguments = [one.text for one in parts if expression.name not in SEEDED]
+    arguments += _parameters(expression)
+    return merged(f"{_word(expression.name)}({', '.join(arguments)}{_additions(expression)})", parts)
+
+
+def _additions(expression: TreeNode) -> str:
+    options, function = expression.fields.get(LEFT_OUT), expression.fields.get("functionName")
+    called = f" {{function {function}}}" if expression.name in ("StaticInvoke", "Invoke") else ""
+    return called + (f" {{options {options}}}" if options else "")
+
+
+def _lambda(expression: TreeNode, columns: Columns) -> Value:
+    body, *arguments = expression.children
+    around = sum(ARGUMENT.fullmatch(value.text) is not None for value in columns.values())
+    named = {
+        attribute_id(one): Value(f"argument {number}", type=type_name(one.fields.get("dataType", "")))
+        for number, one in enumerate(arguments, start=around + 1)
+    }
+    value = canonical(body, {**columns, **named})
+    return merged(f"({', '.join(one.text for one in named.values())}) -> {value.text}", [value], type=value.type)
+
+
+def _parameters(expression: TreeNode) -> list[str]:
+    """The parameters of a node. Integers that may index a child are dropped."""
+    found: list[str] = []
+    for key, value in sorted(expression.fields.items()):
+        if key in NOISE or value is None or value is False or value in ([], {}):
+            continue
+        is_place = isinstance(value, int) and not isinstance(value, bool) and value in range(len(expression.children))
+        if is_place or (isinstance(value, list) and _places_or_trees(value)):
+            continue
+        found.append(f"{key} {object_name(value) or type_name(value)}")
+    return found
+
+
+def _places_or_trees(value: list[Any]) -> bool:
+    return all(isinstance(one, (int, list)) or (isinstance(one, Mapping) and CLASS in one) for one in value)
+
+
+def _word(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+WRITERS: Mapping[str, Callable[[TreeNode, Columns], Value]] = {
+    "AttributeReference": _attribute,
+    "NamedLambdaVariable": _attribute,
+    "LambdaFunction": _lambda,
+    "CommonExpressionRef": _common,
+    "Literal": _literal,
+    "Cast": _cast,
+    "And": _and_or,
+    "Or": _and_or,
+    "Not": _not,
+    "TimeAdd": _plus_interval,
+    "TimestampAddInterval": _plus_interval,
+    "IsNull": _null_test,
+    "IsNotNull": _null_test,
+    "In": _in,
+    "CaseWhen": _case,
+    "GetStructField": _field,
+    "CreateNamedStruct": _struct,
+    "PythonUDF": _python_function,
+    "PythonUDAF": _python_function,
+    "AggregateExpression": _aggregate,
+    "ScalarSubquery": _subquery,
+    "Exists": _subquery,
+    "ListQuery": _subquery,
+    "InSubquery": _subquery,
+}

@@ -1,0 +1,350 @@
+"""Reads a query's program from Spark's analysed plan, mostly by one JVM call, and the user's row-writing functions.
+
+Rows are written by a function per batch, per row, or of a data source.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+
+import structlog
+from pyspark.sql import streaming
+
+from slackwater.core.masking import mask_setting
+from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
+from slackwater.formats.plan_json import PYTHON_FUNCTIONS, TreeNode, parse_plan
+from slackwater.runtime.program.code_reach import Reach, Uses, reach_of, with_output_environment
+from slackwater.runtime.program.function_values import Taken
+from slackwater.runtime.program.logical_plan import (
+    WATERMARK,
+    Nodes,
+    analysed_plan,
+    class_name,
+    data_source,
+    delay_ms,
+    elements,
+    expressions_of,
+    name_of,
+    source_options,
+    taken_by_functions,
+    together,
+)
+from slackwater.runtime.program.pickled import NOT_READ
+from slackwater.runtime.program.plan_expressions import LEFT_OUT, type_name
+from slackwater.runtime.program.plan_shapes import Leaf, Shapes
+from slackwater.sinks.common.registry import SINKS
+from slackwater.sources.common.scala import scala_map
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from slackwater.sinks.common.contract import Sink
+
+
+log = structlog.get_logger(__name__)
+
+ZONE = "spark.sql.session.timeZone"
+ANSI = "spark.sql.ansi.enabled"
+LOCATIONS = ("subscribe", "subscribepattern", "assign", "path", "paths", "dbtable", "table", "topic")
+"""Options with the locations that a source reads, in lower case."""
+DEEP = 6_000
+"""Python frames for a plan of many nodes below each other: each ``withColumn`` adds a node."""
+_READ_IN_PYTHON = "PythonTable"
+_MAP_FIELD = "options"
+"""The field of all expressions that have a map: for JSON, CSV, XML, Avro and Protobuf."""
+_BYTES_ADDRESS = "[B@"
+_KEPT_CHARACTERS_MAX = 300
+"""The longest text that is kept as it is."""
+_LEFT_OUT = re.compile(rf'"{_MAP_FIELD}":null|"value":"{re.escape(_BYTES_ADDRESS)}')
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """A plan as JSON, and the data missing in it, by preorder place."""
+
+    plan: str
+    leaves: Mapping[int, Leaf]
+    delays_ms: Mapping[int, int]
+    sources: tuple[SourceShape, ...]
+
+
+def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -> Program:
+    """The query's program. Without ``reach`` its functions cannot be compared.
+
+    Raises ValueError or LookupError for an unreadable plan.
+    """
+    facts, nodes = _read(frame)
+    read_by = _data_sources(facts, nodes, frame, reach) if reach is not None else {}
+    facts = replace(facts, leaves={**facts.leaves, **{place: leaf for place, (leaf, _) in read_by.items()}})
+    operators, rows = shapes_of(facts, output_mode)
+    digests = dict(reach.functions if reach is not None else {})
+    taken = _taken(nodes, frame, reach) if reach is not None else {}
+    code = reach.code if reach is not None else None
+    operators = tuple(_with_processors(operator, digests) for operator in operators)
+    if code is not None:
+        # Of a name that the code does not show, such as that of a partial: whatever the stream's function reaches.
+        digests = dict.fromkeys(_named(operators, rows), code) | digests
+    for leaf, of_class in read_by.values():
+        # The code that registers a class is none of it.
+        digests |= dict.fromkeys(leaf.functions, of_class.code)
+    conf = frame.sparkSession.conf
+    return Program(
+        spark_version=str(frame.sparkSession.version),
+        output_mode=output_mode,
+        sources=facts.sources,
+        operators=operators,
+        rows=rows,
+        output_schema=_columns(frame.schema.jsonValue()),
+        functions={name: digests[name] for name in sorted(_named(operators, rows) & digests.keys())},
+        values={name: one.values for name, one in taken.items()}
+        | {name: one.values for leaf, one in read_by.values() for name in leaf.functions},
+        outside={name: tuple(sorted(one.outside)) for name, one in taken.items() if one.outside},
+        settings={key: str(conf.get(key)) for key in (ZONE, ANSI)},
+        code=code,
+    )
+
+
+def _taken(nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[str, Taken]:
+    with _room_for_deep_plans():
+        return taken_by_functions(nodes, frame.sparkSession._jvm, reach.taken)
+
+
+def _data_sources(facts: PlanFacts, nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[int, tuple[Leaf, Taken]]:
+    found = {}
+    for place, leaf in facts.leaves.items():
+        tree, node = nodes[place]
+        if tree.name != "StreamingRelationV2" or class_name(node.table()) != _READ_IN_PYTHON:
+            continue
+        name = str(node.sourceName())
+        try:
+            made = data_source(name, frame.sparkSession)
+            if made is not None:
+                found[place] = replace(leaf, functions=(name_of(made),)), reach.taken(made)
+        except NOT_READ as error:
+            log.debug("the class of a data source cannot be compared", source=name, error=str(error))
+    return found
+
+
+def give_variables(frame: DataFrame, variables: Mapping[str, str]) -> None:
+    """Set variables for functions, which otherwise keep the session's variables of their first use."""
+    with _room_for_deep_plans():
+        calls = expressions_of(_read(frame)[1], lambda one: one.name in PYTHON_FUNCTIONS, of_subqueries=True)
+        for _, expression in calls:
+            given = expression.func().envVars()
+            given.clear()
+            for name, value in variables.items():
+                given.put(name, value)
+
+
+def plan_facts(frame: DataFrame) -> PlanFacts:
+    return _read(frame)[0]
+
+
+def _read(frame: DataFrame) -> tuple[PlanFacts, Nodes]:
+    plan = analysed_plan(frame)
+    text = str(plan.toJSON())
+    with _room_for_deep_plans():
+        nodes = dict(enumerate(_pairs(parse_plan(text), plan)))
+        text = _with_left_out(text, tuple(nodes.values()))
+    leaves, sources = _leaves({place: pair for place, pair in nodes.items() if not pair[0].children})
+    delays = {place: delay_ms(node) for place, (tree, node) in nodes.items() if tree.name == WATERMARK}
+    return PlanFacts(text, leaves, delays, tuple(sources)), tuple(nodes.values())
+
+
+def _pairs(tree: TreeNode, node: Any) -> Iterator[tuple[TreeNode, Any]]:
+    yield tree, node
+    children: Any = node.children() if tree.children else None
+    for place, child in enumerate(tree.children):
+        yield from _pairs(child, children.apply(place))
+
+
+def shapes_of(facts: PlanFacts, output_mode: str) -> tuple[tuple[OperatorShape, ...], tuple[InputShape, ...]]:
+    with _room_for_deep_plans():
+        return Shapes(facts.leaves, facts.delays_ms, limits=output_mode == "append").read(parse_plan(facts.plan))
+
+
+def _with_processors(operator: OperatorShape, digests: dict[str, str]) -> OperatorShape:
+    """Adds possible processor classes: the plan of transformWithState names only PySpark's own function.
+
+    A class's ``init``, which declares state, has its own digest.
+    """
+    if operator.kind != "transform-with-state":
+        return operator
+    names = list(operator.functions)
+    for processor in _subclasses(getattr(streaming, "StatefulProcessor", None)):
+        if processor.__name__ in digests:
+            init = f"{processor.__name__}.init"
+            digests[init] = reach_of(processor.init).code
+            names += [processor.__name__, init]
+    return replace(operator, functions=tuple(sorted(set(names))))
+
+
+def _subclasses(of: Any) -> Iterator[Any]:
+    for one in of.__subclasses__() if of is not None else ():
+        yield one
+        yield from _subclasses(one)
+
+
+@contextmanager
+def _room_for_deep_plans() -> Iterator[None]:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _named(operators: tuple[OperatorShape, ...], rows: tuple[InputShape, ...]) -> set[str]:
+    return {name for one in operators for name in one.functions} | {name for one in rows for name in one.functions}
+
+
+def _leaves(nodes: Mapping[int, tuple[TreeNode, Any]]) -> tuple[dict[int, Leaf], list[SourceShape]]:
+    found: dict[int, Leaf] = {}
+    sources: list[SourceShape] = []
+    streams = [place for place, (tree, _) in nodes.items() if tree.name.startswith("StreamingRelation")]
+    for place, (tree, node) in nodes.items():
+        if place not in streams:
+            found[place] = Leaf(_static_name(tree.name, node), "static.", streaming=False)
+            continue
+        prefix = f"source{len(sources)}." if len(streams) > 1 else ""
+        found[place] = Leaf(f"source {len(sources)}", prefix, streaming=True)
+        sources.append(_source(tree, node))
+    return found, sources
+
+
+def _static_name(name: str, node: Any) -> str:
+    if name == "LogicalRelation":
+        relation = node.relation()
+        if class_name(relation) == "HadoopFsRelation":
+            return "files " + ", ".join(str(path) for path in elements(relation.location().rootPaths()))
+    if name == "DataSourceV2Relation":
+        return f"table {node.name()}"
+    return f"relation {name}"
+
+
+def _source(tree: TreeNode, node: Any) -> SourceShape:
+    options = {key.lower(): value for key, value in source_options(node).items()}
+    is_v1 = tree.name == "StreamingRelation"
+    kind = str(node.dataSource().className() if is_v1 else node.sourceName())
+    location = "; ".join(_location(key, options[key]) for key in LOCATIONS if key in options)
+    if not location and not is_v1:
+        # Of a rate source, this is all of its options, rate limits included.
+        name = str(node.table().name())
+        location = "" if "(" in name else name
+    return SourceShape(
+        kind=kind.rsplit(".", 1)[-1].lower(),
+        location=location,
+        schema={str(one.fields["name"]): type_name(one.fields["dataType"]) for one in tree.expressions("output")},
+        options={key: mask_setting(key, value) for key, value in sorted(options.items()) if key not in LOCATIONS},
+    )
+
+
+def _location(key: str, value: str) -> str:
+    if key in ("path", "paths"):
+        has_scheme = re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value)
+        return value.rstrip("/") if has_scheme else os.path.normpath(Path(value).absolute())
+    if key == "subscribe":
+        return "topics " + ",".join(sorted(topic.strip() for topic in value.split(",")))
+    return f"{key} {value}"
+
+
+def _columns(schema: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(f"{one['name']} {type_name(one['type'])}" for one in schema["fields"])
+
+
+def _with_left_out(plan: str, nodes: Nodes) -> str:
+    """Add the data missing in the plan's JSON: options of ``from_json``, bytes of literals.
+
+    Spark's ``TreeNode.parseToJson`` writes null for maps, and the address of a byte array. ``nodes`` are in preorder.
+    Raises ValueError if JSON and JVM expressions differ.
+    """
+    if not _LEFT_OUT.search(plan):
+        return plan
+    for tree, expression in expressions_of(nodes, lambda one: _lacks_map(one) or _lacks_bytes(one)):
+        fields = cast("dict[str, Any]", tree.fields)
+        if _lacks_map(tree):
+            fields[LEFT_OUT] = _short_text(_options(scala_map(expression.options())))
+        else:
+            fields[LEFT_OUT] = _short_text(bytes(expression.value()).hex())
+    return json.dumps([tree.fields for tree, _ in nodes])
+
+
+def _lacks_map(tree: TreeNode) -> bool:
+    return _MAP_FIELD in tree.fields and tree.fields[_MAP_FIELD] is None
+
+
+def _lacks_bytes(tree: TreeNode) -> bool:
+    return tree.fields.get("dataType") == "binary" and str(tree.fields.get("value")).startswith(_BYTES_ADDRESS)
+
+
+def _options(options: Mapping[str, str]) -> str:
+    return ", ".join(f"{name.lower()} {mask_setting(name, value)}" for name, value in sorted(options.items()))
+
+
+def _short_text(text: str) -> str:
+    return (
+        text if len(text) <= _KEPT_CHARACTERS_MAX else f"{text[:60]}... sha256 {sha256(text.encode()).hexdigest()[:16]}"
+    )
+
+
+@runtime_checkable
+class CallsFunction(Protocol):
+    @property
+    def function(self) -> object | None:
+        """The function, or the object with ``process``."""
+
+
+@runtime_checkable
+class Combines(Protocol):
+    @property
+    def members(self) -> Sequence[Sink]: ...
+
+
+def with_output_functions(program: Program, sink: Sink, reach: Reach, spark: SparkSession) -> Program:
+    found: dict[str, list[tuple[str, Taken]]] = {}
+    for place, (function, in_driver) in enumerate(_functions(sink, spark)):
+        name = name_of(function)
+        if name not in program.functions and program.rows:
+            try:
+                taken, uses = _taken_by_output(function, reach)
+                found.setdefault(name, []).append((str(place), taken))
+                given = {} if in_driver else spark.sparkContext.environment
+                program = with_output_environment(program, uses, given)
+            except NOT_READ as error:
+                log.debug("the function of a sink cannot be compared", function=name, error=str(error))
+    if not found:
+        return program
+    last = program.rows[0]
+    return replace(
+        program,
+        rows=(replace(last, functions=(*last.functions, *found)), *program.rows[1:]),
+        functions={**program.functions, **{name: together(each).code for name, each in found.items()}},
+        values={**program.values, **{name: together(each).values for name, each in found.items()}},
+    )
+
+
+def _functions(sink: Sink, spark: SparkSession) -> Iterator[tuple[object, bool]]:
+    if isinstance(sink, Combines):
+        yield from (each for member in sink.members for each in _functions(member, spark))
+    elif isinstance(sink, CallsFunction) and sink.function is not None:
+        yield sink.function, sink.kind == "foreach_batch"
+    elif sink.kind not in SINKS.names() and (made := data_source(sink.kind, spark)) is not None:
+        yield made, False
+
+
+def _taken_by_output(function: object, reach: Reach) -> tuple[Taken, Uses]:
+    if isinstance(function, type):
+        return reach.taken(function), reach.uses([function.__name__])
+    called: Callable[..., Any] = getattr(function, "process", cast("Callable[..., Any]", function))
+    own = reach_of(called)
+    return replace(own.taken(function), code=own.code), own.uses(None)

@@ -1,0 +1,1 @@
+"""Replays recorded batches into a new checkpoint."""

@@ -1,0 +1,235 @@
+"""Finds the position of each source at a target, for a new checkpoint.
+
+Asks as the query does: brokers through the session's JVM, files by Spark's listing. Starts nothing and writes nothing
+lasting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any
+
+from slackwater.core.errors import UsageError
+from slackwater.core.targets import AtTime, ByDuration, Earliest, FromFile, PositionTarget, SourceTarget
+from slackwater.core.units import iso_text
+from slackwater.formats.compactible import DEFAULT_INTERVAL
+from slackwater.operations.plan.targets import target_text
+from slackwater.runtime.program.logical_plan import analysed_plan, source_options, streaming_sources
+from slackwater.runtime.run.failures import SPARK_ERRORS, reason_of
+from slackwater.sources import UNKNOWN, kind_described, kind_of, kinds_of_format
+from slackwater.sources.common.contract import (
+    EmptyBase,
+    Position,
+    Served,
+    SourceEntries,
+    SourceRange,
+    SourceSeen,
+    SparkSource,
+)
+from slackwater.sources.common.source import LiveSource, Source
+from slackwater.sources.common.targets import out_of_range, unrecorded, unsupported
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
+
+
+def served_positions(frame: DataFrame) -> Mapping[str, Served]:
+    """Maps source numbers to positions.
+
+    Raises EnvironmentMissing if a source does not answer.
+    """
+    found = {}
+    for source in spark_sources(frame):
+        live = kind_described(source.description).live()
+        try:
+            served = live.served(source)
+        except SPARK_ERRORS as error:
+            raise live.unreachable(source, reason_of(error)) from error
+        if served is not None:
+            found[source.name] = served
+    return found
+
+
+def rows_served(frame: DataFrame, span: SourceRange, was: Mapping[str, str]) -> int | None:
+    """A range's remaining rows, by a batch read; ``None`` if there is none.
+
+    ``was`` are the original read's options. Raises EnvironmentMissing.
+    """
+    for source in spark_sources(frame):
+        kind = kind_described(source.description)
+        options = kind.batch_read(span, source.options, was) if source.name == span.source else None
+        if options is None:
+            continue
+        try:
+            return frame.sparkSession.read.format(source.description).options(**options).load().count()
+        except SPARK_ERRORS as error:
+            raise kind.live().unreachable(source, reason_of(error)) from error
+    return None
+
+
+def compact_interval(spark: SparkSession) -> int:
+    return int(spark.conf.get(COMPACT_INTERVAL, str(DEFAULT_INTERVAL)) or DEFAULT_INTERVAL)
+
+
+def resolve(
+    frame: DataFrame,
+    target: PositionTarget,
+    current: Mapping[str, str | None],
+    *,
+    logs: Mapping[str, SourceEntries],
+    now_ms: int,
+    only_source: str | None = None,
+    offsets: Mapping[str, str] | None = None,
+) -> Mapping[str, Position]:
+    """The resolved positions, by number in the offset log.
+
+    ``current`` are offsets of the newest committed batch, if any; sources may differ if all begin again. ``logs`` are
+    recorded entries of ``sources/<source>/``. ``offsets`` is a ``FromFile``'s content. With ``only_source`` other
+    sources stay but are included, as a checkpoint has a line for each.
+
+    A base's ``log`` is all of ``sources/<source>/``; its entry numbers may mean other files than before.
+
+    Raises UsageError (``target``) for an unknown source or another kind's offsets; Refused ``target-out-of-range`` or
+    ``target-unsupported`` (unknown position); EnvironmentMissing.
+    """
+    wanted = _at_source(target, now_ms)
+    if only_source is None and isinstance(wanted, Earliest):
+        # What was read does not matter for the beginning, so that there may be more or fewer sources than recorded.
+        current, logs = _if_same_sources(frame, current, logs)
+    sources = _sources(frame, current, logs)
+    given = offsets or {}
+    chosen = set(sources) if only_source is None else {only_source}
+    moved = chosen & given.keys() if isinstance(target, FromFile) else chosen
+    _check_names(sources, chosen | given.keys())
+    if not moved:
+        raise UsageError(
+            "target",
+            "The file has no offset of the source",
+            expected=f"source {only_source}",
+            found=", ".join(given) or "no source",
+            hint="add the source to the file, or name another one with --only-source",
+        )
+    return {
+        name: _position(source, wanted, given.get(name)) if name in moved else _unmoved(source)
+        for name, source in sources.items()
+    }
+
+
+def _if_same_sources(
+    frame: DataFrame, current: Mapping[str, str | None], logs: Mapping[str, SourceEntries]
+) -> tuple[Mapping[str, str | None], Mapping[str, SourceEntries]]:
+    return (current, logs) if len(streaming_sources(analysed_plan(frame))) == len(current) else ({}, {})
+
+
+def _at_source(target: PositionTarget, now_ms: int) -> SourceTarget:
+    """The target in absolute terms. Raises Refused for a future time."""
+    if isinstance(target, ByDuration):
+        return AtTime(max(now_ms - target.back_ms, 0))
+    if isinstance(target, AtTime) and target.time_ms > now_ms:
+        raise out_of_range(
+            target_text(target),
+            "the time is in the future",
+            expected=f"a time up to {iso_text(now_ms)}",
+            found=iso_text(target.time_ms),
+        )
+    return target
+
+
+def _check_names(sources: Mapping[str, SourceSeen], named: AbstractSet[str]) -> None:
+    unknown = sorted(named - sources.keys())
+    if unknown:
+        raise UsageError(
+            "target",
+            "The query has no source of this name",
+            expected=", ".join(f"{one.name} ({one.spark.description})" for one in sources.values()),
+            found=unknown[0][:60],
+            hint="sources are numbered from 0 in the order of the query",
+        )
+
+
+def _sources(
+    frame: DataFrame, current: Mapping[str, str | None], logs: Mapping[str, SourceEntries]
+) -> Mapping[str, SourceSeen]:
+    found = spark_sources(frame)
+    names = [source.name for source in found]
+    if current and set(current) != set(names):
+        raise unsupported(
+            "the query",
+            "it does not have the sources of the recorded batches",
+            expected=f"sources {', '.join(current)}",
+            found=f"sources {', '.join(names)}",
+        )
+    interval = compact_interval(frame.sparkSession)
+    sources = {
+        source.name: SourceSeen(source, current.get(source.name), logs.get(source.name, {}), interval)
+        for source in found
+    }
+    _refuse_repeated(found)
+    for source in sources.values():
+        _check_kind(source)
+    return sources
+
+
+def _refuse_repeated(sources: list[SparkSource]) -> None:
+    """Refuse repeated sources: Spark numbers source logs without them, unlike offsets."""
+    for source in sources:
+        first = next(earlier for earlier in sources if earlier.relation.equals(source.relation))
+        if first is not source:
+            raise unsupported(
+                source.where,
+                "the query reads one streaming DataFrame more than once",
+                found=f"source {source.name} is source {first.name} again",
+            )
+
+
+def spark_sources(frame: DataFrame) -> list[SparkSource]:
+    jvm: Any = frame.sparkSession.sparkContext._jvm
+    return [
+        SparkSource(str(number), str(one.sourceName()), jvm, one, source_options(one), SPARK_ERRORS)
+        for number, one in enumerate(streaming_sources(analysed_plan(frame)))
+    ]
+
+
+def _check_kind(source: SourceSeen) -> None:
+    recorded, named = kind_of(source.current, source.log), kind_described(source.spark.description)
+    expected: tuple[Source, ...] = (named,)
+    if named is UNKNOWN:
+        # A source of version 2 is described when it has started: the plan has the name of its format.
+        expected = () if recorded is UNKNOWN else tuple(kinds_of_format(source.spark.description))
+    if source.current is not None and expected and recorded not in expected:
+        raise unsupported(
+            source.where,
+            "the recorded position is of another kind of source than the query's",
+            expected=" or ".join(one.kind for one in expected),
+            found=recorded.kind,
+            hint="a query whose sources were replaced is another stream: give it a new name and a new output",
+        )
+
+
+def _position(source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
+    named = kind_described(source.spark.description)
+    # Of a source that Spark names otherwise, no more than what is recorded is known.
+    live = LiveSource(kind_of(source.current, source.log)) if named is UNKNOWN else named.live()
+    try:
+        return live.position(source, target, given)
+    except SPARK_ERRORS as error:
+        raise live.unreachable(source.spark, reason_of(error)) from error
+
+
+def _unmoved(source: SourceSeen) -> Position:
+    kind = kind_of(source.current, source.log)
+    end = kind_described(source.spark.description).nothing_read if source.current is None else source.current
+    if end is None:
+        raise unsupported(
+            source.where,
+            "there is no recorded position at which the source could stay",
+            hint="name a position for it as well",
+        )
+    entries = kind.unrecorded(source.read._replace(end=end))
+    if entries:
+        raise unrecorded(source, entries)
+    return source.at(EmptyBase(end, kind.log_until(end, source.log, source.interval)), "does not move")

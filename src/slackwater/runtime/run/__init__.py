@@ -1,0 +1,1 @@
+"""Runs pipelines: checks before a start, the query, its end."""

@@ -1,0 +1,385 @@
+"""Plans the pending no-data batch if a running query would have run it next.
+
+After a batch that advanced the watermark, a running query prefers a batch with data; only without data it runs a
+no-data batch. Their late rows differ: a batch with data still counts rows under the previous watermark.
+
+The sources answer whether there is data: each is created as at a start, with a copy of its own log, and asked for its
+latest offset with its default read limit (``MicroBatchExecution.constructNextBatch``).
+
+A self-ending run reads up to the positions that its sources fixed at its start, then executes the no-data batch. After
+a kill the positions show whether the newest batch was the last with data. Spark keeps them in fields of its sources.
+Sources that end such a run too early are refused.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import structlog
+from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JJavaError
+
+from slackwater.checkpoint.layout import OFFSETS, offset_path
+from slackwater.checkpoint.logs import CheckpointLogs, read_logs
+from slackwater.checkpoint.no_data_batch import NO_DATA_BATCHES, no_data_entry
+from slackwater.checkpoint.writer import write_log
+from slackwater.core.checkpoint import OffsetEntry
+from slackwater.core.errors import FormatError, Refused, SlackwaterError
+from slackwater.core.records import GenerationRecord, LogLine
+from slackwater.core.trigger import Trigger
+from slackwater.formats.offset_log import parse_offset_entry, render_offset_entry
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import AVAILABLE_NOW, CAUGHT_UP, SOURCES
+from slackwater.runtime.program.logical_plan import (
+    analysed_plan,
+    class_name,
+    elements,
+    source_logs,
+    source_options,
+    streaming_sources,
+)
+from slackwater.runtime.run.failures import SPARK_ERRORS, reason_of
+from slackwater.runtime.run.query import BuiltStream
+from slackwater.sources import kind_described, kind_of, kinds
+from slackwater.sources.common.contract import EarlyEnd, End, Reached, SourceRange
+from slackwater.sources.common.source import Source
+from slackwater.storage.open import open_write_store
+from slackwater.storage.protocols import ReadStore
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    newest: OffsetEntry
+    entry: OffsetEntry
+    batch: int
+
+    @property
+    def text(self) -> str:
+        return render_offset_entry(self.newest).decode("utf-8", "surrogateescape")
+
+
+class NoDataBatch:
+    """A generation's pending no-data batch. The caller holds the lease, and no query runs."""
+
+    def __init__(self, generation: GenerationRecord, output_mode: str, built: BuiltStream, ledger: Ledger) -> None:
+        self._generation = generation
+        self._output_mode = output_mode
+        self._built = built
+        self._ledger = ledger
+        self._store = open_write_store(generation.location)
+
+    def plan(self) -> tuple[bool, str]:
+        """Plan the batch if a running query would run it next; returns whether it did, and a message.
+
+        Unread data that may have arrived before the stop is read first: a batch without data could drop it as late.
+        """
+        pending = self._pending(read_logs(self._store))
+        if pending is None:
+            return False, ""
+        batch, newest = pending.batch, pending.batch - 1
+        caught_up = was_caught_up(self._ledger, self._generation, newest, pending.text)
+        reached = "end" if caught_up else reached_end(self._ledger, self._generation, newest, pending.newest)
+        backlog = "none" if reached == "end" else backlog_of(self._built.frame, self._store, pending.newest)
+        if backlog == "none":
+            write_log(self._store, offset_path(batch), render_offset_entry(pending.entry))
+            return (
+                True,
+                f"batch {batch}, without data, is planned first: it writes what the newest watermark has closed",
+            )
+        if backlog == "unread":
+            arrived = (
+                f"batch {batch} reads data that a source already has: rows that arrived while the stream was stopped "
+                "are counted even where an uninterrupted run would have dropped them as late"
+            )
+            # Of a run that was killed before its end, there was data at the time.
+            return False, "" if reached == "before" else arrived
+        return False, (
+            "it is unknown whether a source has unread data: what the newest watermark has closed is written with the "
+            "next data"
+        )
+
+    def record_caught_up(self, trigger: Trigger) -> None:
+        """A query waiting between batches may have found data at the end of its wait. Never raises."""
+        if trigger.waits or not trigger.in_micro_batches:
+            return
+        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
+        try:
+            pending = self._pending(read_logs(self._store))
+            if pending is not None and backlog_of(self._built.frame, self._store, pending.newest) == "none":
+                name, number = self._generation.stream, self._generation.number
+                self._ledger.record_lines([LogLine(name, number, CAUGHT_UP, pending.batch - 1, pending.text)])
+        except unrecorded as error:
+            log.warning("unread data was not looked for", stream=self._generation.stream, error=str(error))
+
+    def _pending(self, logs: CheckpointLogs) -> _Pending | None:
+        enabled = self._built.frame.sparkSession.conf.get(NO_DATA_BATCHES, "true") != "false"
+        now_ms = self._ledger.now_ms()
+        entry = no_data_entry(logs, self._built.profile, self._output_mode, enabled=enabled, now_ms=now_ms)
+        if entry is None or logs.newest_offset is None:
+            return None
+        return _Pending(logs.newest_offset, entry, logs.planned + 1)
+
+
+def was_caught_up(ledger: Ledger, generation: GenerationRecord, batch: int, entry: str) -> bool:
+    lines = ledger.lines(generation.stream, CAUGHT_UP, batch, batch, generation=generation.number)
+    return lines.get(batch) == entry
+
+
+Backlog = Literal["none", "unread", "unknown"]
+SUPPORTS_LIMITS = "org.apache.spark.sql.connector.read.streaming.SupportsAdmissionControl"
+
+
+def backlog_of(frame: DataFrame, checkpoint: ReadStore, entry: OffsetEntry) -> Backlog:
+    """The sources' backlog. ``unknown``: a source cannot be asked, and no other has data."""
+    found: Backlog = "none"
+    plan = analysed_plan(frame)
+    for relation, log_number, offset in zip(streaming_sources(plan), source_logs(plan), entry.offsets, strict=False):
+        source = log_number if offset.source.isdecimal() else offset.source
+        try:
+            if _has_unread(frame, relation, checkpoint, source, offset.text):
+                return "unread"
+        except SPARK_ERRORS as error:
+            log.warning("cannot determine whether a source has unread data", reason=reason_of(error))
+            found = "unknown"
+        except _NotAsked:
+            found = "unknown"
+    return found
+
+
+class _NotAsked(Exception):
+    """The source cannot be asked without taking rows from it."""
+
+
+def _has_unread(frame: DataFrame, relation: Any, checkpoint: ReadStore, source: str, read: str | None) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        _copy(checkpoint, f"sources/{source}", Path(folder))
+        latest = _latest(frame.sparkSession.sparkContext._jvm, relation, f"file://{folder}", read)
+    # As Spark compares offsets: by their JSON.
+    return latest is not None and (read is None or json.loads(latest) != json.loads(read))
+
+
+def _copy(store: ReadStore, path: str, into: Path) -> None:
+    """Copy the source's log: the source reads and writes it."""
+    for folder in store.folders(path):
+        below = into / folder.path.removeprefix(path).lstrip("/")
+        below.mkdir(parents=True, exist_ok=True)
+        for name in folder.files:
+            if not name.startswith("."):
+                (below / name).write_bytes(store.read(f"{folder.path}/{name}"))
+
+
+def _latest(jvm: Any, relation: Any, log_path: str, read: str | None) -> str | None:
+    if not kind_described(str(relation.sourceName())).may_be_asked:
+        raise _NotAsked
+    if class_name(relation) == "StreamingRelation":
+        return _latest_of_source(jvm, relation.dataSource(), log_path, read)
+    table = relation.table()
+    # Spark runs such a source as version 1, too (``MicroBatchExecution.logicalPlan``).
+    if not table.capabilities().contains(jvm.org.apache.spark.sql.connector.catalog.TableCapability.MICRO_BATCH_READ):
+        return _latest_of_source(jvm, relation.v1Relation().get().dataSource(), log_path, read)
+    stream = table.newScanBuilder(relation.extraOptions()).build().toMicroBatchStream(log_path)
+    try:
+        if not _is_a(jvm, stream, SUPPORTS_LIMITS):
+            return _json(stream.latestOffset())
+        start = stream.initialOffset() if read is None else stream.deserializeOffset(read)
+        return _json(stream.latestOffset(start, stream.getDefaultReadLimit()))
+    finally:
+        stream.stop()
+
+
+def _latest_of_source(jvm: Any, data_source: Any, log_path: str, read: str | None) -> str | None:
+    source = data_source.createSource(log_path)
+    try:
+        if not _is_a(jvm, source, SUPPORTS_LIMITS):
+            offset = source.getOffset()
+            return _json(offset.get()) if offset.isDefined() else None
+        start = None if read is None else _serialized(jvm, read)
+        return _json(source.latestOffset(start, source.getDefaultReadLimit()))
+    finally:
+        source.stop()
+
+
+def _json(offset: Any) -> str | None:
+    return None if offset is None else str(offset.json())
+
+
+def _serialized(jvm: Any, offset: str) -> Any:
+    streaming = jvm.org.apache.spark.sql.execution.streaming
+    since_4_1 = streaming.runtime.SerializedOffset
+    return (since_4_1 if isinstance(since_4_1, JavaClass) else streaming.SerializedOffset)(offset)
+
+
+def _is_a(jvm: Any, value: Any, interface: str) -> bool:
+    return bool(jvm.py4j.reflection.TypeUtil.isInstanceOf(interface, value))
+
+
+def check_reads_all(stream: str, frame: DataFrame) -> None:
+    """Raises Refused (``source-ends-early``) if the run would end after one batch, as if caught up."""
+    gateway: Any = frame.sparkSession.sparkContext._gateway
+    for number, relation in enumerate(streaming_sources(analysed_plan(frame))):
+        # Only a ``StreamingRelationV2`` has a table, whose class is from the jar of the connector.
+        if class_name(relation) == "StreamingRelation":
+            continue
+        loaded = relation.table().getClass()
+        for early in (one.early_end for one in kinds() if loaded.getName().startswith(one.package)):
+            if early is None:
+                continue
+            version = _version(gateway, loaded.getClassLoader(), early)
+            option = early.limit_of(version, source_options(relation))
+            if option is not None:
+                raise _refusal(stream, f"source {number} ({relation.sourceName()})", option, version, early)
+
+
+def _version(gateway: Any, loader: Any, early: EarlyEnd) -> str:
+    # By reflection: py4j looks a class up by its own loader, which need not have the session's jars.
+    classes, values = (
+        gateway.new_array(java, 0) for java in (gateway.jvm.java.lang.Class, gateway.jvm.java.lang.Object)
+    )
+    try:
+        return str(loader.loadClass(early.version_class).getMethod("version", classes).invoke(None, values))
+    except Py4JJavaError:
+        # A build that does not have the class or its method: it is not judged.
+        return "unknown"
+
+
+def _refusal(stream: str, source: str, option: str, version: str, early: EarlyEnd) -> Refused:
+    fixed = ".".join(map(str, early.fixed_in))
+    return Refused(
+        "source-ends-early",
+        f"A run of stream {stream} with the trigger available-now would end after one batch, whatever is left to read",
+        where=source,
+        expected=f"version {fixed} or later of the connector, or no option {option}",
+        found=f"version {version}, and the option {option}",
+        hint=f"use version {fixed} or later of the connector, or remove the option {option}; "
+        "a run with another trigger reads everything",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fixing:
+    source: Any
+    number: str
+    field: tuple[Source, Any] | None
+
+
+class EndOfRun:
+    def __init__(self, query: StreamingQuery, ledger: Ledger, generation: GenerationRecord, run: int) -> None:
+        self.recorded = False
+        self._query = query
+        self._ledger = ledger
+        self._generation = generation
+        self._run = run
+        self._sources: list[_Fixing] = []
+
+    def record(self) -> None:
+        """Try once to record the positions. Raises an exception of ``SPARK_ERRORS`` if Spark's internals differ."""
+        if not self._sources:
+            self._sources = _sources_of(self._query)
+        ends: list[End] = []
+        for source in self._sources:
+            end = _end_of(source, self._ledger, self._generation)
+            if end is None:
+                return
+            ends.append(end)
+        if ends:
+            name, number = self._generation.stream, self._generation.number
+            self._ledger.record_lines([LogLine(name, number, AVAILABLE_NOW, self._run, json.dumps(ends))])
+            self.recorded = True
+
+
+def _sources_of(query: StreamingQuery) -> list[_Fixing]:
+    distinct: list[Any] = []
+    found: list[_Fixing] = []
+    for source in elements(query._jsq.streamingQuery().sources()):
+        # One that the query reads twice has two offsets and one log.
+        distinct += [] if source in distinct else [source]
+        found.append(_Fixing(source, str(distinct.index(source)), _field_of(source)))
+    return found
+
+
+def reached_end(ledger: Ledger, generation: GenerationRecord, batch: int, entry: OffsetEntry) -> Reached:
+    """Return whether ``batch`` was the last with data of the newest recorded run that ends by itself.
+
+    ``before``: the run had data left, or files that its source ignores.
+    """
+    try:
+        recorded = _newest_ends(ledger, generation, batch, entry)
+        if recorded is None:
+            return "unknown"
+        ends: list[End] = json.loads(recorded)
+        if len(ends) != len(entry.offsets):
+            return "unknown"
+        found = {
+            _reached(end, ledger, generation, offset.text) for end, offset in zip(ends, entry.offsets, strict=True)
+        }
+    except (ValueError, LookupError, TypeError, AttributeError, FormatError):
+        # A record that cannot be parsed decides nothing: the sources are asked instead.
+        return "unknown"
+    if "unknown" in found:
+        return "unknown"
+    return "before" if "before" in found else "end"
+
+
+def _newest_ends(ledger: Ledger, generation: GenerationRecord, batch: int, entry: OffsetEntry) -> str | None:
+    name, number = generation.stream, generation.number
+    runs = ledger.recorded_entries(name, number, AVAILABLE_NOW)
+    run = max(runs, default=None)
+    if run is None:
+        found = next(iter(ledger.batches(name, batch, batch, generation=number)), None)
+        if found is None or found.run is None:
+            return None
+        number, run = found.generation, found.run
+        read = ledger.own_lines(name, number, OFFSETS, [batch]).get(batch)
+        # A reset gives the id of a batch other positions.
+        if read is None or parse_offset_entry(read.encode()).offsets != entry.offsets:
+            return None
+    return ledger.own_lines(name, number, AVAILABLE_NOW, [run]).get(run)
+
+
+def _end_of(fixing: _Fixing, ledger: Ledger, generation: GenerationRecord) -> End | None:
+    if fixing.field is None:
+        return {}
+    kind, field = fixing.field
+    value = field.get(fixing.source)
+    return None if value is None else kind.fixed_end(value, fixing.number, _log(ledger, generation, fixing.number))
+
+
+def _reached(end: End, ledger: Ledger, generation: GenerationRecord, offset: str | None) -> Reached:
+    if not end:
+        return "unknown"
+    source = str(end.get("source"))
+    log = _log(ledger, generation, source)
+    if offset is None:
+        # A source without an offset does not show its kind: each kind compares the end with having read nothing.
+        nothing = [(kind, kind.nothing_read) for kind in kinds() if kind.nothing_read is not None]
+        found = {kind.reached(end, SourceRange(source, None, read, log)) for kind, read in nothing}
+        return "end" if "end" in found else "unknown"
+    return kind_of(offset, log).reached(end, SourceRange(source, None, offset, log))
+
+
+def _log(ledger: Ledger, generation: GenerationRecord, source: str) -> dict[int, str]:
+    return ledger.lines(generation.stream, SOURCES + source)
+
+
+def _field_of(source: Any) -> tuple[Source, Any] | None:
+    of = source.getClass()
+    while of is not None:
+        known = {kind.end_field: kind for kind in kinds() if kind.end_field and of.getName().startswith(kind.package)}
+        for field in of.getDeclaredFields():
+            if str(field.getName()) in known:
+                # The fields are private, and the sources have no method that returns them.
+                field.setAccessible(True)
+                return known[str(field.getName())], field
+        of = of.getSuperclass()
+    return None

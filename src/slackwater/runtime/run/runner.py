@@ -1,0 +1,397 @@
+"""Runs a pipeline's streams in a single Spark application.
+
+``--until-caught-up`` runs each stage after its upstreams; otherwise all run concurrently. A failed or refused stream
+does not stop the others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from slackwater.core.errors import PipelineError, SlackwaterError
+from slackwater.core.records import BatchRecord, StreamRecord
+from slackwater.core.trigger import Trigger
+from slackwater.ledger.home import Home
+from slackwater.ledger.lease.keeper import LeaseKeeper, Named
+from slackwater.ledger.ledger import Ledger
+from slackwater.runtime.loader import LoadedPipeline, digest
+from slackwater.runtime.pipeline import StreamDefinition
+from slackwater.runtime.run.before_start import Accepted, StartGate, check, check_output_apart, record_refusal, register
+from slackwater.runtime.run.failures import SPARK_ERRORS, classify, is_transient
+from slackwater.runtime.run.listener import ProgressRecorder, StopSignals, make_listener
+from slackwater.runtime.run.query import BuiltStream, build, build_again, create_output
+from slackwater.runtime.run.query_run import RunServices
+from slackwater.runtime.run.stream_run import StreamOutcome, StreamRun
+from slackwater.runtime.session.options import SessionOptions, spark_version
+from slackwater.runtime.session.session import driver_jvm_pid, end_session, start_session
+from slackwater.runtime.session.settings import distinct, session_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQueryListener
+
+
+POLL_S = 0.2
+ASK_LEDGER_S = 1.0
+
+NOT_COMPLETE = ("failed", "not-started")
+REAL_TIME_SINCE = (4, 1)
+"""The first Spark with this trigger: PySpark has an argument for it later."""
+
+log = structlog.get_logger(__name__)
+
+
+class RunDisplay(Protocol):
+    def say(self, text: str) -> None: ...
+
+    def state(self, stream: str, state: str) -> None: ...
+
+    def batch(self, batch: BatchRecord) -> None: ...
+
+    def restarted(self, stream: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """The arguments of a run. ``streams`` empty: all. ``seconds`` ``None``: no limit.
+
+    ``accepted`` are codes of changes despite which the state is kept.
+    """
+
+    loaded: LoadedPipeline
+    session: SessionOptions
+    streams: tuple[str, ...] = ()
+    until_caught_up: bool = False
+    seconds: float | None = None
+    restarts_most: int = 5
+    accepted: frozenset[str] = frozenset()
+
+
+def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) -> tuple[StreamOutcome, ...]:
+    """Run the pipeline.
+
+    Raises PipelineError, Refused or EnvironmentMissing before any start, and LeaseHeld after a lost lease, with streams
+    stopped.
+    """
+    definitions = request.loaded.selected(request.streams)
+    not_started = NotStarted(len(definitions), display.say, ledger)
+    with LeaseKeeper(definitions, home, ledger, "run", display.say, refuse=not_started.refuse) as leases:
+        not_started.leases = leases
+        records = _registered(request, definitions, home, ledger, not_started)
+        display.say("starting Spark")
+        spark = start_session(request.session, display.say)
+        try:
+            # After a ``kill -9`` of this process its JVM may still write: the next holder waits for the end of both.
+            leases.add_jvm(driver_jvm_pid(spark))
+            gate = StartGate(ledger, request.loaded.reference, display.say, request.accepted, request.session.words)
+            streams = _built(spark, request.loaded, records, not_started, known=(home, ledger), gate=gate)
+            application = Application(request, home, ledger, display, spark, accepted=gate.recorded)
+            outcomes = application.run(streams, leases, not_started)
+        finally:
+            # Within the leases: no other run may start a stream while this JVM can still write to its output.
+            end_session(spark)
+    if leases.lost is not None:
+        raise leases.lost
+    return tuple(outcomes[definition.name] for definition in definitions)
+
+
+def _registered(
+    request: RunRequest, definitions: Sequence[StreamDefinition], home: Home, ledger: Ledger, not_started: NotStarted
+) -> list[tuple[StreamDefinition, StreamRecord]]:
+    """Record and check streams before Spark starts: most refusals need no Spark.
+
+    Only a lease's holder may change the stream's record.
+    """
+    found: list[tuple[StreamDefinition, StreamRecord]] = []
+    for definition in definitions:
+        if definition.name in not_started.outcomes:
+            continue
+        with not_started.guard(definition):
+            _check_trigger(definition)
+            record = register(definition, request.loaded.reference, home, ledger, request.session.words)
+            _check_now(record, home, ledger, alone=len(definitions) == 1)
+            found.append((definition, record))
+    not_started.require_one()
+    return found
+
+
+def _check_now(record: StreamRecord, home: Home, ledger: Ledger, *, alone: bool) -> None:
+    try:
+        check(home, ledger, record, all_state=True)
+    except SlackwaterError as error:
+        # Checked again when the stream starts, which is tried several times after a transient failure.
+        if alone or not is_transient(error):
+            raise
+
+
+def _built(
+    spark: SparkSession,
+    loaded: LoadedPipeline,
+    records: Sequence[tuple[StreamDefinition, StreamRecord]],
+    not_started: NotStarted,
+    *,
+    known: tuple[Home, Ledger],
+    gate: StartGate,
+) -> list[tuple[StreamRecord, BuiltStream]]:
+    found: list[tuple[StreamRecord, BuiltStream]] = []
+    for definition, record in records:
+        with not_started.guard(definition):
+            built = build(session_of(spark, definition), loaded, definition, known[0].given)
+            check_output_apart(*known, record, built.paths_read)
+            # Before the output is created: a start that is refused leaves nothing behind.
+            gate.check(built, partial(build_again, loaded, known[0].given))
+            create_output(built)
+            found.append((record, built))
+    not_started.require_one()
+    # Only now are the changes of all streams known, and ``--accept`` names the change of any of them.
+    gate.require_found()
+    return found
+
+
+def _check_trigger(definition: StreamDefinition) -> None:
+    if definition.trigger.kind == "real-time":
+        _check_real_time(definition)
+    # Spark tries to run such a query in micro-batches and then fails with "Unknown type of trigger".
+    if definition.trigger.kind == "continuous" and not definition.sink.traits.continuous:
+        raise PipelineError(
+            "trigger-continuous",
+            f"The {definition.sink.kind} sink of stream {definition.full_name} cannot be written continuously",
+            expected="a sink that Spark writes continuously, such as Kafka",
+            found=f"continuous({definition.trigger.interval!r})",
+            hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
+        )
+
+
+def _check_real_time(definition: StreamDefinition) -> None:
+    version = spark_version()
+    there = tuple(map(int, version.split(".")[:2])) >= REAL_TIME_SINCE
+    if there and definition.sink.traits.real_time:
+        return
+    raise PipelineError(
+        "trigger-real-time",
+        f"Stream {definition.full_name} cannot be run in real-time mode",
+        expected="a sink that Spark writes in real-time mode: Kafka without exactly_once, foreach, console"
+        if there
+        else f"Spark {'.'.join(map(str, REAL_TIME_SINCE))} or later",
+        found=f"the {definition.sink.kind} sink" if there else f"Spark {version}",
+        hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
+    )
+
+
+class Application:
+    def __init__(
+        self,
+        request: RunRequest,
+        home: Home,
+        ledger: Ledger,
+        display: RunDisplay,
+        spark: SparkSession,
+        *,
+        accepted: Accepted | None = None,
+    ) -> None:
+        self._request = request
+        self._display = display
+        self._spark = spark
+        self._recorder = ProgressRecorder(ledger, display.batch)
+        self._services = RunServices(
+            home,
+            ledger,
+            self._recorder,
+            spark_version(),
+            request.restarts_most,
+            display.say,
+            digest(request.loaded.reference),
+            accepted or {},
+        )
+        self._deadline = time.monotonic() + request.seconds if request.seconds is not None else None
+        self._asked_ledger_at = 0.0
+
+    def run(
+        self,
+        built: Sequence[tuple[StreamRecord, BuiltStream]],
+        leases: LeaseKeeper,
+        not_started: NotStarted,
+    ) -> dict[str, StreamOutcome]:
+        streams = {record.name: (record, stream) for record, stream in built}
+        in_stages = self._request.until_caught_up
+        stages_left = stages([stream for _, stream in built]) if in_stages else [list(streams)]
+        # Side by side, a stream runs whether what it reads grows or not.
+        outcomes = dict(not_started.outcomes) if in_stages else {}
+        sessions = distinct([self._spark, *(stream.frame.sparkSession for _, stream in built)])
+        listener = make_listener(self._recorder.put)
+        for session in sessions:
+            session.streams.addListener(listener)
+        try:
+            with StopSignals() as signals:
+                for stage in stages_left:
+                    runs = [
+                        self._start(*streams[name], outcomes, signals, leases=leases, not_started=not_started)
+                        for name in stage
+                    ]
+                    self._watch([run for run in runs if isinstance(run, StreamRun)], leases, signals)
+                    outcomes.update({name: _outcome(run) for name, run in zip(stage, runs, strict=True)})
+        finally:
+            self._end(listener, sessions)
+        return not_started.outcomes | outcomes
+
+    def _end(self, listener: StreamingQueryListener, sessions: Sequence[SparkSession]) -> None:
+        try:
+            for session in sessions:
+                session.streams.removeListener(listener)
+        except SPARK_ERRORS as error:
+            # A JVM that has exited has no listener left; what it reported before is still written below.
+            log.warning("the listener was not removed", error=str(error))
+        self._recorder.close()
+        if self._recorder.errors:
+            self._display.say(
+                f"{self._recorder.errors} batches were not recorded in the ledger; "
+                "their ranges are copied from the checkpoint at the next start"
+            )
+
+    def _start(
+        self,
+        record: StreamRecord,
+        built: BuiltStream,
+        outcomes: dict[str, StreamOutcome],
+        signals: StopSignals,
+        *,
+        leases: LeaseKeeper,
+        not_started: NotStarted,
+    ) -> StreamRun | StreamOutcome:
+        broken = [name for name in sorted(built.upstreams) if name in outcomes and outcomes[name].end in NOT_COMPLETE]
+        if broken:
+            why = "failed" if outcomes[broken[0]].end == "failed" else "was not started"
+            return StreamOutcome(record.full_name, "not-started", f"{broken[0]}, whose output it reads, {why}")
+        if signals.count or self._time_is_up() or leases.lost:
+            # Another driver may have the streams of a run that has lost a lease.
+            return StreamOutcome(record.full_name, "not-started", "the run was stopped before its turn")
+        trigger = built.definition.trigger
+        if self._request.until_caught_up and not trigger.ends_by_itself:
+            trigger = Trigger("available-now")
+        run = StreamRun(self._services, record, built, trigger, leases.fence(record.full_name))
+        with not_started.guard(record):
+            run.start()
+        if record.name in not_started.outcomes:
+            return not_started.outcomes[record.name]
+        self._display.state(record.full_name, run.state)
+        return run
+
+    def _watch(self, runs: Sequence[StreamRun], leases: LeaseKeeper, signals: StopSignals) -> None:
+        draining = False
+        while any(run.outcome is None for run in runs):
+            if signals.at_once or leases.lost:
+                self._stop_at_once(runs, leases)
+                return
+            if not draining and (signals.count or self._time_is_up()):
+                draining = True
+                self._display.say("draining: no batch starts after the running one; press Ctrl-C again to stop at once")
+            requested = self._stop_requests(runs)
+            for run in runs:
+                self._poll(run, drain=draining or run in requested)
+            time.sleep(POLL_S)
+
+    def _poll(self, run: StreamRun, *, drain: bool) -> None:
+        state, restarts = run.state, run.restarts
+        run.poll(drain=drain)
+        if run.state != state:
+            self._display.state(run.stream.full_name, run.state)
+        if run.restarts > restarts:
+            self._display.restarted(run.stream.full_name)
+
+    def _stop_requests(self, runs: Sequence[StreamRun]) -> list[StreamRun]:
+        if time.monotonic() - self._asked_ledger_at < ASK_LEDGER_S:
+            return []
+        self._asked_ledger_at = time.monotonic()
+        return [run for run in runs if run.outcome is None and run.stop_requested()]
+
+    def _stop_at_once(self, runs: Sequence[StreamRun], leases: LeaseKeeper) -> None:
+        if leases.lost is not None:
+            self._display.say(f"stopping at once: {leases.lost}")
+        for run in runs:
+            if run.outcome is None:
+                run.interrupt(leases.lost.message if leases.lost else None)
+                self._display.state(run.stream.full_name, run.state)
+
+    def _time_is_up(self) -> bool:
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+
+def _outcome(run: StreamRun | StreamOutcome) -> StreamOutcome:
+    if isinstance(run, StreamOutcome):
+        return run
+    return run.outcome or StreamOutcome(run.stream.full_name, "interrupted")
+
+
+def stages(built: Sequence[BuiltStream]) -> list[list[str]]:
+    """The streams' names by stage, each after its upstreams. Raises PipelineError for a cycle."""
+    left = {stream.definition.name: set(stream.upstreams) for stream in built}
+    for upstreams in left.values():
+        # A stream that is not part of this run does not end in it, so that nothing can wait for its end.
+        upstreams.intersection_update(left)
+    found: list[list[str]] = []
+    while left:
+        stage = [name for name, upstreams in left.items() if not upstreams & set(left)]
+        if not stage:
+            raise PipelineError(
+                "pipeline-cycle",
+                "The streams read each other's output in a cycle",
+                found=", ".join(sorted(left)),
+                hint="let one of them read another source, or move it to a pipeline of its own",
+            )
+        found.append(stage)
+        for name in stage:
+            del left[name]
+    return found
+
+
+OF_THE_HOME = "ledger-"
+"""Errors whose codes have this prefix concern all streams: they end the run."""
+
+
+class NotStarted:
+    """Outcomes of streams that do not start. A run's only stream raises its error instead.
+
+    The ``ledger`` records each.
+    """
+
+    def __init__(self, selected: int, say: Callable[[str], None], ledger: Ledger | None = None) -> None:
+        self.outcomes: dict[str, StreamOutcome] = {}
+        self.leases: LeaseKeeper | None = None
+        self._selected = selected
+        self._say = say
+        self._ledger = ledger
+        self._first: Exception | None = None
+
+    def refuse(self, stream: Named, error: Exception) -> None:
+        ours = error if isinstance(error, SlackwaterError) else None
+        if self._selected == 1 or (ours and ours.code.startswith(OF_THE_HOME)):
+            raise error
+        failure = classify(error)
+        hint = f" (hint: {ours.hint})" if ours and ours.hint else ""
+        self._say(f"{stream.full_name} does not start: {failure.reason}{hint}")
+        self.outcomes[stream.name] = StreamOutcome(stream.full_name, "failed", failure.reason, error=ours)
+        self._first = self._first or error
+        if self.leases is not None:
+            # At once: another run may start the stream while this one continues with the others.
+            self.leases.release(stream.full_name)
+
+    @contextmanager
+    def guard(self, stream: Named) -> Iterator[None]:
+        expected: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
+        try:
+            yield
+        except expected as error:
+            if self._ledger is not None:
+                record_refusal(self._ledger, stream.full_name, error)
+            self.refuse(stream, error)
+
+    def require_one(self) -> None:
+        if self._first is not None and len(self.outcomes) == self._selected:
+            raise self._first

@@ -1,0 +1,1 @@
+"""Starts Spark, and sets a session."""
