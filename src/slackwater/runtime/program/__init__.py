@@ -1,1 +1,1 @@
-"""The program of a query, as its code and its plan show it: what made its state."""
+"""The program of a query, as its code and its plan show it."""

@@ -1,4 +1,4 @@
-"""The meaning of names in Python code: definitions, variables with one value, plain values, invisible inputs."""
+"""The meaning of names in Python code: definitions, variables with a single value, plain values, invisible inputs."""
 
 from __future__ import annotations
 
