@@ -21,7 +21,7 @@ from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.recording.history import executed, history_of
-from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.actions.run_backfill import RECORD
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.plan import Plan, SourceStart
@@ -57,7 +57,7 @@ def _apply(project: Project, plan: Plan) -> None:
 def _snapshot(project: Project) -> Snapshot:
     with project.open() as workspace:
         stream = workspace.ledger.find_stream(STREAM)
-        return read_snapshot(SnapshotContext(workspace.ledger, workspace.home), stream)
+        return look_at_stream(workspace.ledger, workspace.home, stream)[0]
 
 
 def _read(project: Project) -> list[str]:

@@ -14,7 +14,7 @@ from slackwater.core.records import LogLine, StreamRecord
 from slackwater.core.sink import OutputTreatment
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
-from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.plan.basis import check_reproducible
@@ -35,7 +35,7 @@ def _replay(project: Project, target: str = "batch:3") -> Plan:
 
 def _snapshot(project: Project, stream: str) -> Snapshot:
     with project.open() as workspace:
-        return read_snapshot(SnapshotContext(workspace.ledger, workspace.home), workspace.ledger.find_stream(stream))
+        return look_at_stream(workspace.ledger, workspace.home, workspace.ledger.find_stream(stream))[0]
 
 
 def _asked(plan: Plan) -> list[tuple[str, str, str, str]]:

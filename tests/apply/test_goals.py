@@ -10,7 +10,7 @@ import pytest
 
 from slackwater.core.errors import Refused
 from slackwater.diagnose.number_line import findings
-from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.actions.copy_generation import CopyGeneration
 from slackwater.operations.actions.cut_sink import CutSink
 from slackwater.operations.plan.plan import Plan
@@ -87,7 +87,7 @@ NOT_RESUMED: dict[str, tuple[HomeSpec, Damage]] = {
 def _codes(project: Project) -> list[str]:
     with project.open() as workspace:
         stream = workspace.ledger.find_stream(STREAM)
-        snapshot = read_snapshot(SnapshotContext(workspace.ledger, workspace.home), stream)
+        snapshot = look_at_stream(workspace.ledger, workspace.home, stream)[0]
     return [finding.code for finding in findings(snapshot)]
 
 

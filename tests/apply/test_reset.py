@@ -11,7 +11,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.sink import OutputTreatment
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
-from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot
+from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.plan.plan import SourceStart
 from tests.support.homes import STREAM, HomeSpec
 from tests.support.rebuilds import BEGINNING, Project, make_project
@@ -36,7 +36,7 @@ def _later(project: Project) -> SourceStart:
 def _snapshot(project: Project) -> Snapshot:
     with project.open() as workspace:
         stream = workspace.ledger.find_stream(STREAM)
-        return read_snapshot(SnapshotContext(workspace.ledger, workspace.home), stream)
+        return look_at_stream(workspace.ledger, workspace.home, stream)[0]
 
 
 @pytest.mark.parametrize("output", ["clear", "swap", "keep"])

@@ -5,15 +5,13 @@ from __future__ import annotations
 import random
 import shutil
 import time
-from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
-from slackwater.checkpoint.damage import FoundDamage, cheap_damage, thorough_damage
-from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
+from slackwater.checkpoint.damage import Depth, find_damage
+from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.storage.local import LocalStore
 from tests.checkpoint.cases import CASES, NAMES, checkpoint_folder, cut_after
 from tests.support.sabotage import EDITS, damaged_copies, files_below, without_checksums
@@ -21,11 +19,7 @@ from tests.support.sabotage import EDITS, damaged_copies, files_below, without_c
 SEED = 20_261_121
 
 
-class Check(Protocol):
-    """One of the two checks."""
-
-    def __call__(self, opened: OpenedCheckpoint, *, source_logs: Mapping[str, str] = ...) -> FoundDamage:
-        """The damage of a checkpoint."""
+DEPTHS: tuple[Depth, ...] = ("quick", "all")
 
 
 CASE = ("4.3.0", "join_inner_hdfs")
@@ -38,18 +32,18 @@ WITHOUT_CHECKSUMS = ("empty", "cut-third", "cut-most", "noise", "directory", "re
 @pytest.mark.parametrize(("version", "case"), CASES, ids=NAMES)
 def test_nothing_is_found_where_spark_stopped_cleanly(version: str, case: str) -> None:
     store = LocalStore(checkpoint_folder(version, case))
-    assert cheap_damage(open_checkpoint(store)).damage == ()
-    assert cheap_damage(open_checkpoint(store), all_state=True).damage == ()
-    assert thorough_damage(open_checkpoint(store)).damage == ()
+    assert find_damage(open_checkpoint(store)).damage == ()
+    assert find_damage(open_checkpoint(store), "start").damage == ()
+    assert find_damage(open_checkpoint(store), "all").damage == ()
 
 
 def test_an_empty_folder_and_a_fresh_checkpoint_are_sound(tmp_path: Path) -> None:
-    for check in (cheap_damage, thorough_damage):
-        assert check(open_checkpoint(LocalStore(tmp_path / "nothing"))).damage == ()
+    for depth in DEPTHS:
+        assert find_damage(open_checkpoint(LocalStore(tmp_path / "nothing")), depth).damage == ()
     (tmp_path / "metadata").write_text('{"id":"x"}')
     (tmp_path / "offsets").mkdir()
-    for check in (cheap_damage, thorough_damage):
-        assert check(open_checkpoint(LocalStore(tmp_path))).damage == ()
+    for depth in DEPTHS:
+        assert find_damage(open_checkpoint(LocalStore(tmp_path)), depth).damage == ()
 
 
 def read_at_start(checkpoint: Path) -> list[str]:
@@ -85,7 +79,7 @@ def test_damage_of_what_the_next_start_reads_is_found(edit: str, checksums: bool
         EDITS[edit](path, chance, files_below(checkpoint))
         changed = not path.is_file() or path.read_bytes() != saved[path]
         if changed and not is_harmless(edit, name, checksums=checksums):
-            assert cheap_damage(open_checkpoint(LocalStore(checkpoint))).damage, (
+            assert find_damage(open_checkpoint(LocalStore(checkpoint))).damage, (
                 f"seed {SEED}: {edit} of {name} was not found"
             )
         if path.is_dir():
@@ -98,7 +92,7 @@ def test_one_bit_of_state_is_found_before_a_start_without_checksums_beside(tmp_p
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_folder(*CASE), checkpoint)
     without_checksums(checkpoint)
-    assert cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True).damage == ()
+    assert find_damage(open_checkpoint(LocalStore(checkpoint)), "start").damage == ()
     chance, tried = random.Random(SEED), 0
     for name in (name for name in read_at_start(checkpoint) if name.startswith("state/")):
         path = checkpoint / name
@@ -108,7 +102,7 @@ def test_one_bit_of_state_is_found_before_a_start_without_checksums_beside(tmp_p
         place = chance.randrange(LZ4_HEADER_BYTES, len(whole) - LZ4_HEADER_BYTES)
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << chance.randrange(8)]) + whole[place + 1 :])
         tried += 1
-        found = [item.path for item in cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True).damage]
+        found = [item.path for item in find_damage(open_checkpoint(LocalStore(checkpoint)), "start").damage]
         path.write_bytes(whole)
         assert found == [name], f"seed {SEED}: bit at byte {place} of {name}"
     assert tried > 5
@@ -130,7 +124,7 @@ def test_thorough_finds_damage_anywhere(tmp_path: Path) -> None:
         if path.is_file() and path.read_bytes() == truth[relative]:
             continue  # an empty file that was cut, or a swap of equals
         tried += 1
-        assert thorough_damage(open_checkpoint(LocalStore(checkpoint))).damage, (
+        assert find_damage(open_checkpoint(LocalStore(checkpoint)), "all").damage, (
             f"seed {SEED}: {edit} of {relative} was not found"
         )
     assert tried > 50
@@ -141,8 +135,8 @@ def test_older_state_is_for_the_thorough_check(tmp_path: Path) -> None:
     shutil.copytree(checkpoint_folder(*CASE), checkpoint)
     old = checkpoint / "state/0/0/left-keyToNumValues/3.delta"
     old.write_bytes(old.read_bytes()[:-3])
-    assert cheap_damage(open_checkpoint(LocalStore(checkpoint))).damage == ()
-    assert [item.path for item in thorough_damage(open_checkpoint(LocalStore(checkpoint))).damage] == [
+    assert find_damage(open_checkpoint(LocalStore(checkpoint))).damage == ()
+    assert [item.path for item in find_damage(open_checkpoint(LocalStore(checkpoint)), "all").damage] == [
         str(old.relative_to(checkpoint))
     ]
 
@@ -154,7 +148,7 @@ def test_the_plan_before_the_newest_is_needed(tmp_path: Path) -> None:
         for batch in range(5):
             (checkpoint / folder / str(batch)).unlink()
             (checkpoint / folder / f".{batch}.crc").unlink()
-    assert [(item.path, item.kind) for item in cheap_damage(open_checkpoint(LocalStore(checkpoint))).damage] == [
+    assert [(item.path, item.kind) for item in find_damage(open_checkpoint(LocalStore(checkpoint))).damage] == [
         ("offsets/4", "missing")
     ]
 
@@ -170,7 +164,7 @@ def test_the_cheap_check_takes_a_fraction_of_a_second(tmp_path: Path) -> None:
         path.write_text(text.replace('shuffle.partitions":"2"', 'shuffle.partitions":"200"'))
         (path.parent / f".{path.name}.crc").unlink()
     started = time.perf_counter()
-    assert cheap_damage(open_checkpoint(LocalStore(checkpoint))).damage == ()
+    assert find_damage(open_checkpoint(LocalStore(checkpoint))).damage == ()
     assert time.perf_counter() - started < 2
 
 
@@ -186,20 +180,20 @@ def read_twice(folder: Path, *, logs: int) -> LocalStore:
     return LocalStore(folder)
 
 
-@pytest.mark.parametrize("check", [cheap_damage, thorough_damage])
-def test_a_dataframe_that_is_read_twice_has_one_log(tmp_path: Path, check: Check) -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_dataframe_that_is_read_twice_has_one_log(tmp_path: Path, depth: Depth) -> None:
     opened = open_checkpoint(read_twice(tmp_path / "whole", logs=2))
 
-    assert check(opened, source_logs={"0": "0", "1": "0", "2": "1"}).damage == ()
+    assert find_damage(opened, depth, source_logs={"0": "0", "1": "0", "2": "1"}).damage == ()
     # Without a record of the query it is unknown which sources share a log.
-    assert check(opened).damage == ()
+    assert find_damage(opened, depth).damage == ()
 
 
-@pytest.mark.parametrize("check", [cheap_damage, thorough_damage])
-def test_a_log_that_is_lost_is_found_beside_a_dataframe_that_is_read_twice(tmp_path: Path, check: Check) -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_log_that_is_lost_is_found_beside_a_dataframe_that_is_read_twice(tmp_path: Path, depth: Depth) -> None:
     opened = open_checkpoint(read_twice(tmp_path / "lost", logs=1))
 
-    found = check(opened, source_logs={"0": "0", "1": "0", "2": "1"}).damage
+    found = find_damage(opened, depth, source_logs={"0": "0", "1": "0", "2": "1"}).damage
 
     assert [item.path for item in found] == ["sources/1/4"]
 
@@ -220,8 +214,8 @@ def test_files_under_the_number_of_another_entry(tmp_path: Path, entry: str, old
     assert old in file.read_text()
     file.write_text(file.read_text().replace(old, new))
 
-    for check in (cheap_damage, thorough_damage):
-        [damage] = check(open_checkpoint(LocalStore(checkpoint))).damage
+    for depth in DEPTHS:
+        [damage] = find_damage(open_checkpoint(LocalStore(checkpoint)), depth).damage
         assert (damage.path, damage.kind) == (entry, "foreign")
 
 
@@ -232,7 +226,7 @@ def test_an_entry_without_files_is_not_that_of_another(tmp_path: Path) -> None:
     without_checksums(checkpoint)
     (checkpoint / "sources/0/6").write_text("v1")
 
-    assert cheap_damage(open_checkpoint(LocalStore(checkpoint))).damage == ()
+    assert find_damage(open_checkpoint(LocalStore(checkpoint))).damage == ()
 
 
 def test_a_changelog_of_an_older_version_under_the_name_of_a_newer_one(tmp_path: Path) -> None:
@@ -248,9 +242,9 @@ def test_a_changelog_of_an_older_version_under_the_name_of_a_newer_one(tmp_path:
     [older] = store.glob(f"{int(newest.name.partition('_')[0]) - 1}_*.changelog")
     shutil.copy(older, newest)
 
-    [damage] = cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True).damage
+    [damage] = find_damage(open_checkpoint(LocalStore(checkpoint)), "start").damage
     assert (damage.path, damage.kind) == (str(newest.relative_to(checkpoint)), "foreign")
-    found = {item.path: item.kind for item in thorough_damage(open_checkpoint(LocalStore(checkpoint))).damage}
+    found = {item.path: item.kind for item in find_damage(open_checkpoint(LocalStore(checkpoint)), "all").damage}
     # The state cannot be loaded, either.
     assert found == {damage.path: "foreign", "state/0/0": "missing"}
 
@@ -264,11 +258,11 @@ def test_a_table_of_another_attempt_under_its_name(tmp_path: Path) -> None:
     one, other = next(pair for pair in combinations(tables, 2) if pair[0].stat().st_size == pair[1].stat().st_size)
     shutil.copy(other, one)
 
-    [damage] = thorough_damage(open_checkpoint(LocalStore(checkpoint))).damage
+    [damage] = find_damage(open_checkpoint(LocalStore(checkpoint)), "all").damage
 
     assert (Path(damage.path).parent, Path(damage.path).suffix) == (one.parent.parent.relative_to(checkpoint), ".zip")
     assert (damage.kind, "Mismatch in unique ID on table file" in str(damage.found)) == ("torn", True)
-    assert cheap_damage(open_checkpoint(LocalStore(checkpoint))).damage == ()
+    assert find_damage(open_checkpoint(LocalStore(checkpoint))).damage == ()
 
 
 @pytest.mark.parametrize("case", ["join_inner_hdfs", "tws_pandas_rocksdb"])
@@ -285,19 +279,19 @@ def test_a_schema_of_state_that_was_cut_or_changed(tmp_path: Path, case: str) ->
         others = (whole.replace(b'"long"', b'"lonk"'), whole.replace(b'"nullable"', b'"nullabel"'))
         for content in (b"", whole[:1], whole[: len(whole) // 2], whole[:-1], *others):
             schema.write_bytes(content)
-            found = cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True).damage
+            found = find_damage(open_checkpoint(LocalStore(checkpoint)), "start").damage
             assert [item.path for item in found] == [str(schema.relative_to(checkpoint))], content
         schema.write_bytes(whole)
-    assert cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True).damage == ()
+    assert find_damage(open_checkpoint(LocalStore(checkpoint)), "start").damage == ()
 
 
-@pytest.mark.parametrize("check", [cheap_damage, thorough_damage])
-def test_a_stray_number_in_the_log_of_a_source_is_one_hole(tmp_path: Path, check: Check) -> None:
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_a_stray_number_in_the_log_of_a_source_is_one_hole(tmp_path: Path, depth: Depth) -> None:
     checkpoint = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_folder("4.3.0", "file_json_to_parquet_filesink"), checkpoint)
     (checkpoint / "sources/0" / str(10**17)).write_bytes((checkpoint / "sources/0/7").read_bytes())
 
-    found = {item.path: item for item in check(open_checkpoint(LocalStore(checkpoint))).damage}
+    found = {item.path: item for item in find_damage(open_checkpoint(LocalStore(checkpoint)), depth).damage}
 
     assert found.keys() == {f"sources/0/{10**17}", "sources/0/8"}
     assert found["sources/0/8"].expected == f"entries 8 to {10**17 - 1}, as later ones are there"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.checkpoint.damage import FoundDamage, cheap_damage
+from slackwater.checkpoint.damage import Depth, FoundDamage, find_damage
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import READ_LIMIT, StoreTraits
@@ -52,7 +52,7 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def found_in(checkpoint: Path) -> FoundDamage:
-    return cheap_damage(open_checkpoint(LocalStore(checkpoint)), all_state=True)
+    return find_damage(open_checkpoint(LocalStore(checkpoint)), "start")
 
 
 def only(checkpoint: Path, pattern: str) -> Path:
@@ -129,20 +129,20 @@ def test_without_checksums_the_changes_are_decompressed(checkpoint: Path) -> Non
 def test_on_a_remote_store_all_that_may_be_loaded_is_named_as_not_read(checkpoint: Path) -> None:
     opened = open_checkpoint(RemoteStore(checkpoint))
 
-    unread = cheap_damage(opened, all_state=True).unread
+    unread = find_damage(opened, "start").unread
 
     names = {Path(path).name.partition("_")[0] for path in unread.paths}
     assert (names, unread.verified_by_store) == ({"6", "7", "8"}, True)
-    assert cheap_damage(opened).unread.paths == ()
+    assert find_damage(opened).unread.paths == ()
 
 
-@pytest.mark.parametrize(("all_state", "versions"), [(True, {"6", "7", "8"}), (False, {"8"})])
+@pytest.mark.parametrize(("depth", "versions"), [("start", {"6", "7", "8"}), ("quick", {"8"})])
 def test_each_file_is_read_once_and_for_a_status_only_the_newest(
-    checkpoint: Path, all_state: bool, versions: set[str]
+    checkpoint: Path, depth: Depth, versions: set[str]
 ) -> None:
     store = CountingStore(checkpoint)
 
-    cheap_damage(open_checkpoint(store), all_state=all_state)
+    find_damage(open_checkpoint(store), depth)
 
     reads = {path: times for path, times in store.reads.items() if path.endswith((".changelog", ".zip"))}
     assert {Path(path).name.partition("_")[0] for path in reads} == versions
@@ -151,9 +151,9 @@ def test_each_file_is_read_once_and_for_a_status_only_the_newest(
 
 def test_a_status_does_without_the_libraries_that_decompress(checkpoint: Path) -> None:
     program = (
-        "import sys; from slackwater.checkpoint.damage import cheap_damage;"
+        "import sys; from slackwater.checkpoint.damage import find_damage;"
         "from slackwater.checkpoint.opened import open_checkpoint; from slackwater.storage.local import LocalStore;"
-        "cheap_damage(open_checkpoint(LocalStore(sys.argv[1])));"
+        "find_damage(open_checkpoint(LocalStore(sys.argv[1])));"
         "print([name for name in ('numpy', 'pyarrow') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program, checkpoint], capture_output=True, text=True, check=True)

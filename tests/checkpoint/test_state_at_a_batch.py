@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from slackwater.checkpoint.damage import thorough_damage
+from slackwater.checkpoint.damage import find_damage
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.state.decoder import FamilyRows
@@ -116,7 +116,7 @@ def test_partitions_that_a_repartition_left_are_not_read(tmp_path: Path) -> None
 
     report, before = (read_checkpoint(opened(one), ReadOptions(state=True)) for one in (checkpoint, whole))
 
-    assert thorough_damage(opened(checkpoint)).damage == report.damage == ()
+    assert find_damage(opened(checkpoint), "all").damage == report.damage == ()
     [operator], [same] = report.operators, before.operators
     assert operator.partitions == count
     assert [(store.rows, store.versions) for store in operator.stores] == [

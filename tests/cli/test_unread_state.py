@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fsspec.core import url_to_fs
 
+from slackwater.checkpoint.damage import Depth
 from slackwater.core.checkpoint import UnreadState
 from slackwater.diagnose.doctor import Diagnosis, diagnose
 from slackwater.facts.collect import facts_of_location
@@ -23,9 +24,9 @@ __all__ = ["s3_endpoint", "s3_location"]
 STATEFUL = "agg_window_append_rocksdb"
 
 
-def diagnosed(location: str, *, thorough: bool = False) -> Diagnosis:
+def diagnosed(location: str, depth: Depth = "start") -> Diagnosis:
     """The diagnosis of a checkpoint that is not recorded."""
-    return diagnose(facts_of_location(open_read_store(location), None, thorough=thorough))
+    return diagnose(facts_of_location(open_read_store(location), None, depth))
 
 
 def unread(diagnosis: Diagnosis) -> list[str]:
@@ -59,7 +60,7 @@ def test_tables_without_a_checksum_are_named(tmp_path: Path) -> None:
     [reason] = unread(diagnosed(str(case / "checkpoint")))
 
     assert ".sst" in reason
-    assert unread(diagnosed(str(case / "checkpoint"), thorough=True)) == []
+    assert unread(diagnosed(str(case / "checkpoint"), "all")) == []
 
 
 def test_state_on_a_remote_store_is_named_and_does_not_count_as_missing(tmp_path: Path, s3_location: str) -> None:
@@ -74,7 +75,7 @@ def test_state_on_a_remote_store_is_named_and_does_not_count_as_missing(tmp_path
     assert found.unread is not None
     assert "on a remote store" in found.unread.reason
     assert found.unread.how == f"run: slackwater doctor {s3_location} --verify"
-    assert diagnosed(s3_location, thorough=True).unread is None
+    assert diagnosed(s3_location, "all").unread is None
 
 
 def test_few_of_many_files_are_named(tmp_path: Path) -> None:

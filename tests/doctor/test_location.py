@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.checkpoint.damage import Depth
 from slackwater.diagnose.doctor import diagnose
 from slackwater.facts.collect import facts_of_location
 from slackwater.sinks.common.registry import identity_at
@@ -20,19 +21,17 @@ from tests.support.corpus import corpus_case
 OTHER = "66666666-7777-8888-9999-000000000000"
 
 
-@pytest.mark.parametrize("thorough", [True, False])
-def test_files_that_no_batch_wrote_are_looked_for_on_request(*, tmp_path: Path, thorough: bool) -> None:
+@pytest.mark.parametrize("depth", ["all", "start"])
+def test_files_that_no_batch_wrote_are_looked_for_on_request(tmp_path: Path, depth: Depth) -> None:
     case = corpus_case("4.3.0", FILES, tmp_path)
     reread("sink/_spark_metadata", folder="sink")(case)
     shutil.copy(next((case / "sink").glob("*.parquet")), case / "sink" / "extra.parquet")
 
-    facts = facts_of_location(
-        open_read_store(str(case / "checkpoint")), identity_at(str(case / "sink")), thorough=thorough
-    )
+    facts = facts_of_location(open_read_store(str(case / "checkpoint")), identity_at(str(case / "sink")), depth)
 
     found = {one.finding.code: one for one in diagnose(facts).found}
-    assert ("orphan-files" in found) is thorough
-    if thorough:
+    assert ("orphan-files" in found) is (depth == "all")
+    if depth == "all":
         assert "extra.parquet" in found["orphan-files"].finding.text
         assert found["orphan-files"].covers == ("FSINK-07",)
 

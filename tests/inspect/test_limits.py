@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 import xxhash
 
-from slackwater.checkpoint.damage import thorough_damage
+from slackwater.checkpoint.damage import find_damage
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.storage.local import LocalStore
 from tests.support.corpus import corpus_case
@@ -124,7 +124,9 @@ def test_many_files_that_decompress_to_much_share_one_surplus(checkpoint: Path) 
     for version in range(1, 17):
         zstd_bomb(folder / f"{version}.delta", 64 * MIB)
     found = [
-        item for item in thorough_damage(open_checkpoint(LocalStore(checkpoint))).damage if item.path.endswith(".delta")
+        item
+        for item in find_damage(open_checkpoint(LocalStore(checkpoint)), "all").damage
+        if item.path.endswith(".delta")
     ]
     assert len([item for item in found if item.kind == "too-large"]) >= 12, found
     assert len([item for item in found if item.kind == "torn"]) <= 4, found

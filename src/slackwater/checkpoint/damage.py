@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from slackwater.checkpoint.completeness import (
     directories_among_entries,
@@ -57,6 +57,10 @@ _MOST_DECOMPRESSED_BYTES = 4 * MIB
 """State without a checksum file that is decompressed before a start: about a tenth of a second."""
 
 
+Depth: TypeAlias = Literal["quick", "start", "all"]
+"""Which files of a checkpoint are read: a bounded part, all that the next start reads, or every file."""
+
+
 class FoundDamage(NamedTuple):
     """Damage, and unread files of the next batch's state."""
 
@@ -64,36 +68,31 @@ class FoundDamage(NamedTuple):
     unread: UnreadState = UnreadState()
 
 
-def cheap_damage(
-    opened: OpenedCheckpoint, *, all_state: bool = False, source_logs: Mapping[str, str] | None = None
+def find_damage(
+    opened: OpenedCheckpoint, depth: Depth = "quick", *, source_logs: Mapping[str, str] | None = None
 ) -> FoundDamage:
-    """Damage of the files that the next start reads, in a fraction of a second; nothing before the first plan.
+    """Damage of the files that the next start reads; nothing before the first plan. ``source_logs``: log numbers by
+    source position.
 
-    Parsed and compared with Hadoop's checksums: ``metadata``, the newest two entries of ``offsets/``, the newest of
-    ``commits/``, each source's newest compacted entry and later entries. By names: holes in logs and state. Of the next
-    batch's state version no file is empty, and on a local disk the first and last file of each store are whole frames,
-    then files between (up to 500 and 64 MiB), with a RocksDB zip's tables. In format 2 only each store's newest file is
-    known: a compressed header in it names the others.
+    ``quick`` takes a fraction of a second. Parsed and compared with Hadoop's checksums: ``metadata``, the newest
+    two entries of ``offsets/``, the newest of ``commits/``, each source's newest compacted entry and later entries.
+    By names: holes in logs and state. Of the next batch's state version no file is empty, and on a local disk the
+    first and last file of each store are whole frames, then files between (up to 500 and 64 MiB), with a RocksDB
+    zip's tables. In format 2 only each store's newest file is known: a compressed header in it names the others.
 
-    ``all_state`` compares all files of that version with checksums, however long it takes: Spark fails at a single
+    ``start`` compares all files of that version with checksums, however long it takes: Spark fails at a single
     damaged byte. A remote store verifies the bytes it serves. Of files without a checksum the first 4 MiB are
-    decompressed: LZ4 streams have their own. Only ``all_state`` reads headers of format 2.
+    decompressed: LZ4 streams have their own. Headers of format 2 are read, too.
 
-    ``source_logs``: log numbers by source position.
+    ``all`` finds all damage: it parses every log entry, computes every checksum, decompresses every state file, and
+    loads the newest committed state. A file that Spark removes meanwhile is no damage.
     """
     if not opened.logs.offset_ids and not opened.logs.commit_ids:
         return FoundDamage()
-    check = _StartCheck(opened, all_state=all_state, source_logs=source_logs or {})
-    damage = _distinct(check.run())
-    return FoundDamage(damage, check.unread_state())
-
-
-def thorough_damage(opened: OpenedCheckpoint, *, source_logs: Mapping[str, str] | None = None) -> FoundDamage:
-    """All damage: every log entry parsed, checksum computed, state file decompressed. Also loads the newest committed
-    state. A file that Spark removes meanwhile is no damage.
-    """
-    if not opened.logs.offset_ids and not opened.logs.commit_ids:
-        return FoundDamage()
+    if depth != "all":
+        check = _StartCheck(opened, all_state=depth == "start", source_logs=source_logs or {})
+        damage = _distinct(check.run())
+        return FoundDamage(damage, check.unread_state())
     report = read_checkpoint(opened, ReadOptions(state=True, source_files=True))
     start = _StartCheck(opened, source_logs=source_logs or {}).run()
     return FoundDamage(_distinct([*report.damage, *start, *_FileCheck(opened).run()]))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from slackwater.checkpoint.damage import cheap_damage, thorough_damage
+from slackwater.checkpoint.damage import Depth, find_damage
 from slackwater.checkpoint.layout import OFFSETS
 from slackwater.checkpoint.logs import marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
@@ -40,7 +40,7 @@ from slackwater.facts.source_files import (
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.snapshot import Expected, SnapshotContext, look_at_output, look_at_stream
+from slackwater.ledger.recording.snapshot import Expected, look_at_output, look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
@@ -50,11 +50,10 @@ from slackwater.storage.protocols import ReadStore
 _UNRECORDED = "unrecorded"
 
 
-def facts_of_stream(workspace: Workspace, stream: StreamRecord, *, thorough: bool = False) -> Facts:
+def facts_of_stream(workspace: Workspace, stream: StreamRecord, depth: Depth = "start") -> Facts:
     """Facts about a recorded stream. Raises OSError or SlackwaterError if the checkpoint cannot be read."""
-    context = SnapshotContext(workspace.ledger, workspace.home, thorough=thorough, starting=True)
     with collector_off():
-        snapshot, opened = look_at_stream(context, stream)
+        snapshot, opened = look_at_stream(workspace.ledger, workspace.home, stream, depth)
         checkpoint = _checkpoint(opened, snapshot.damage)
     problem = snapshot.output.unreadable
     sink: Fact[SinkFacts]
@@ -125,7 +124,7 @@ def _nothing_but(location: str, query_id: str | None, marks: Marks) -> Checkpoin
     return CheckpointReport(location, query_id, unread, None, None, marks, None, (), (), (), {}, FileTotals(0), ())
 
 
-def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *, thorough: bool = False) -> Facts:
+def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, depth: Depth = "start") -> Facts:
     """Facts about a checkpoint that is not in the ledger.
 
     ``sink`` is the identity of the output, if given; ``Unknown``: the output is unreachable.
@@ -133,7 +132,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
     identity = None if isinstance(sink, Unknown) else sink
     with collector_off():
         opened = open_checkpoint(store)
-        found = thorough_damage(opened) if thorough else cheap_damage(opened, all_state=True)
+        found = find_damage(opened, depth)
         checkpoint = _checkpoint(opened, found.damage)
     logs = opened.logs
     marks = marks_of_inventory(logs, opened.inventory)
@@ -150,7 +149,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, *,
     if isinstance(sink, Unknown):
         seen = sink
     if identity is not None:
-        seen = tried(lambda: _sink(identity, snapshot, thorough=thorough), "the output cannot be read")
+        seen = tried(lambda: _sink(identity, snapshot, depth), "the output cannot be read")
     if isinstance(seen, SinkFacts):
         snapshot = snapshot._replace(marks=replace(marks, written=seen.written), output=seen.seen._replace(owner=None))
     return Facts(
@@ -191,7 +190,7 @@ def written_by(identity: Mapping[str, str], marks: Marks, query_id: str | None) 
     snapshot = Snapshot(stream=stream, generation=GenerationRecord(_UNRECORDED, 1, "", query_id), marks=marks)
 
     def look() -> Fact[int]:
-        found = _sink(identity, snapshot, thorough=False)
+        found = _sink(identity, snapshot, "quick")
         problem = found.seen.unreadable
         if problem is not None:
             return Unknown(problem.text, problem.hint)
@@ -202,10 +201,10 @@ def written_by(identity: Mapping[str, str], marks: Marks, query_id: str | None) 
     return tried(look, "the output cannot be read")
 
 
-def _sink(identity: Mapping[str, str], snapshot: Snapshot, *, thorough: bool) -> SinkFacts:
+def _sink(identity: Mapping[str, str], snapshot: Snapshot, depth: Depth) -> SinkFacts:
     marks = snapshot.marks
     finished = marks.next_batch - 1
-    written, seen = look_at_output(identity, None, Expected(finished, marks.planned > finished), thorough=thorough)
+    written, seen = look_at_output(identity, None, Expected(finished, marks.planned > finished), depth)
     output, listed = open_output(identity), _listed(identity)
     if seen.owner is not None:
         return SinkFacts(identity, seen, written, *listed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.layout import SST_FOLDERS, STATE, parse_state_file
 from slackwater.checkpoint.listing import bytes_if_cheap
 from slackwater.checkpoint.logs import loadable_batches
@@ -17,7 +18,7 @@ from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings_about
 from slackwater.ledger.recording.history import executed, history_of, readers_of
 from slackwater.ledger.recording.log_copier import copy_new
-from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
+from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import adopted_directory
 from slackwater.operations.apply.replayer import PipelineReader
@@ -32,18 +33,17 @@ def gather(
     workspace: Workspace,
     stream: StreamRecord,
     reader: PipelineReader | None = None,
+    depth: Depth = "start",
     *,
     with_executed: bool = False,
     own_lease: bool = False,
-    starting: bool = True,
 ) -> StreamFacts:
     """The ledger is updated first, unless checkpoint or output is foreign or unreadable. ``own_lease``: the caller
-    holds the lease. ``starting`` reads all state that the next start reads. Without a ``reader`` the pipeline file is
-    not read.
+    holds the lease. Without a ``reader`` the pipeline file is not read.
     """
     ledger, reference = workspace.ledger, stream.pipeline_file
     directory = _tried(lambda: adopted_directory(workspace, stream))
-    seen = _tried(lambda: _checkpoint_facts(workspace, stream, own_lease=own_lease, starting=starting))
+    seen = _tried(lambda: _checkpoint_facts(workspace, stream, depth, own_lease=own_lease))
     if isinstance(seen, CheckpointFacts) and _is_own_and_readable(seen.snapshot):
         reconcile(workspace, stream)
     generations = [generation.number for generation in ledger.generations(stream.full_name)]
@@ -78,11 +78,8 @@ def _tried(look: Callable[[], Fact]) -> Fact | Problem:
         return error
 
 
-def _checkpoint_facts(
-    workspace: Workspace, stream: StreamRecord, *, own_lease: bool, starting: bool
-) -> CheckpointFacts:
-    context = SnapshotContext(workspace.ledger, workspace.home, own_lease=own_lease, starting=starting)
-    snapshot, opened = look_at_stream(context, stream)
+def _checkpoint_facts(workspace: Workspace, stream: StreamRecord, depth: Depth, *, own_lease: bool) -> CheckpointFacts:
+    snapshot, opened = look_at_stream(workspace.ledger, workspace.home, stream, depth, own_lease=own_lease)
     return CheckpointFacts(snapshot, _states(snapshot, opened), bytes_if_cheap(opened.store, opened.listing))
 
 

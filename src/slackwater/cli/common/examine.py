@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TextIO
 
+from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.identify import require_checkpoint
 from slackwater.cli.common.arguments import shortened
 from slackwater.cli.common.console import say
@@ -169,14 +170,14 @@ def exit_code(examined: Sequence[Examined]) -> int:
 
 
 def examine(
-    settings: Settings, target: str | None, sink: str | None, again: str, *, verify: bool = False
+    settings: Settings, target: str | None, sink: str | None, again: str, depth: Depth = "start"
 ) -> tuple[Examined, ...]:
     """Diagnose a checkpoint or stream, or all streams. ``again`` is the command without ``--sink``.
 
     Raises NotFound for an unknown target, UsageError for a ``sink`` of a stream, whose output is recorded.
     """
     if target is not None and (is_there(target) if sink is not None else is_location(target, settings)):
-        return (_location(target, sink, settings, verify=verify),)
+        return (_location(target, sink, settings, depth),)
     if sink is not None:
         raise UsageError(
             "sink-of-stream",
@@ -185,14 +186,14 @@ def examine(
             hint=f"leave --sink out: {again}",
         )
     if target is not None:
-        deleted = _recorded_at(target, settings, verify=verify)
+        deleted = _recorded_at(target, settings, depth)
         if deleted is not None:
             return (deleted,)
         require_no_path(target)
     with open_workspace(settings) as workspace:
         if target is not None:
-            return (_examined(workspace, target, verify=verify),)
-        found = tuple(_examined(workspace, name, verify=verify) for name in workspace.ledger.stream_names())
+            return (_examined(workspace, target, depth),)
+        found = tuple(_examined(workspace, name, depth) for name in workspace.ledger.stream_names())
     if not found:
         raise NotFound(
             "no-stream",
@@ -211,9 +212,9 @@ def with_compared_code(
     return with_code(examined, pipeline, settings, master, spark)
 
 
-def _location(location: str, sink: str | None, settings: Settings, *, verify: bool) -> Examined:
+def _location(location: str, sink: str | None, settings: Settings, depth: Depth) -> Examined:
     try:
-        recorded = _recorded_at(location, settings, verify=verify) if sink is None else None
+        recorded = _recorded_at(location, settings, depth) if sink is None else None
     except SlackwaterError as error:
         # It does not keep the files from being examined.
         say(f"the ledger of this home cannot be read, and the checkpoint is examined as not recorded: {error}")
@@ -222,15 +223,15 @@ def _location(location: str, sink: str | None, settings: Settings, *, verify: bo
         return recorded
     store = open_read_store(location)
     require_reachable(store)
-    facts = facts_of_location(store, named_sink(sink) if sink is not None else None, thorough=verify)
+    facts = facts_of_location(store, named_sink(sink) if sink is not None else None, depth)
     return Examined(facts.name, facts, diagnose(facts))
 
 
-def _recorded_at(location: str, settings: Settings, *, verify: bool) -> Examined | None:
+def _recorded_at(location: str, settings: Settings, depth: Depth) -> Examined | None:
     try:
         with open_workspace(settings) as workspace:
             stream = stream_at(workspace.ledger, location)
-            return None if stream is None else _examined(workspace, stream.full_name, verify=verify)
+            return None if stream is None else _examined(workspace, stream.full_name, depth)
     except NotFound as error:
         if error.code == "ledger-lost":
             raise
@@ -263,10 +264,10 @@ def require_output(sink: str, otherwise: str) -> Identity:
     return found
 
 
-def _examined(workspace: Workspace, name: str, *, verify: bool = False) -> Examined:
+def _examined(workspace: Workspace, name: str, depth: Depth) -> Examined:
     stream = workspace.ledger.find_stream(name)
     try:
-        facts = facts_of_stream(workspace, stream, thorough=verify)
+        facts = facts_of_stream(workspace, stream, depth)
     except SlackwaterError as error:
         return Examined(stream.full_name, error=error)
     except OSError as error:

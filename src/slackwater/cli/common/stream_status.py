@@ -6,6 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.core.checkpoint import CommitEntry, OffsetEntry
@@ -25,7 +26,7 @@ from slackwater.ledger.home import Place, place_of
 from slackwater.ledger.lease.view import LeaseView, end_of, view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.located import moved_beside
-from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
+from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.sources import kind_described
 from slackwater.sources.common.contract import SourceRange, Uncounted
@@ -176,15 +177,14 @@ def home_place(workspace: Workspace) -> Callable[[], Place]:
 
 
 def stream_status(
-    workspace: Workspace, stream: StreamRecord, *, verify: bool = False, place: Callable[[], Place] | None = None
+    workspace: Workspace, stream: StreamRecord, depth: Depth = "quick", *, place: Callable[[], Place] | None = None
 ) -> StreamStatus:
     """The status of a stream; ``place`` as of ``home_place``."""
     ledger = workspace.ledger
     # Before the snapshot: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
     try:
-        context = SnapshotContext(ledger, workspace.home, thorough=verify, place=place)
-        snapshot, opened = look_at_stream(context, stream)
+        snapshot, opened = look_at_stream(ledger, workspace.home, stream, depth, place=place)
         found, not_compared = _compared(ledger, snapshot, opened)
     except OSError as error:
         raise unreachable(f"The checkpoint or the output of stream {stream.full_name}", error) from error

@@ -111,7 +111,7 @@ def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], No
     if not running:
         # The JVM of a killed driver may commit one more batch.
         wait_until_free(ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
-    facts = gather(workspace, stream, starting=False)
+    facts = gather(workspace, stream, depth="quick")
     snapshot, history = facts.snapshot, facts.history
     refuse_unreadable(snapshot)
     known = _Known(BatchHistory(history), snapshot)

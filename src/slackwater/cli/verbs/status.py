@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
+from slackwater.checkpoint.damage import Depth
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import (
     iso,
@@ -71,19 +72,17 @@ class HomeStatus:
         return next((code for code in (*URGENCY, *errors) if code in codes), 0)
 
 
-def read_status(settings: Settings, name: str | None = None, *, verify: bool = False) -> HomeStatus:
+def read_status(settings: Settings, name: str | None = None, depth: Depth = "quick") -> HomeStatus:
     """The state of the streams; none without a ledger. NotFound for an unknown name.
 
-    ``verify`` reads every file that the marks depend on. An unreadable stream does not hide others; the error of the
+    An unreadable stream does not hide others; the error of the
     only stream is raised.
     """
     try:
         with open_workspace(settings) as workspace:
             if name is None:
-                return _all_streams(settings, workspace, verify=verify)
-            found = stream_status(
-                workspace, find_stream(workspace.ledger, name), verify=verify, place=home_place(workspace)
-            )
+                return _all_streams(settings, workspace, depth)
+            found = stream_status(workspace, find_stream(workspace.ledger, name), depth, place=home_place(workspace))
             return HomeStatus(str(settings.home), (found,))
     except NotFound as error:
         if name is None and error.code in {"ledger-missing", "ledger-lost"}:
@@ -91,7 +90,7 @@ def read_status(settings: Settings, name: str | None = None, *, verify: bool = F
         raise
 
 
-def _all_streams(settings: Settings, workspace: Workspace, *, verify: bool) -> HomeStatus:
+def _all_streams(settings: Settings, workspace: Workspace, depth: Depth) -> HomeStatus:
     found: list[StreamStatus] = []
     unreadable: list[UnreadableStream] = []
     in_home = [f"{pipeline}/{name}" for pipeline, name in workspace.in_home]
@@ -103,7 +102,7 @@ def _all_streams(settings: Settings, workspace: Workspace, *, verify: bool) -> H
             if name in incomplete:
                 # Raises NotFound: no ``stream.json`` restores the generation in use.
                 workspace.ledger.generation(name, incomplete[name])
-            found.append(stream_status(workspace, workspace.ledger.stream(name), verify=verify, place=place))
+            found.append(stream_status(workspace, workspace.ledger.stream(name), depth, place=place))
         except SlackwaterError as error:
             unreadable.append(UnreadableStream(name, error))
     if len(unreadable) == 1 and not found:
@@ -354,9 +353,10 @@ def _run_text(status: StreamStatus) -> str:
 
 def status(*, stream: str | None, verify: bool, watch: str | None, home: str | None, shown_as: Format) -> int:
     settings = prepare(home, shown_as)
+    depth: Depth = "all" if verify else "quick"
     if watch is not None:
-        return _watch(settings, stream, _interval(watch), verify=verify, shown_as=shown_as)
-    found = read_status(settings, stream, verify=verify)
+        return _watch(settings, stream, _interval(watch), depth, shown_as)
+    found = read_status(settings, stream, depth)
     _show(found, shown_as)
     return found.exit_code
 
@@ -380,11 +380,11 @@ def _interval(text: str) -> float:
     return seconds
 
 
-def _watch(settings: Settings, stream: str | None, interval_s: float, *, verify: bool, shown_as: Format) -> int:
+def _watch(settings: Settings, stream: str | None, interval_s: float, depth: Depth, shown_as: Format) -> int:
     """Show the state after each interval until Ctrl-C, which returns 0. A terminal is cleared before each page; a file
     or pipe gets all pages, or a JSON line each.
     """
-    found = read_status(settings, stream, verify=verify)
+    found = read_status(settings, stream, depth)
     try:
         while True:
             if shown_as is Format.JSON:
@@ -401,15 +401,15 @@ def _watch(settings: Settings, stream: str | None, interval_s: float, *, verify:
                 page.print(status_page(found), soft_wrap=True)
             sys.stdout.flush()
             time.sleep(interval_s)
-            found = _read_again(settings, stream, found, verify=verify)
+            found = _read_again(settings, stream, found, depth)
     except KeyboardInterrupt:
         return 0
 
 
-def _read_again(settings: Settings, stream: str | None, before: HomeStatus, *, verify: bool) -> HomeStatus:
+def _read_again(settings: Settings, stream: str | None, before: HomeStatus, depth: Depth) -> HomeStatus:
     """A failed reading does not end the watch."""
     try:
-        return read_status(settings, stream, verify=verify)
+        return read_status(settings, stream, depth)
     except SlackwaterError as error:
         names = [one.stream.full_name for one in before.streams] or [one.name for one in before.unreadable]
         return HomeStatus(before.home, (), (), tuple(UnreadableStream(name, error) for name in names or [before.home]))

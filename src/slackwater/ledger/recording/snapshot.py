@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from slackwater.checkpoint.damage import FoundDamage, cheap_damage, thorough_damage
+from slackwater.checkpoint.damage import Depth, FoundDamage, find_damage
 from slackwater.checkpoint.logs import CheckpointLogs, marks_of_inventory
 from slackwater.checkpoint.no_data_batch import NO_DATA_BATCHES, no_data_entry
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
@@ -48,14 +48,14 @@ def look_at_output(
     sink: Mapping[str, str],
     stream_id: str | None,
     expected: Expected,
+    depth: Depth,
     *,
-    thorough: bool,
     recorded: Mapping[int, str] | None = None,
     query_id: str | None = None,
 ) -> tuple[int | None, OutputSeen]:
     """The stream's ``written`` mark, and the state of its outputs.
 
-    With ``query_id`` an output shows the rows of Spark's own writer. A thorough look compares with ``recorded`` log
+    With ``query_id`` an output shows the rows of Spark's own writer. The depth ``all`` compares with ``recorded`` log
     entries.
     """
     each = open_each(sink)
@@ -79,6 +79,7 @@ def look_at_output(
     except SinkUnreadable as error:
         unreadable = unreadable or _unreadable(error)
     written = written_by_all(marks)
+    thorough = depth == "all"
     orphans = output.orphans() if thorough else ()
     unlisted = _unlisted(output, orphans, recorded or {}, written)
     return written, OutputSeen(
@@ -168,38 +169,26 @@ def _unreadable(error: SinkUnreadable) -> Unreadable:
     return Unreadable(error.code, error.message, error.where, error.expected, error.found, error.hint, error.aside)
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotContext:
-    """``thorough`` reads all files of the marks; ``own_lease``: the caller holds it.
-
-    ``starting`` reads all state that the next start reads.
-    """
-
-    ledger: Ledger
-    home: Home
-    thorough: bool = False
-    own_lease: bool = False
-    starting: bool = False
-    place: Callable[[], Place] | None = None
-
-
-def read_snapshot(context: SnapshotContext, stream: StreamRecord) -> Snapshot:
-    snapshot, _ = look_at_stream(context, stream)
-    return snapshot
-
-
-def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snapshot, OpenedCheckpoint]:
-    """The snapshot and the checkpoint walk behind it. Raises as ``read_snapshot``."""
-    ledger, name = context.ledger, stream.full_name
+def look_at_stream(
+    ledger: Ledger,
+    home: Home,
+    stream: StreamRecord,
+    depth: Depth = "quick",
+    *,
+    own_lease: bool = False,
+    place: Callable[[], Place] | None = None,
+) -> tuple[Snapshot, OpenedCheckpoint]:
+    """The snapshot and the checkpoint that it was made of. ``own_lease``: the caller holds the lease."""
+    name = stream.full_name
     # The lease first: a run that ends meanwhile is then seen with its end, and never as killed.
     lease = view_of(ledger.lease(name), ledger.now_ms())
-    holder = lease.record.purpose if lease.state == "held" and lease.record and not context.own_lease else None
+    holder = lease.record.purpose if lease.state == "held" and lease.record and not own_lease else None
     run = ledger.last_run(name)
     generation = ledger.generation(name, stream.current_generation)
     profile = profile_of(generation)
     source_logs = profile.logs_of_sources if profile is not None else {}
     opened = open_checkpoint(open_read_store(generation.location))
-    identifier = stream_id(context.home, stream)
+    identifier = stream_id(home, stream)
     logs = opened.logs
     marks = marks_of_inventory(logs, opened.inventory)
     recorded = _recorded(ledger, stream, marks)
@@ -208,14 +197,15 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
         stream.sink,
         identifier,
         expected,
-        thorough=context.thorough,
-        recorded=ledger.lines(name, SINK) if context.thorough else {},
+        depth,
+        recorded=ledger.lines(name, SINK) if depth == "all" else {},
         query_id=generation.query_id or logs.query_id,
     )
     marks = replace(marks, written=written, pending_no_data=_no_data_batch(logs, marks, stream, profile, run))
     planned = _planned_entry(logs, marks)
-    place = place_of(context.home) if context.place is None else context.place()
-    found = _damage(opened, marks, source_logs, thorough=context.thorough, all_state=context.starting)
+    seen_at = place_of(home) if place is None else place()
+    # A checkpoint without a batch is lost or new.
+    found = find_damage(opened, depth, source_logs=source_logs) if marks.planned >= 0 else FoundDamage()
     snapshot = Snapshot(
         stream=stream._replace(id=identifier),
         generation=generation,
@@ -231,8 +221,8 @@ def look_at_stream(context: SnapshotContext, stream: StreamRecord) -> tuple[Snap
         holder=holder,
         last_run=run,
         last_refusal=ledger.last_refusal(name),
-        home=place.place,
-        home_was=place.was,
+        home=seen_at.place,
+        home_was=seen_at.was,
         code_file=stream.pipeline_file or _code_of_operations(ledger, name),
         inputs_recorded=frozenset(ledger.entries(name, INPUT_WATERMARKS)),
     )
@@ -250,17 +240,6 @@ def _code_of_operations(ledger: Ledger, stream: str) -> str:
         if isinstance(found, str) and found:
             return found
     return ""
-
-
-def _damage(
-    opened: OpenedCheckpoint, marks: Marks, source_logs: Mapping[str, str], *, thorough: bool, all_state: bool
-) -> FoundDamage:
-    """The damage of a checkpoint with a batch; other checkpoints are lost or new."""
-    if marks.planned < 0:
-        return FoundDamage()
-    if thorough:
-        return thorough_damage(opened, source_logs=source_logs)
-    return cheap_damage(opened, all_state=all_state, source_logs=source_logs)
 
 
 def profile_of(generation: GenerationRecord) -> QueryProfile | None:

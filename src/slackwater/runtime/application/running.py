@@ -215,7 +215,7 @@ class RunningQueries:
                 refuse_repeated(built, self._run.reference, self._ledger, self._started_streams)
             record = register(definition, self._run.reference, self._home, self._ledger, self._run.given.words)
             self._started_streams.add(record.full_name)
-            check(self._home, self._ledger, record, all_state=True)
+            check(self._home, self._ledger, record, "start")
             check_output_apart(self._home, self._ledger, record, built.paths_read)
             self._gate.check(built)
             if start.given.name:

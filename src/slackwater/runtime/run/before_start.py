@@ -19,6 +19,7 @@ from typing import Any
 
 import structlog
 
+from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command, with_pipeline
 from slackwater.core.errors import LeaseHeld, NotFound, Refused, SlackwaterError, StreamFailed, UsageError
@@ -52,7 +53,7 @@ from slackwater.ledger.recording.places import (
     overlap,
     reads_within,
 )
-from slackwater.ledger.recording.snapshot import SnapshotContext, look_at_stream
+from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.query import BuiltStream
@@ -133,7 +134,7 @@ def record_start(home: Home, ledger: Ledger, stream: StreamRecord) -> None:
 
 
 def check(
-    home: Home, ledger: Ledger, stream: StreamRecord, *, all_state: bool = False, query: Sequence[SparkSource] = ()
+    home: Home, ledger: Ledger, stream: StreamRecord, depth: Depth = "quick", *, query: Sequence[SparkSource] = ()
 ) -> ReadyToStart:
     """Refuse a start that would lose or duplicate rows; then copy missing logs.
 
@@ -142,7 +143,7 @@ def check(
     generation = ledger.generation(stream.full_name, stream.current_generation)
     try:
         check_output_apart(home, ledger, stream)
-        snapshot, opened = look_at_stream(SnapshotContext(ledger, home, own_lease=True, starting=all_state), stream)
+        snapshot, opened = look_at_stream(ledger, home, stream, depth, own_lease=True)
         snapshot = snapshot._replace(by_run=True)
         for finding in stops(snapshot):
             raise refusal(_with_file(finding, stream, ledger), stream.name)

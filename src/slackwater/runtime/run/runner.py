@@ -124,7 +124,7 @@ def _registered(
 
 def _check_now(record: StreamRecord, home: Home, ledger: Ledger, *, alone: bool) -> None:
     try:
-        check(home, ledger, record, all_state=True)
+        check(home, ledger, record, "start")
     except SlackwaterError as error:
         # Checked again when the stream starts, which is tried several times after a transient failure.
         if alone or not is_transient(error):

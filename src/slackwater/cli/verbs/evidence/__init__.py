@@ -92,15 +92,15 @@ def examine_for_evidence(
 ) -> tuple[Examined, SlackwaterError | None]:
     """Examines as ``doctor`` does, also without a ledger that can be read: then with its error."""
     try:
-        return examine(settings, target, sink, command("evidence", target, "--out", "bundle.zip"), verify=verify)[
-            0
-        ], None
+        return examine(
+            settings, target, sink, command("evidence", target, "--out", "bundle.zip"), "all" if verify else "start"
+        )[0], None
     except SlackwaterError as error:
         filed = find_filed(Home(settings.home), target) if error.code in LEDGER_ERRORS else None
         if filed is None:
             raise
         unknown = Unknown(f"the ledger cannot be read: {error.message}", error.hint)
-        facts = facts_of_location(open_read_store(filed.location), filed.file.sink, thorough=verify)
+        facts = facts_of_location(open_read_store(filed.location), filed.file.sink, "all" if verify else "start")
         facts = facts._replace(name=filed.full_name, history=unknown)
         return Examined(facts.name, facts, diagnose(facts)), error
 
