@@ -48,7 +48,7 @@ from slackwater.ledger.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogCopier
-from slackwater.ledger.recording.watcher import Watcher
+from slackwater.ledger.recording.log_copier import Watcher
 from slackwater.runtime.application.running import ApplicationRun, run_application
 from slackwater.runtime.run.before_start import register
 from slackwater.runtime.run.listener import ProgressRecorder, Recorded, make_listener

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.formats.compactible import parse_file_source_log
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 
 
 def planned(checkpoint: Path, batch: int) -> OffsetEntry:

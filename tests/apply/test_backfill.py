@@ -19,7 +19,7 @@ from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import Cut, Delivery
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.recording.history import executed, history_of
 from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.actions.run_backfill import RECORD

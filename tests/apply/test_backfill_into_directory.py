@@ -14,7 +14,7 @@ from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import Moved, Refused, StreamFailed
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import BackfillDirectory
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.recording.history import executed
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.contributing import Code

@@ -22,7 +22,7 @@ from slackwater.core.sink import Delivery
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked, Unreadable
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.diagnose.number_line import RULES, findings, stops
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 
 STREAM = StreamRecord("clicks", "per_page", {"kind": "files"}, "append", "/project/clicks.py", id="mine")
 WINDOWED = QueryProfile(("Aggregate",), (600_000,), (60_000,), 60_000, ("files",))

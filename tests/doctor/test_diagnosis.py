@@ -13,7 +13,7 @@ from slackwater.cli.verbs.doctor import doctor_page
 from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
 from slackwater.diagnose.causes import explained
-from slackwater.diagnose.checks.common.commands import write_query_id
+from slackwater.diagnose.checks.common.check import write_query_id
 from slackwater.diagnose.doctor import diagnose
 from slackwater.diagnose.error_texts import recognise
 from slackwater.facts.collect import facts_of_location

@@ -13,15 +13,21 @@ from hypothesis import strategies as st
 
 from slackwater.core.checkpoint import CommitEntry, OffsetEntry, SinkFile, SourceFile, SourceOffset
 from slackwater.core.errors import FormatError
-from slackwater.formats.commit_log import next_watermark_ms, parse_commit_entry, render_commit_entry
 from slackwater.formats.compactible import (
     parse_file_sink_log,
     parse_file_source_log,
     parse_sink_file,
     parse_source_file,
 )
-from slackwater.formats.offset_log import parse_offset_entry, planned_watermark_ms, render_offset_entry
-from slackwater.formats.text_log import parse_query_metadata
+from slackwater.formats.text_log import (
+    next_watermark_ms,
+    parse_commit_entry,
+    parse_offset_entry,
+    parse_query_metadata,
+    planned_watermark_ms,
+    render_commit_entry,
+    render_offset_entry,
+)
 from slackwater.sources.kafka import parse_initial_offsets, render_initial_offsets
 from tests.support.corpus import VERSIONS, corpus_cases, corpus_folder
 from tests.support.spark_logs import render_file_sink_log, render_file_source_log, render_query_metadata

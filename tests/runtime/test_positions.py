@@ -32,7 +32,7 @@ from slackwater.core.targets import (
     PositionTarget,
     Shift,
 )
-from slackwater.formats.offset_log import parse_offset_entry, render_offset_entry
+from slackwater.formats.text_log import parse_offset_entry, render_offset_entry
 from slackwater.ledger.recording.batch_history import offsets_by_source
 from slackwater.runtime.replay.positions import COMPACT_INTERVAL, resolve
 from slackwater.runtime.session.session import end_session

@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.records import BatchRecord, GenerationRecord, LogLine
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import AVAILABLE_NOW, CAUGHT_UP
 from slackwater.runtime.run.no_data_batch import reached_end, was_caught_up

@@ -11,7 +11,7 @@ import pytest
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.errors import FormatError
 from slackwater.formats.compactible import derive_interval, parse_entry_name
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.recording.log_copier import decode, split_source_compact
 from slackwater.sources import kind_named, kind_of
 from slackwater.sources.common.contract import SourceRange

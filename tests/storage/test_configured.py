@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import EnvironmentMissing, SettingsError
-from slackwater.storage.configured import configure
 from slackwater.storage.open import open_read_store
+from slackwater.storage.registry import configure
 from tests.restart.conftest import file_baseline
 from tests.restart.scenario import FileClicks, Workspace
 from tests.restart.stored import stored_rows

@@ -14,7 +14,6 @@ from slackwater.checkpoint.completeness import (
     missing_entries,
     missing_state,
 )
-from slackwater.checkpoint.integrity import read_checked
 from slackwater.checkpoint.layout import (
     COMMITS,
     METADATA,
@@ -29,7 +28,7 @@ from slackwater.checkpoint.layout import (
     spark_checksum_path,
 )
 from slackwater.checkpoint.listing import SMALL
-from slackwater.checkpoint.logs import damage_of, marks_of_inventory
+from slackwater.checkpoint.logs import damage_of, marks_of_inventory, read_checked
 from slackwater.checkpoint.next_state import NextStateFiles
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import read_checkpoint
@@ -39,12 +38,11 @@ from slackwater.checkpoint.state.operators import schema_paths
 from slackwater.core.checkpoint import CommitEntry, Damage, ReadOptions, StateFile, StateFileKind, UnreadState, holes
 from slackwater.core.errors import FormatError
 from slackwater.core.units import MIB
-from slackwater.formats.commit_log import parse_commit_entry
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.frames import require_frames
-from slackwater.formats.offset_log import parse_offset_entry
 from slackwater.formats.rocksdb_zip import RocksDbVersion, parse_rocksdb_zip
 from slackwater.formats.state_schema import parse_state_schema
+from slackwater.formats.text_log import parse_commit_entry, parse_offset_entry
 from slackwater.sources import kind_of
 from slackwater.sources.common.source import Source
 from slackwater.storage.protocols import hadoop_checksum_path

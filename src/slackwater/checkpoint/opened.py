@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.checkpoint.layout import offset_path
-from slackwater.checkpoint.limited_store import LimitedStore, limited
-from slackwater.checkpoint.listing import Listing, read_listing
+from slackwater.checkpoint.listing import LimitedStore, Listing, limited, read_listing
 from slackwater.checkpoint.logs import CheckpointLogs, damage_of, logs_of_listing
 from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.core.checkpoint import Damage, OffsetEntry, ReadLimits, StateInventory

@@ -18,7 +18,6 @@ from slackwater.checkpoint.completeness import (
     missing_state,
     named_state,
 )
-from slackwater.checkpoint.integrity import CheckedFile, read_checked
 from slackwater.checkpoint.layout import (
     COMMITS,
     METADATA,
@@ -29,7 +28,7 @@ from slackwater.checkpoint.layout import (
     store_path,
 )
 from slackwater.checkpoint.listing import SMALL, Listing, bytes_of
-from slackwater.checkpoint.logs import damage_of, marks_of_inventory, partitions_of_version
+from slackwater.checkpoint.logs import CheckedFile, damage_of, marks_of_inventory, partitions_of_version, read_checked
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.sources import SourceReader
 from slackwater.checkpoint.state.operators import OperatorReader
@@ -52,8 +51,7 @@ from slackwater.core.checkpoint import (
 from slackwater.core.errors import FormatError
 from slackwater.core.marks import Marks
 from slackwater.core.state import Operator, OperatorStore
-from slackwater.formats.commit_log import parse_commit_entry
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_commit_entry, parse_offset_entry
 from slackwater.storage.protocols import hadoop_checksum_path
 
 _Entry = TypeVar("_Entry", OffsetEntry, CommitEntry)

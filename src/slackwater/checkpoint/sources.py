@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from slackwater.checkpoint.integrity import read_checked
 from slackwater.checkpoint.layout import SOURCES, source_path
 from slackwater.checkpoint.listing import Listing
-from slackwater.checkpoint.logs import damage_of, source_order
+from slackwater.checkpoint.logs import damage_of, read_checked, source_order
 from slackwater.core.checkpoint import Damage, OffsetEntry, SourceFile, SourceLine, SourceLog
 from slackwater.core.errors import FormatError
 from slackwater.core.units import MIB

@@ -1,11 +1,16 @@
+"""Values that describe a sink: traits, delivery, owner, changes; documents of them are parsed strictly."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
 
-from slackwater.core.strict import STRICT
 from slackwater.core.units import counted
+
+STRICT: Mapping[str, object] = {"extra": "forbid", "strict": True}
+"""No conversions, no unknown fields: pydantic's own names."""
+
 
 Guarantee = Literal["exactly-once", "at-least-once", "none"]
 """``none``: the sink keeps no rows, or not over a restart."""

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from slackwater.core.commands import command
 from slackwater.diagnose.catalogue import CATALOGUE
 from slackwater.diagnose.doctor import Diagnosis, documented
-from slackwater.diagnose.error_texts import Symptom
+from slackwater.diagnose.error_texts import Certainty, Symptom
 
 State = Literal["confirmed", "known", "not-checked", "not-visible", "excluded"]
 _RANKS: Mapping[State, int] = {"confirmed": 0, "known": 1, "not-checked": 1, "not-visible": 1, "excluded": 2}
@@ -75,3 +76,27 @@ def covering() -> Mapping[str, list[str]]:
         for failure in one.covers:
             found.setdefault(failure, []).append(one.code)
     return found
+
+
+SIGNS: Mapping[str, str] = {
+    "LOG-16": "the program has no checkpointLocation, or another one at each start: the log names a temporary folder",
+    "SRC-01": f"the source's oldest position is newer than the checkpoint's: {command('inspect', 'CHECKPOINT')}",
+    "SRC-03": "the connector's own files next to the checkpoint do not have the newest batch",
+    "SRC-06": "another application, or an older run of this one, reads with the same consumer group",
+    "SINK-07": "the table has a commit of another writer at that time: DESCRIBE HISTORY NAME",
+    "SHARE-01": "a second driver with the same checkpoint is running: list the applications of the cluster",
+    "STORE-03": "only one driver uses the checkpoint, and the next start passes",
+    "VER-04": "a jar is for another Spark, Scala or Kafka: ls $SPARK_HOME/jars; spark-submit --verbose",
+    "VER-06": "the issue tracker of the code in the first frames has the message, and another release passes",
+}
+"""By codes that no file of a checkpoint shows."""
+
+
+def signs_of(error: ExplainedError) -> Mapping[str, str]:
+    """Signs of the remaining causes, the likeliest first; empty if text or files decided."""
+    left = [cause for cause in error.causes if cause.state != "excluded"]
+    is_decided = any(cause.state == "confirmed" for cause in left)
+    is_alone = len(left) == 1 and error.symptom.certainty is not Certainty.POSSIBLE
+    if is_decided or is_alone:
+        return {}
+    return {cause.code: SIGNS[cause.code] for cause in left if cause.code in SIGNS}

@@ -38,7 +38,7 @@ from slackwater.facts.source_files import (
     too_old_files,
 )
 from slackwater.formats.compactible import parse_entry_name
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.snapshot import Expected, look_at_output, look_at_stream
 from slackwater.ledger.workspace import Workspace

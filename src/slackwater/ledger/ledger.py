@@ -9,8 +9,7 @@ from typing import Self
 
 from slackwater.ledger.batches import BatchesPart, SinkMarksPart
 from slackwater.ledger.database import Database, parse_url
-from slackwater.ledger.leases import LeasesPart
-from slackwater.ledger.runs import OperationFilesPart, RunsPart
+from slackwater.ledger.runs import LeasesPart, OperationFilesPart, RunsPart
 from slackwater.ledger.schema import ensure_schema
 from slackwater.ledger.sqlite import Say
 from slackwater.ledger.streams import StreamsPart

@@ -13,7 +13,7 @@ from slackwater.core.errors import DataError, NotFound
 from slackwater.ledger.database import Connection, Database, cause_of
 from slackwater.ledger.sqlite import SqliteFile, is_busy
 from slackwater.ledger.tables import versions
-from slackwater.storage.private import make_private_folders
+from slackwater.storage.local import make_private_folders
 
 SCHEMA_VERSION = "1"
 

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, EnvironmentMissing
 from slackwater.core.owners import other_owner, safe_with
-from slackwater.storage.private import create_private_file
+from slackwater.storage.local import create_private_file
 
 BUSY_TIMEOUT_S = 30
 """The longest wait of a transaction for a lock; the longest write is the reconcile of a whole checkpoint."""

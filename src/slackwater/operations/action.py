@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
-from slackwater.core.sink import Cut, Swap
-from slackwater.core.strict import STRICT
+from slackwater.core.sink import STRICT, Cut, Swap
 
 if TYPE_CHECKING:
     from slackwater.operations.apply.operation import Operation

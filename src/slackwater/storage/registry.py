@@ -1,16 +1,14 @@
-"""Finds the kinds of stores: modules of ``slackwater.storage.kinds`` with a ``STORE``.
-
-The entry point group ``slackwater.stores`` or ``STORES.register`` adds a kind. Other fsspec protocols count as object
-stores.
-"""
+"""The kinds of stores, and the settings of stores in the environment."""
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from slackwater.core.errors import UsageError
+from slackwater.core.errors import EnvironmentMissing, SettingsError, UsageError
 from slackwater.core.masking import mask
+from slackwater.core.reference import EXPECTED, is_reference, read_secret, what_is_missing
 from slackwater.core.registry import Registry
 from slackwater.storage.protocols import OBJECT_STORE, StoreTraits, WriteStore
 
@@ -99,4 +97,61 @@ def _other_of_fsspec(scheme: str, location: str) -> StoreKind:
         expected=f"a path, or a URI of one of {', '.join(known)}",
         found=f"{scheme}:",
         hint=f"did you mean {similar[0]}:?" if similar else "correct the location, and repeat the command",
+    )
+
+
+_given: dict[str, frozenset[str]] = {}
+
+
+def given(kind: StoreKind) -> Collection[str]:
+    return _given.get(kind.schemes[0], frozenset())
+
+
+def configure(tables: Mapping[str, Mapping[str, str]]) -> None:
+    """Set the environment variables.
+
+    Raises SettingsError (``storage-settings``) for an unknown key or a secret that is not a reference, and
+    EnvironmentMissing (``storage-secret-missing``) for a reference to nothing.
+    """
+    known = {kind.schemes[0]: kind for kind in STORES.all() if kind.settings}
+    found: dict[str, dict[str, str]] = {}
+    for name, table in tables.items():
+        kind = known.get(name)
+        if kind is None:
+            raise _unusable(f"storage.{name}", f"a table of one of {', '.join(known)}", "another store")
+        found[name] = {key: _value(kind, f"storage.{name}.{key}", key, value) for key, value in table.items()}
+    for name, values in found.items():
+        os.environ.update({known[name].settings[key]: value for key, value in values.items()})
+    _given.clear()
+    _given.update({name: frozenset(values) for name, values in found.items()})
+
+
+def _value(kind: StoreKind, where: str, key: str, value: str) -> str:
+    if key not in kind.settings:
+        raise _unusable(where, f"one of {', '.join(kind.settings)}", "another key")
+    if key not in kind.secrets:
+        return value
+    if not is_reference(value):
+        raise _unusable(where, EXPECTED, "something else, not shown here")
+    secret = read_secret(value)
+    if secret is None:
+        expected, hint = what_is_missing(value)
+        raise EnvironmentMissing(
+            "storage-secret-missing",
+            "The secret cannot be read from the place that its reference names",
+            where=where,
+            expected=expected,
+            hint=hint,
+        )
+    return secret
+
+
+def _unusable(where: str, expected: str, found: str) -> SettingsError:
+    return SettingsError(
+        "storage-settings",
+        "The settings of a store cannot be used",
+        where=where,
+        expected=expected,
+        found=found,
+        hint="correct [storage] in slackwater.toml; other settings of a client go into its environment",
     )

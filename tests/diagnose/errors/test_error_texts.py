@@ -11,9 +11,8 @@ import pytest
 
 from slackwater.core.commands import command
 from slackwater.diagnose.catalogue import CATALOGUE
-from slackwater.diagnose.causes import explained
+from slackwater.diagnose.causes import SIGNS, explained, signs_of
 from slackwater.diagnose.error_texts import PART_CHARACTERS, ErrorText, compile_template, error_texts, recognise
-from slackwater.diagnose.signs import SIGNS, signs_of
 from tests.diagnose.errors.facts import FACTS, codes_given
 
 MISSING = "java.lang.IllegalStateException: batch 3 doesn't exist"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slackwater.core.facts import Facts, HistoryFacts
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 from tests.doctor.cases import AGGREGATION, FILES, Case, both, nothing, output_in_place, remove, write
 from tests.doctor.rewriting import copy, delete_folder, replace
 from tests.support.corpus import corpus_folder

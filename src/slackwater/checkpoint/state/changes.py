@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slackwater.checkpoint.limited_store import LimitedStore
+from slackwater.checkpoint.listing import LimitedStore
 from slackwater.checkpoint.state.inventory import Lineage
 from slackwater.core.checkpoint import StateFile, StateFileKind
 from slackwater.core.errors import FormatError

@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from slackwater.checkpoint.integrity import CheckedFile, read_checked
 from slackwater.checkpoint.layout import store_path
-from slackwater.checkpoint.limited_store import LimitedStore
-from slackwater.checkpoint.listing import Listing
-from slackwater.checkpoint.logs import damage_of
+from slackwater.checkpoint.listing import LimitedStore, Listing
+from slackwater.checkpoint.logs import CheckedFile, damage_of, read_checked
 from slackwater.checkpoint.state.inventory import (
     Lineage,
     VersionFiles,

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from slackwater.checkpoint.integrity import read_checked
 from slackwater.checkpoint.layout import DEFAULT_STORE, STATE, parse_id, store_path
 from slackwater.checkpoint.listing import Listing, read_listing
-from slackwater.checkpoint.logs import damage_of
+from slackwater.checkpoint.logs import damage_of, read_checked
 from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.core.checkpoint import Damage, StateInventory
 from slackwater.core.errors import FormatError
@@ -26,8 +25,7 @@ from slackwater.core.state import (
     StateSchema,
     StoreInfo,
 )
-from slackwater.formats.operator_metadata import parse_operator_metadata
-from slackwater.formats.state_schema import parse_state_schema
+from slackwater.formats.state_schema import parse_operator_metadata, parse_state_schema
 from slackwater.storage.protocols import ReadStore
 
 _SESSION_KEY = "sessionStartTime"

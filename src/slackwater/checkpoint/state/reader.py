@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from slackwater.checkpoint.layout import parse_state_file, store_path
-from slackwater.checkpoint.limited_store import LimitedStore
-from slackwater.checkpoint.listing import Listing
+from slackwater.checkpoint.listing import LimitedStore, Listing
 from slackwater.checkpoint.logs import partitions_of_version
 from slackwater.checkpoint.state.decoder import Encoding, FamilyRows, StoreDecoder
 from slackwater.checkpoint.state.loader import LoadedStore, StateLoader, StorePlace

@@ -20,7 +20,7 @@ from slackwater.core.marks import Marks
 from slackwater.core.masking import KNOWN_SECRETS, mask
 from slackwater.core.settings import Settings, load
 from slackwater.core.units import duration_text, iso_text, utc_text
-from slackwater.storage.configured import configure
+from slackwater.storage.registry import configure
 from slackwater.storage.waits import WAITS
 
 if TYPE_CHECKING:

@@ -20,8 +20,7 @@ from slackwater.diagnose.checks.common.progress import lag_of, rows_ahead
 from slackwater.diagnose.number_line import codes_from_plan, findings
 from slackwater.facts import served
 from slackwater.facts.collect import facts_of_start
-from slackwater.formats.commit_log import parse_commit_entry
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_commit_entry, parse_offset_entry
 from slackwater.ledger.home import Place, place_of
 from slackwater.ledger.lease.view import LeaseView, end_of, view_of
 from slackwater.ledger.ledger import Ledger

@@ -17,11 +17,10 @@ from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.finding import Severity
 from slackwater.core.units import counted
-from slackwater.diagnose.causes import ExplainedError
+from slackwater.diagnose.causes import ExplainedError, signs_of
 from slackwater.diagnose.checks.common.check import Diagnosed, NotChecked
 from slackwater.diagnose.doctor import Diagnosis
 from slackwater.diagnose.error_codes import error_codes
-from slackwater.diagnose.signs import signs_of
 
 SCHEMA = "slackwater.doctor/1"
 _LABEL_WIDTH = 12

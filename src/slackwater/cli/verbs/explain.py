@@ -17,14 +17,13 @@ from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import one_line
 from slackwater.diagnose.catalogue import CATALOGUE, Failure, How
-from slackwater.diagnose.causes import covering
+from slackwater.diagnose.causes import SIGNS, covering
 from slackwater.diagnose.checks.common.check import FAILED, HEADINGS, Check
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.diagnose.doctor import documented
 from slackwater.diagnose.error_codes import ErrorCode, error_codes
 from slackwater.diagnose.error_texts import error_texts
 from slackwater.diagnose.number_line import RULES
-from slackwater.diagnose.signs import SIGNS
 
 SCHEMA = "slackwater.explain/1"
 FOUND = 1

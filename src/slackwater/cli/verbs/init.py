@@ -20,7 +20,7 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import prepare, print_json, say, write
 from slackwater.core.commands import command, mention
 from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
-from slackwater.storage.private import missing_folders
+from slackwater.storage.local import missing_folders
 
 _PACKAGE = Path(slackwater.__file__).resolve().parent
 SETTINGS = """home = ".slackwater"

@@ -9,8 +9,7 @@ from slackwater.core.commands import check_command
 from slackwater.core.facts import Facts, HistoryFacts, Judged, SourceFacts
 from slackwater.core.finding import Severity
 from slackwater.core.state import JOIN
-from slackwater.diagnose.checks.common.check import Check, Found
-from slackwater.diagnose.checks.common.commands import rebuild
+from slackwater.diagnose.checks.common.check import Check, Found, rebuild
 from slackwater.diagnose.checks.common.settings import (
     ABSENT,
     JOIN_FORMAT,

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from slackwater.core.commands import reset_command
 from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
-from slackwater.diagnose.checks.common.check import Check, Found
-from slackwater.diagnose.checks.common.commands import move_checkpoint_away
+from slackwater.diagnose.checks.common.check import Check, Found, move_checkpoint_away
 from slackwater.diagnose.checks.kafka import lacking
 from slackwater.diagnose.checks.sink import only_other_application
 

@@ -8,9 +8,7 @@ from slackwater.core.checkpoint import holes
 from slackwater.core.facts import Facts, SourceFacts
 from slackwater.core.finding import Severity
 from slackwater.core.units import counted
-from slackwater.diagnose.checks.common.check import Check, Found
-from slackwater.diagnose.checks.common.commands import rebuild
-from slackwater.diagnose.checks.common.logs import strays_in_sources
+from slackwater.diagnose.checks.common.check import Check, Found, rebuild, strays_in_sources
 from slackwater.sources import kind_of
 
 

@@ -10,11 +10,14 @@ from slackwater.core.facts import Facts, Unknown
 from slackwater.core.finding import Severity
 from slackwater.core.sink import newest_batch
 from slackwater.core.units import batch_range, utc_text
-from slackwater.diagnose.checks.common.check import Check, Found
-from slackwater.diagnose.checks.common.commands import move_away, rebuild, resume
-from slackwater.diagnose.checks.common.logs import (
+from slackwater.diagnose.checks.common.check import (
     UNPARSED,
+    Check,
+    Found,
     has_gaps_by_design,
+    move_away,
+    rebuild,
+    resume,
     strays_in_logs,
     unplanned_commits,
 )

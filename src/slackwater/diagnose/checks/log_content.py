@@ -10,8 +10,7 @@ from slackwater.core.checkpoint import BatchLine, OffsetEntry
 from slackwater.core.facts import Facts, HistoryFacts
 from slackwater.core.finding import Severity
 from slackwater.core.units import batch_range
-from slackwater.diagnose.checks.common.check import Check, Found
-from slackwater.diagnose.checks.common.commands import rebuild, write_query_id
+from slackwater.diagnose.checks.common.check import Check, Found, rebuild, write_query_id
 from slackwater.diagnose.checks.common.settings import PARTITIONS, PINNED
 from slackwater.diagnose.checks.sink import only_other_application
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
-from slackwater.diagnose.checks.common.check import Check, Found
-from slackwater.diagnose.checks.common.logs import has_gaps_by_design
+from slackwater.diagnose.checks.common.check import Check, Found, has_gaps_by_design
 
 
 @Check[Facts]("SW-MODE-003", Severity.INFO, risk="stuck", goal="resume", certainty="likely")

@@ -9,8 +9,7 @@ from slackwater.core.facts import CheckpointSeen, Facts
 from slackwater.core.finding import Severity
 from slackwater.core.records import BatchRecord
 from slackwater.core.units import counted
-from slackwater.diagnose.checks.common.check import Check, Found
-from slackwater.diagnose.checks.common.commands import rebuild, replay_from
+from slackwater.diagnose.checks.common.check import Check, Found, rebuild, replay_from
 from slackwater.diagnose.checks.common.settings import ENCODING, newest_committed, settings_of
 
 

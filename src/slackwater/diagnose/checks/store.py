@@ -8,9 +8,15 @@ from typing import NamedTuple
 
 from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts
 from slackwater.core.finding import Severity
-from slackwater.diagnose.checks.common.check import Check, Found
-from slackwater.diagnose.checks.common.commands import move_away, rebuild, resume
-from slackwater.diagnose.checks.common.logs import strays_in_logs, strays_in_sources
+from slackwater.diagnose.checks.common.check import (
+    Check,
+    Found,
+    move_away,
+    rebuild,
+    resume,
+    strays_in_logs,
+    strays_in_sources,
+)
 
 _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\.TID[0-9]+)?\.tmp")
 """Names of ``RenameBasedFSDataOutputStream``: a dot, the file's name, a UUID, in a task also its id, ``.tmp``."""

@@ -10,8 +10,7 @@ from slackwater.core.facts import Facts
 from slackwater.core.finding import Severity
 from slackwater.core.program import parsed_program
 from slackwater.core.units import duration_text, utc_text
-from slackwater.diagnose.checks.common.check import Check, Found
-from slackwater.diagnose.checks.common.commands import rebuild, replay_from
+from slackwater.diagnose.checks.common.check import Check, Found, rebuild, replay_from
 from slackwater.diagnose.checks.common.progress import never_falls
 from slackwater.diagnose.checks.common.settings import newest_committed
 

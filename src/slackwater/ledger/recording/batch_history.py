@@ -7,8 +7,13 @@ from hashlib import sha256
 
 from slackwater.core.checkpoint import CommitEntry, OffsetEntry
 from slackwater.core.records import History, Ranges
-from slackwater.formats.commit_log import next_watermark_ms, parse_commit_entry, render_commit_entry
-from slackwater.formats.offset_log import parse_offset_entry, planned_watermark_ms
+from slackwater.formats.text_log import (
+    next_watermark_ms,
+    parse_commit_entry,
+    parse_offset_entry,
+    planned_watermark_ms,
+    render_commit_entry,
+)
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import Reach, Replaced, SourceRange
 from slackwater.sources.common.source import Source

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from slackwater.checkpoint.layout import STATE
-from slackwater.checkpoint.limited_store import limited
-from slackwater.checkpoint.listing import read_listing
+from slackwater.checkpoint.listing import limited, read_listing
 from slackwater.checkpoint.logs import logs_of_listing
 from slackwater.checkpoint.sources import SourceReader
 from slackwater.checkpoint.state.inventory import read_inventory

@@ -12,7 +12,7 @@ from slackwater.core.errors import FormatError, Refused
 from slackwater.core.records import BatchSummary, History, RunRecord, StreamRecord
 from slackwater.core.sink import Cut
 from slackwater.formats.compactible import parse_file_source_log
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import INPUT_WATERMARKS, METADATA, SINK, SIZES, SOURCES, contributions
 from slackwater.ledger.recording.batch_history import offsets_by_source

@@ -17,7 +17,7 @@ from slackwater.core.profile import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Owner
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked, Unreadable
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.home import Home, Place, place_of, read_stream_file
 from slackwater.ledger.lease.view import view_of
 from slackwater.ledger.ledger import Ledger

@@ -9,9 +9,9 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import delete_log, write_log
 from slackwater.core.errors import Refused
 from slackwater.core.program import made_by, parsed_program
-from slackwater.core.strict import STRICT
+from slackwater.core.sink import STRICT
 from slackwater.core.units import batch_range
-from slackwater.formats.commit_log import parse_commit_entry, render_commit_entry
+from slackwater.formats.text_log import parse_commit_entry, render_commit_entry
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.operations.action import Action, ActionFacts
 from slackwater.operations.actions.common.base import check_same_code

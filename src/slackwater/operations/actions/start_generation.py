@@ -10,7 +10,7 @@ from slackwater.checkpoint.layout import commit_path, offset_path, source_path
 from slackwater.checkpoint.writer import write_log
 from slackwater.core.checkpoint import OffsetEntry, OffsetMetadata, SourceOffset
 from slackwater.core.program import made_by
-from slackwater.formats.offset_log import render_offset_entry
+from slackwater.formats.text_log import render_offset_entry
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.operations.action import ActionFacts
 from slackwater.operations.actions.common.base import (

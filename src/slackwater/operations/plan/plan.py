@@ -8,8 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from slackwater.core.profile import RowOrder
 from slackwater.core.records import Ranges
-from slackwater.core.sink import OutputTreatment
-from slackwater.core.strict import STRICT
+from slackwater.core.sink import STRICT, OutputTreatment
 from slackwater.operations.action import Action, Inverse, Precondition
 
 LAST_WRITTEN = "last-written"

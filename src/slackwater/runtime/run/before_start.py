@@ -33,9 +33,8 @@ from slackwater.core.snapshot import Snapshot
 from slackwater.core.verdict import StreamVerdict, Verdict
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
 from slackwater.diagnose.doctor import start_findings
-from slackwater.diagnose.function_changes import not_repeatable
 from slackwater.diagnose.number_line import RULES, findings_about, stops, warnings
-from slackwater.diagnose.program_changes import verdict
+from slackwater.diagnose.program_changes import not_repeatable, verdict
 from slackwater.diagnose.refusal import Ways, program_refusal, refusal, ways_with
 from slackwater.facts.collect import facts_of_start
 from slackwater.facts.served import asked_sources, not_compared, record_ids

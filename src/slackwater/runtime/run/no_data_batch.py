@@ -31,7 +31,7 @@ from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.errors import FormatError, Refused, SlackwaterError
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.core.trigger import Trigger
-from slackwater.formats.offset_log import parse_offset_entry, render_offset_entry
+from slackwater.formats.text_log import parse_offset_entry, render_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import AVAILABLE_NOW, CAUGHT_UP, SOURCES
 from slackwater.runtime.program.logical_plan import (

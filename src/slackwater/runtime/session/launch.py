@@ -31,8 +31,7 @@ from slackwater.core.errors import UsageError
 from slackwater.core.escaping import printable_bytes
 from slackwater.core.masking import brief, mask
 from slackwater.runtime.run.listener import StopSignals
-from slackwater.storage.local import read_file
-from slackwater.storage.private import private_opener
+from slackwater.storage.local import private_opener, read_file
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
 _OPTION = "--properties-file"

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 from slackwater.core.checkpoint import Damage
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.core.sink import Cut, Owner, Swap, after_batch, newest_batch
-from slackwater.core.strict import STRICT
+from slackwater.core.sink import STRICT, Cut, Owner, Swap, after_batch, newest_batch
 from slackwater.sinks.common.contract import Output
 from slackwater.storage.open import local_path_of
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore

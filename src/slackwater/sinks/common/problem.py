@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from slackwater.core.errors import PipelineError, SinkUnchecked, SinkUnreadable, StreamFailed
 from slackwater.core.masking import KNOWN_SECRETS, is_secret_name
-from slackwater.core.reference import absolute_path
-from slackwater.core.secret_reference import EXPECTED, is_reference, read_secret, what_is_missing
+from slackwater.core.reference import EXPECTED, absolute_path, is_reference, read_secret, what_is_missing
 from slackwater.core.sink import WriteContext
 
 TASK_ERROR = re.compile(r"\[slackwater (?P<code>[a-z-]+)\] (?P<text>[^\n]+)")

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from slackwater.storage.configured import given
 from slackwater.storage.protocols import OBJECT_STORE
-from slackwater.storage.registry import FsspecKind
+from slackwater.storage.registry import FsspecKind, given
 
 _CREDENTIALS = {
     "access_key_id": "spark.hadoop.fs.s3a.access.key",

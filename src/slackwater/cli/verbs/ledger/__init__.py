@@ -19,7 +19,7 @@ from slackwater.core.errors import FormatError, UsageError
 from slackwater.core.masking import brief
 from slackwater.core.records import BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import newest_batch
-from slackwater.formats.offset_log import parse_offset_entry
+from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.lease.view import end_of, view_of
 from slackwater.ledger.located import find_stream
 from slackwater.ledger.recording.history import shares

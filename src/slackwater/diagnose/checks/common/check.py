@@ -9,9 +9,12 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from slackwater.core.facts import Facts, Judged, SourceFacts, Unknown
+from slackwater.core.commands import command, rebuild_command
+from slackwater.core.escaping import quoted
+from slackwater.core.facts import CheckpointSeen, Facts, Judged, SourceFacts, Unknown
 from slackwater.core.finding import Finding, Risk, Severity
 from slackwater.diagnose.checks.common.snapshot import as_possible
+from slackwater.sources import kind_of
 
 DAMAGED = 3
 REFUSED = 5
@@ -225,3 +228,97 @@ _OF_A_SOURCE: Mapping[str, Callable[[SourceFacts], object]] = {
 
 def _if_unknown(fact: object) -> Unknown | None:
     return fact if isinstance(fact, Unknown) else None
+
+
+_ID_CHECKSUM = ".metadata.crc"
+
+
+def resume(facts: Facts) -> str:
+    """Plans the least change after which a start is exact."""
+    return command("plan", "resume", facts.name)
+
+
+def rebuild(facts: Facts) -> str:
+    return rebuild_command(facts.snapshot)
+
+
+def replay_from(facts: Facts, batch: int) -> str:
+    """Processes batches from this one on again; an output that cannot be cut keeps its rows."""
+    kept = () if facts.snapshot.output.can_cut else ("--output", "keep")
+    return command("plan", "replay", facts.name, "--from", f"batch:{batch}", *kept, *facts.snapshot.stream.session)
+
+
+def move_away(checkpoint: CheckpointSeen, path: str) -> str:
+    """Moves a log file with Hadoop's checksum out of the checkpoint; nothing is deleted."""
+    folder, _, name = path.rpartition("/")
+    root = checkpoint.location.rstrip("/")
+    if "://" in root:
+        return f"move {root}/{path} to a folder outside of the checkpoint"
+    hidden = f"{folder}/.{name}.crc"
+    names = [path, hidden] if checkpoint.has(hidden) else [path]
+    files = " ".join(quoted(f"{root}/{one}") for one in names)
+    removed = quoted(f"{root}.removed/{folder}")
+    return f"mkdir -p {removed} && mv -n {files} {removed}/"
+
+
+def move_checkpoint_away(checkpoint: CheckpointSeen) -> str:
+    """Moves the checkpoint next to itself, so that its query starts with a new one."""
+    root = checkpoint.location.rstrip("/")
+    if "://" in root:
+        return f"move {root} to another place"
+    return f"mv -n {quoted(root)} {quoted(root + '.removed')}"
+
+
+def write_query_id(checkpoint: CheckpointSeen, query_id: str | None) -> str:
+    """Writes ``metadata`` as Spark does, or where to find the id.
+
+    Hadoop's checksum is removed first: its local file system refuses other bytes.
+    """
+    root = checkpoint.location.rstrip("/")
+    checksum = f"{root}/{_ID_CHECKSUM}" if checkpoint.has(_ID_CHECKSUM) else None
+    if query_id is None or "://" in root:
+        known = query_id or "the id of the query, which its driver log and its progress events have as id"
+        delete = f"delete {checksum}, the checksum of the file before, and " if checksum else ""
+        return f'{delete}write {{"id":"<id>"}} into {root}/metadata, without a line break; the id is {known}'
+    content = f'{{"id":"{query_id}"}}'
+    delete = f"rm -f {quoted(checksum)} && " if checksum else ""
+    return f"{delete}printf %s {quoted(content)} > {quoted(root + '/metadata')}"
+
+
+UNPARSED = frozenset({"empty", "torn", "foreign", "unreadable"})
+"""Damage of an entry that no Spark can parse."""
+
+
+def has_gaps_by_design(checkpoint: CheckpointSeen) -> bool:
+    """Whether both logs lack the same batches, as asynchronous progress tracking leaves them (performance tips)."""
+    offsets, commits = set(checkpoint.offset_ids), set(checkpoint.commit_ids)
+    # The newest planned batch may not be committed yet.
+    if not commits or (offsets ^ commits) - {max(offsets, default=-1)}:
+        return False
+    return len(commits) < max(commits) - min(commits) + 1
+
+
+def unplanned_commits(checkpoint: CheckpointSeen) -> tuple[int, ...]:
+    """Batches in ``commits/`` newer than all of ``offsets/``, without strays."""
+    strays = {number for folder, number in strays_in_logs(checkpoint) if folder == "commits"}
+    return tuple(one for one in checkpoint.commit_ids if one > checkpoint.planned and one not in strays)
+
+
+def strays_in_logs(checkpoint: CheckpointSeen) -> Iterator[tuple[str, int]]:
+    """A newest entry far behind all others of both logs: no query has written it."""
+    if has_gaps_by_design(checkpoint):
+        return
+    for folder, ids, others in (
+        ("offsets", checkpoint.offset_ids, checkpoint.commit_ids),
+        ("commits", checkpoint.commit_ids, checkpoint.offset_ids),
+    ):
+        if len(ids) > 1 and others and ids[-1] - 1 > max(ids[-2], others[-1] + 1):
+            yield folder, ids[-1]
+
+
+def strays_in_sources(facts: Facts) -> Iterator[tuple[str, int]]:
+    """The newest entry of a source's log, behind a gap, that no batch has read."""
+    for source in facts.sources:
+        last = kind_of(source.end, {}).cut_entry(source.end)
+        if last is not None and len(source.entries) > 1 and source.entries[-1] - 1 > max(source.entries[-2], last):
+            yield f"sources/{source.name}", source.entries[-1]

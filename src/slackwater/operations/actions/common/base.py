@@ -13,7 +13,7 @@ from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused
 from slackwater.core.program import Entry, program_of_batch
 from slackwater.diagnose.program_changes import other_rows, recorded_verdict
-from slackwater.formats.offset_log import render_offset_entry
+from slackwater.formats.text_log import render_offset_entry
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.operations.action import Action, Inverse

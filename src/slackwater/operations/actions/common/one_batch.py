@@ -10,7 +10,7 @@ from slackwater.core.checkpoint import SourceOffset
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.records import GenerationRecord
-from slackwater.formats.offset_log import render_offset_entry
+from slackwater.formats.text_log import render_offset_entry
 from slackwater.operations.action import Action
 from slackwater.operations.actions.common.base import base_of, check_same_code
 from slackwater.operations.actions.start_generation import StartGeneration, entry_of
