@@ -18,7 +18,7 @@ from slackwater.diagnose import (
 )
 from slackwater.diagnose.doctor import change_texts
 
-MODULES = (checkpoint_changes, environment_changes, program_changes, operator_changes, program_changes)
+MODULES = (checkpoint_changes, environment_changes, operator_changes, program_changes)
 CODE = re.compile(r"[a-z]+(-[a-z]+)*-(changed|added|removed|swapped|reordered|ignored|repeatable)")
 EDITS = Path(__file__).parents[1] / "verdict" / "edits.toml"
 

@@ -1,4 +1,4 @@
-"""Runs and operations: their starts, ends, and requested stops. Leases: of two concurrent requests only one succeeds."""
+"""Runs, operations and leases: starts, ends, requested stops; of two concurrent requests for a lease one succeeds."""
 
 from __future__ import annotations
 
