@@ -31,8 +31,9 @@ from slackwater.core.records import BatchRecord
 from slackwater.ledger.located import find_stream
 from slackwater.operations.adopted import adopted_directory, quiet_time_ms
 from slackwater.operations.apply.adopted import AdoptedDirectory
+from slackwater.operations.plan.document import ALL_MS
 from slackwater.operations.plan.plan import Plan
-from slackwater.operations.plan.words import ALL_MS
+
 from slackwater.runtime.loader import load
 from slackwater.runtime.run.before_start import check
 from slackwater.sinks.common.staging import StagingDirectory

@@ -22,8 +22,8 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import OutcomeUnknown, SlackwaterError
+from slackwater.operations.plan.document import ALL_MS
 from slackwater.operations.plan.plan import Plan
-from slackwater.operations.plan.words import ALL_MS
 from slackwater.storage.open import open_read_store, open_write_store
 from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to
 from tests.support.kill_points import count_commits, kill_points

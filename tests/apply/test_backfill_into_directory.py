@@ -18,8 +18,8 @@ from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.recording.history import executed
 from slackwater.operations.apply.replayer import OperationRun
 from slackwater.operations.plan.contributing import Code
+from slackwater.operations.plan.document import plan_again, title
 from slackwater.operations.plan.plan import Plan, SourceStart
-from slackwater.operations.plan.words import plan_again, title
 from slackwater.sinks.files.backfill_output import backfill_output, directory_sink, discard
 from slackwater.sinks.files.sink import FilesSink
 from slackwater.sources.files import Files

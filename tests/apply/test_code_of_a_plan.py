@@ -14,9 +14,8 @@ import pytest
 from slackwater.core.errors import Moved, Refused
 from slackwater.core.program import InputShape, OperatorShape, Program, Traced, with_started
 from slackwater.operations.apply.replayer import OperationRun
-from slackwater.operations.plan.document import DIGEST, digest_of, render
+from slackwater.operations.plan.document import DIGEST, digest_of, plan_again, render
 from slackwater.operations.plan.plan import Plan
-from slackwater.operations.plan.words import plan_again
 from slackwater.runtime.run.before_start import program_json
 from tests.support import warm_python
 from tests.support.homes import STREAM

@@ -17,7 +17,7 @@ from slackwater.diagnose.number_line import findings
 from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
-from slackwater.operations.plan.basis import check_reproducible
+from slackwater.operations.plan.context import check_reproducible
 from slackwater.operations.plan.plan import Plan, Request
 from tests.support.homes import LAYOUT, STREAM, HomeSpec
 from tests.support.rebuilds import Project, Silent, StopBefore, StubReplayer

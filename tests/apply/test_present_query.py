@@ -14,8 +14,8 @@ import pytest
 from slackwater.core.errors import Refused
 from slackwater.core.profile import QueryProfile
 from slackwater.core.program import digest_of
-from slackwater.operations.plan.basis import bounds_of
-from slackwater.operations.plan.words import ALL_MS
+from slackwater.operations.plan.context import bounds_of
+from slackwater.operations.plan.document import ALL_MS
 from tests.support.homes import LAYOUT, STREAM
 from tests.support.rebuilds import CLEAN, Project, StubReplayer, make_project
 

@@ -12,7 +12,7 @@ import pytest
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.errors import OutcomeUnknown, Refused
 from slackwater.core.records import LogLine
-from slackwater.operations.actions.common.facts import COUNTED
+from slackwater.operations.action import COUNTED
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.plan import Plan

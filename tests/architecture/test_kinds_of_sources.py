@@ -12,7 +12,7 @@ HAVE_KINDS_OF_THEIR_OWN = ("sources", "sinks")
 """Sinks have kinds with the same names."""
 OTHER_MEANINGS = {
     ("ledger/streams.py", "files"),  # the identity of a sink
-    ("operations/actions/common/base.py", "delta"),  # a file of the state
+    ("operations/actions/generations.py", "delta"),  # a file of the state
 }
 SPARKS_NAMES = ("FileStreamSource", "FileSource[", "KafkaV2", "ForTriggerAvailableNow", "logOffset", "textSocket")
 

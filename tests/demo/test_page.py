@@ -17,7 +17,7 @@ from examples.demo.result import DemoResult, ManualRestart, StageKill, StreamMar
 from examples.demo.run import DemoOptions, keep_or_remove
 from slackwater.cli.verbs.demo import exit_code
 from slackwater.core.marks import Marks
-from slackwater.operations.actions.build_generation import BuildGeneration
+from slackwater.operations.actions.generations import BuildGeneration
 from slackwater.operations.plan.cost import NO_WORK, NOTHING_KEPT
 from slackwater.operations.plan.plan import Cost, Facts, Plan, Request, Work
 

@@ -14,16 +14,12 @@ from hypothesis import strategies as st
 from slackwater.core.errors import UsageError
 from slackwater.core.sink import BackfillDirectory, Cut
 from slackwater.operations.action import Action, Precondition
-from slackwater.operations.actions.build_generation import BuildGeneration
-from slackwater.operations.actions.copy_generation import CopyGeneration
-from slackwater.operations.actions.cut_sink import CutSink
-from slackwater.operations.actions.plan_batch import PlanBatch
-from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
-from slackwater.operations.actions.run_into_directory import RunIntoDirectory
-from slackwater.operations.actions.start_generation import StartGeneration
-from slackwater.operations.actions.switch_generation import SwitchGeneration
-from slackwater.operations.actions.verify_generation import VerifyGeneration
-from slackwater.operations.goals.common.goal import GOALS
+from slackwater.operations.actions.backfill import RunIntoDirectory
+from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, ReplaySettings
+from slackwater.operations.actions.generations import BuildGeneration, CopyGeneration, StartGeneration
+from slackwater.operations.actions.outputs import CutSink
+from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
+from slackwater.operations.goals.goal import GOALS
 from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
 from slackwater.operations.plan.plan import Cost, Facts, Kept, Plan, Request, SourceStart, Work, undo_of
 

@@ -14,11 +14,18 @@ from slackwater.core.records import GenerationRecord, History, RunRecord
 from slackwater.core.sink import Delivery
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory
-from slackwater.operations.goals.rebuild import GOAL, scope_of_rebuild, target_batch
-from slackwater.operations.plan.basis import Basis, is_cut, state_bounds, written_text
+from slackwater.operations.goals.rebuild import scope_of_rebuild, target_batch
+from slackwater.operations.plan.context import (
+    CheckpointFacts,
+    PipelineFacts,
+    PlanContext,
+    StreamFacts,
+    is_cut,
+    state_bounds,
+    written_text,
+)
 from slackwater.operations.plan.notes import risks_of
 from slackwater.operations.plan.plan import BEFORE_ALL, Request
-from slackwater.operations.plan.stream_facts import CheckpointFacts, PipelineFacts, StreamFacts
 from tests.support.homes import START_MS, STEP_MS, STREAM, HomeSpec, checkpoint_logs, stream_record
 
 FOLDER = Path("/project")
@@ -37,7 +44,7 @@ def _history(spec: HomeSpec) -> History:
     )
 
 
-def _rebuild(spec: HomeSpec, target: int | None = None) -> Basis:
+def _rebuild(spec: HomeSpec, target: int | None = None) -> PlanContext:
     snapshot = Snapshot(
         stream=stream_record(FOLDER),
         generation=GenerationRecord(STREAM, 1, "/checkpoint"),
@@ -53,18 +60,18 @@ def _rebuild(spec: HomeSpec, target: int | None = None) -> Basis:
         next_generation=2,
     )
     at = "last-written" if target is None else "earliest" if target < 0 else f"batch:{target}"
-    return Basis(facts, Request.at("rebuild", at), GOAL)
+    return PlanContext(facts, Request.at("rebuild", at))
 
 
-def _recorded(rebuild: Basis, history: History) -> Basis:
+def _recorded(rebuild: PlanContext, history: History) -> PlanContext:
     return replace(rebuild, facts=replace(rebuild.facts, recorded=history))
 
 
-def _seen(rebuild: Basis, snapshot: Snapshot) -> Basis:
+def _seen(rebuild: PlanContext, snapshot: Snapshot) -> PlanContext:
     return replace(rebuild, facts=replace(rebuild.facts, checkpoint_seen=CheckpointFacts(snapshot, frozenset(), None)))
 
 
-def _without(rebuild: Basis, *batches: int) -> Basis:
+def _without(rebuild: PlanContext, *batches: int) -> PlanContext:
     kept = {batch: text for batch, text in rebuild.history.offsets.items() if batch not in batches}
     return _recorded(rebuild, replace(rebuild.history, offsets=kept))
 
@@ -101,7 +108,7 @@ def test_a_range_without_its_source_files_is_not_known() -> None:
     ],
     ids=["unwritten", "unknown", "no history", "no output"],
 )
-def test_what_is_refused(rebuild: Basis, code: str) -> None:
+def test_what_is_refused(rebuild: PlanContext, code: str) -> None:
     with pytest.raises(Refused) as caught:
         target_batch(rebuild)
 
@@ -146,7 +153,7 @@ SILENT = OutputSeen(delivery=Delivery("at-least-once", "it keeps both copies"))
 WINDOWED = QueryProfile(("Aggregate",), (600_000,), (60_000,), 60_000, ("files",))
 
 
-def _silent(spec: HomeSpec, target: int | None = None, *, mode: str = "append", lost: bool = False) -> Basis:
+def _silent(spec: HomeSpec, target: int | None = None, *, mode: str = "append", lost: bool = False) -> PlanContext:
     """Of a sink that does not show what it holds; ``lost``: the checkpoint was deleted."""
     rebuild = _rebuild(spec, target)
     snapshot = rebuild.snapshot
@@ -208,7 +215,7 @@ def test_in_complete_mode_every_batch_contributes(mode: str, first: int) -> None
 EXACT = Delivery("exactly-once", "it has marks")
 
 
-def _several(spec: HomeSpec, *written: int | None, target: int | None = None, cuts: bool = True) -> Basis:
+def _several(spec: HomeSpec, *written: int | None, target: int | None = None, cuts: bool = True) -> PlanContext:
     """Of outputs with these marks; only those that show one skip batches and, with ``cuts``, can be cut."""
     rebuild = _rebuild(spec, target)
     members = tuple(

@@ -12,7 +12,7 @@ from unittest.mock import patch
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.main import main
-from slackwater.operations.actions import build_generation
+from slackwater.operations.actions import generations
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.goals import rebuild
 from slackwater.operations.plan.contributing import first_contributing
@@ -26,7 +26,7 @@ def one_batch_late() -> None:
     def late(*arguments: Any) -> int:
         return first_contributing(*arguments) + 1
 
-    for module in (rebuild, build_generation):
+    for module in (rebuild, generations):
         patch.object(module, "first_contributing", late).start()
 
 

@@ -31,8 +31,7 @@ from slackwater.operations.action import Action, Inverse
 from slackwater.operations.apply.apply_plan import ApplyDisplay, ApplyOptions, Outcome, apply_plan
 from slackwater.operations.apply.replayer import OperationRun, Replayed, Replayer
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
-from slackwater.operations.downstream import derive_all
-from slackwater.operations.make_plan import make_plan
+from slackwater.operations.make_plan import derive_all, make_plan
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.plan import Plan, Request, SourceStart
 from slackwater.operations.planner import Planning, QueryReader

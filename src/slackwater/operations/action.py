@@ -1,4 +1,4 @@
-"""The contract of a plan's actions. Each kind is a module of ``operations/actions``, found by its name.
+"""The contract of a plan's actions. ``operations/actions/kinds`` lists the kinds.
 
 No value of an action is a path outside the plan's stream, except a backfill directory: ``apply`` derives all others.
 """
@@ -14,6 +14,7 @@ from slackwater.core.sink import STRICT, Cut, Swap
 
 if TYPE_CHECKING:
     from slackwater.operations.apply.operation import Operation
+
 
 ActionFacts: TypeAlias = Mapping[str, Any]
 """Values that an action records in the journal for later actions."""
@@ -44,6 +45,23 @@ PRECONDITIONS: Mapping[PreconditionName, str] = {
     "backfill-directory": "what is in the backfill directory",
     "others": "what is in the output",
 }
+
+
+NOTHING: ActionFacts = {}
+LAYOUT = "layout"
+"""The pipeline may be edited between build and switch."""
+PLANNED, COMMITTED = "planned", "committed"
+"""The newest batches of the new checkpoint after the query has run."""
+BY_HAND = "by_hand"
+"""How to finish or undo an interrupted exchange of directories without Slackwater."""
+PROGRAMS = "programs"
+"""The programs that built it, as in ``core.state_programs``."""
+KEPT = "kept"
+"""Identifies the old checkpoint, for undo."""
+CODE = "code"
+"""The SHA-256 of the pipeline file that built the generation."""
+COUNTED = "counted"
+"""Replayed batches with a recorded number of rows that was too high, and both numbers."""
 
 
 @dataclass(frozen=True, slots=True)

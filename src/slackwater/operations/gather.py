@@ -22,7 +22,7 @@ from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import adopted_directory
 from slackwater.operations.apply.replayer import PipelineReader
-from slackwater.operations.plan.stream_facts import CheckpointFacts, Fact, PipelineFacts, Problem, StreamFacts
+from slackwater.operations.plan.context import CheckpointFacts, Fact, PipelineFacts, Problem, StreamFacts
 from slackwater.sinks.common.registry import open_output
 from slackwater.storage.open import open_read_store
 

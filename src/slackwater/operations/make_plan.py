@@ -1,31 +1,42 @@
-"""Makes the plan for a goal; changes nothing but the ledger's copies."""
+"""Makes the plan for a goal, and plans for later stages that have read removed rows.
+
+Nothing is changed but the ledger's copies.
+"""
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from slackwater.core.errors import EnvironmentMissing, UsageError
+from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
 from slackwater.core.profile import QueryProfile
-from slackwater.core.records import StreamRecord
+from slackwater.core.records import History, StreamRecord, member_id
+from slackwater.core.sink import Cut, OutputTreatment, Swap
 from slackwater.ledger.lease.lease import JVM_WAIT_S, wait_until_free
+from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.located import find_stream
+from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.ledger.recording.history import history_of, output_of, read_of, readers_of
 from slackwater.ledger.workspace import Workspace
+from slackwater.operations.actions.generations import query_in
 from slackwater.operations.adopted import require_code
-from slackwater.operations.apply.preconditions import check_restorable
+from slackwater.operations.apply.executor import check_restorable
 from slackwater.operations.apply.replayer import QueryRuntime, Replayer
-from slackwater.operations.backfill_directory import backfill_directory
 from slackwater.operations.check_home import Consent, check_home
-from slackwater.operations.downstream import derive_all
-from slackwater.operations.goals.common.goal import goal_named
-from slackwater.operations.plan.plan import Plan, Request
-from slackwater.operations.plan.stream_facts import StreamFacts
-from slackwater.operations.planner import Planning, QueryReader, refuse_without_session
+from slackwater.operations.gather import update_ledger
+from slackwater.operations.goals.goal import goal_named
+from slackwater.operations.plan.context import StreamFacts
+from slackwater.operations.plan.document import HOW_TO_PLAN, at_batch, plan_command
+from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, Plan, Request
+from slackwater.operations.planner import Planning, QueryReader, backfill_directory, derive, refuse_without_session
+from slackwater.sinks.common.contract import of_query
+from slackwater.sinks.common.registry import open_output
 from slackwater.storage.user_files import read_text
 
 
@@ -56,12 +67,14 @@ def make_plan(
     planning = Planning(workspace, runtime, reader, identifier, made_at.isoformat(timespec="seconds"))
     facts = planning.facts(stream, request.pipeline_file, request.goal)
     refuse_without_session(planning, facts, request)
-    complete = goal.complete(request, _Lookups(workspace, facts, request, runtime, say))
+    complete = goal.complete(request, Lookups(workspace, facts, request, runtime, say))
     return derive_all(planning, facts, complete)
 
 
 @dataclass(frozen=True, slots=True)
-class _Lookups:
+class Lookups:
+    """Answers for a goal that completes its request, by ledger, files and Spark."""
+
     workspace: Workspace
     facts: StreamFacts
     request: Request
@@ -69,19 +82,23 @@ class _Lookups:
     say: Callable[[str], None]
 
     def require_code(self) -> None:
+        """Raises Refused (``code-needed``) if no pipeline file is known."""
         require_code(self.facts.stream, self.request.goal, self.facts.stream.pipeline_file)
 
     def check_backfill_directory(self, request: Request) -> None:
+        """Raises Refused (``backfill-directory-...``) if the directory cannot be used."""
         backfill_directory(self.workspace, self.facts.stream, request)
 
     @contextmanager
     def replayer(self) -> Iterator[Replayer]:
+        """The present query. Raises EnvironmentMissing without Spark or Java."""
         self.runtime.require_spark()
         stream = self.facts.stream
         with self.runtime.open_replayer(self.workspace, stream, stream.pipeline_file, lambda _: None) as replayer:
             yield replayer
 
     def read_file(self, file: str) -> str:
+        """The content of a file of offsets. Raises UsageError (``target``) if it cannot be read."""
         try:
             return read_text(Path(file))
         except (OSError, UnicodeDecodeError) as error:
@@ -115,3 +132,149 @@ def _read_present_query(
         say("the pipeline's code has changed since these batches ran: reading the query's plan")
         check_restorable(workspace.ledger, stream, target, replayer.program(), reference)
         return replayer.profile()
+
+
+def derive_all(planning: Planning, facts: StreamFacts, request: Request) -> Plan:
+    """Raises as ``derive``, for any stage."""
+    stream = facts.stream
+    if request.ranges != "recorded":
+        raise UsageError(
+            "plan-damaged",
+            "The plan was changed or damaged: its request is one of a later stage",
+            where=f"stream {stream.full_name}",
+            hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
+        )
+    request = replace(request, pipeline_file=stream.pipeline_file)
+    derived = derive(planning, facts, request, planning.identity)
+    if not request.downstream or not derived.actions:
+        return derived
+    return _Stages(planning, request).with_later(stream, derived, facts)
+
+
+class _Stages:
+    def __init__(self, planning: Planning, request: Request) -> None:
+        self._planning = planning
+        self._ledger = planning.workspace.ledger
+        self._request = request
+        self._changes: list[tuple[StreamRecord, Cut]] = []
+
+    def with_later(self, stream: StreamRecord, derived: Plan, facts: StreamFacts) -> Plan:
+        self._changes.append((stream, _change(derived, facts)))
+        plans: list[Plan] = []
+        untouched: list[str] = []
+        for stage in _later(self._planning, stream):
+            batch = self._first_batch(stage)
+            if batch is None:
+                untouched.append(stage.full_name)
+                continue
+            plans.append(self._derive(stage, stream, batch, member_id(self._planning.identity, len(plans) + 2)))
+        known = derived.facts
+        notes = (*known.notes, *(f"{name} has read nothing that is changed: nothing to do" for name in untouched))
+        return replace(derived, facts=replace(known, notes=notes), downstream=tuple(plans))
+
+    def _first_batch(self, stage: StreamRecord) -> int | None:
+        ledger, found = self._ledger, list[int]()
+        for earlier, change in self._changes:
+            read = read_of(ledger, earlier, change, stage.full_name)
+            if read is None:
+                continue
+            if read.by_version and change.after > BEFORE_ALL:
+                raise self._by_version(stage, earlier, change)
+            found.append(0 if read.by_version else first_batch(history_of(ledger, stage), read.entries))
+        return min(found, default=None)
+
+    def _derive(self, stage: StreamRecord, first: StreamRecord, batch: int, identifier: str) -> Plan:
+        treatment: OutputTreatment = "swap" if self._request.output == "swap" else "cut"
+        pipeline_file = first.pipeline_file if stage.pipeline == first.pipeline else ""
+        facts = self._planning.facts(stage, pipeline_file, self._request.goal)
+        request = request_from(batch, facts.snapshot.written_or_committed, treatment)
+        named = self._request.pipeline_named and pipeline_file != ""
+        # What was said of the order of rows is said of all queries of the plan.
+        order, file = self._request.row_order, facts.stream.pipeline_file
+        request = replace(
+            request, pipeline_file=file, pipeline_named=named, row_order=order, session=self._request.session
+        )
+        planning = replace(self._planning, leader=(first.full_name, self._request))
+        plan = derive(planning, facts, request, identifier)
+        self._changes.append((stage, _change(plan, facts)))
+        return plan
+
+    def _by_version(self, stage: StreamRecord, earlier: StreamRecord, change: Cut) -> Refused:
+        first, changed = self._changes[0]
+        request = goal_named(self._request.goal).swapped(self._request, changed.after)
+        return Refused(
+            "cut-was-read-by-version",
+            f"Stream {stage.full_name} reads the versions of a table: after a cut it would read again what earlier "
+            "versions have added",
+            where=open_output(earlier.sink).location,
+            expected="an output that is replaced as a whole",
+            found=f"a cut back to batch {change.after}",
+            hint=f"build new output in staging: {plan_command(first.full_name, request)}",
+        )
+
+
+def _change(plan: Plan, facts: StreamFacts) -> Cut:
+    for action in plan.actions:
+        if isinstance(action.change, Cut):
+            return action.change
+        if isinstance(action.change, Swap):
+            output = of_query(open_output(facts.stream.sink), query_in(plan))
+            return output.whole(facts.history.written)
+    return Cut(plan.facts.target, ())
+
+
+def _later(planning: Planning, stream: StreamRecord) -> Iterator[StreamRecord]:
+    ledger = planning.workspace.ledger
+    # Readers are found by the copies of their logs in the ledger.
+    update_ledger(planning.workspace, ledger.streams(), planning.updated)
+    earlier: dict[str, set[str]] = {stream.full_name: set()}
+    pending = [stream]
+    while pending:
+        one = pending.pop()
+        for reader in _readers(ledger, one):
+            if reader not in earlier:
+                pending.append(ledger.find_stream(reader))
+            earlier.setdefault(reader, set()).add(one.full_name)
+    return iter([ledger.find_stream(name) for name in _in_order(earlier) if name != stream.full_name])
+
+
+def _readers(ledger: Ledger, stream: StreamRecord) -> list[str]:
+    output, written = output_of(ledger, stream), history_of(ledger, stream).written
+    if output.traits.swaps:
+        return readers_of(ledger, stream, output.whole(written))
+    return readers_of(ledger, stream, output.cut_after(BEFORE_ALL, written)) if output.traits.cuts else []
+
+
+def _in_order(earlier: Mapping[str, set[str]]) -> list[str]:
+    try:
+        return list(TopologicalSorter({name: sorted(earlier[name]) for name in sorted(earlier)}).static_order())
+    except CycleError as error:
+        raise Refused(
+            "downstream-cycle",
+            "The streams read each other's outputs in a circle: no order of them is exact",
+            found=" -> ".join(error.args[1]),
+            hint="give one of them a new name and a new output",
+        ) from error
+
+
+def first_batch(history: History, read: Mapping[str, int]) -> int:
+    """The first batch that has read these log entries, else the next batch."""
+    batches = BatchHistory(history)
+    for batch in batches.batches:
+        ends = offsets_by_source(batches.offset(batch))
+        for source, entry in read.items():
+            last = batches.kind(source, ends.get(source)).cut_entry(ends.get(source))
+            if last is not None and last >= entry:
+                return batch
+    return max(batches.batches, default=BEFORE_ALL) + 1
+
+
+def request_from(batch: int, written: int, output: OutputTreatment) -> Request:
+    """A replay, or a rebuild, which removes nothing, if no batch is in the sink (``written`` is its newest)."""
+    if batch <= written:
+        return _request("replay", f"{BATCH}{batch}" if batch > 0 else EARLIEST, output)
+    return _request("rebuild", at_batch(batch - 1), "cut")
+
+
+def _request(goal: str, target: str, output: OutputTreatment) -> Request:
+    return Request.at(goal, target, output=output, downstream=True, ranges="new")

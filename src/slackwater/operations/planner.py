@@ -1,3 +1,5 @@
+"""Derives the plan of a stream: refusals before Spark starts, scope, change of the output, plan."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,36 +13,79 @@ from slackwater.core.owners import check_owner
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import StreamRecord
 from slackwater.core.reference import split_reference
-from slackwater.core.sink import Cut, Swap, cut_back
+from slackwater.core.sink import BackfillDirectory, Cut, Swap, cut_back
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings_about
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.history import readers_of
+from slackwater.ledger.recording.places import checkpoints, home_place, inputs, outputs, overlap
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import require_code
 from slackwater.operations.apply.replayer import PipelineReader
-from slackwater.operations.backfill_directory import backfill_directory
 from slackwater.operations.gather import gather, readers_now, refuse_unreadable
 from slackwater.operations.goals.backfill import ranges_of
-from slackwater.operations.goals.common.goal import goal_named
+from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
-from slackwater.operations.plan.basis import Basis, Scope, is_cut, query_id
+from slackwater.operations.plan.context import PlanContext, Scope, StreamFacts, is_cut, known, query_id, refuse_replaced
 from slackwater.operations.plan.contributing import minor_release
-from slackwater.operations.plan.document import HOW_TO_PLAN
+from slackwater.operations.plan.document import HOW_TO_PLAN, plan_command
 from slackwater.operations.plan.plan import Plan, Request
-from slackwater.operations.plan.replaced import refuse_replaced
-from slackwater.operations.plan.stream_facts import StreamFacts, known
-from slackwater.operations.plan.words import plan_command
 from slackwater.sinks.common.contract import Output, of_query
+from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.registry import open_each, open_output
+from slackwater.sinks.files.backfill_output import backfill_output, found_in, open_backfill_output
 from slackwater.sources import kind_of
+
+_NAMES_SHOWN = 3
+ANOTHER = "give --into a directory that does not exist yet, outside of every output and of what streams read"
+
 
 SHOWN = 3
 QueryReader = Callable[[], QueryProfile | None]
 """Reads the present query with Spark; ``None`` without Spark."""
+
+
+def absolute_path(path: str) -> str:
+    """The absolute path or the URI. Raises PipelineError (``sink-path``)."""
+    return absolute(directory(path, "--into /data/older"))
+
+
+def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Request) -> BackfillDirectory | None:
+    """Raises Refused (``backfill-directory-...``) if it cannot be used."""
+    if request.into is None:
+        return None
+    output = backfill_output(stream.sink, request.into)
+    _check_directory(workspace, output)
+    return output
+
+
+def _check_directory(workspace: Workspace, output: BackfillDirectory) -> None:
+    place = open_backfill_output(output).location
+    ledger = workspace.ledger
+    for taken in (home_place(workspace.home), *outputs(ledger), *checkpoints(ledger), *inputs(ledger)):
+        if overlap(place, taken.place):
+            raise Refused(
+                "backfill-directory-shared",
+                f"The backfill directory would be shared with {taken.what}",
+                where=place,
+                expected="a directory of its own",
+                found=taken.place,
+                hint=ANOTHER,
+            )
+    names = found_in(output)
+    if names:
+        more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+        raise Refused(
+            "backfill-directory-occupied",
+            "There is something in the backfill directory already",
+            where=place,
+            expected="an empty directory, or none",
+            found=", ".join(names[:_NAMES_SHOWN]) + more,
+            hint=ANOTHER,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +122,19 @@ def _check_code(stream: StreamRecord) -> None:
         check_owner(file, file.parent)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedStream:
-    plan: Plan
-    facts: StreamFacts
-
-
 def refuse_without_session(planning: Planning, facts: StreamFacts, request: Request) -> None:
     """The refusals of ``derive`` that need neither positions nor Spark."""
     _refuse(facts, operation=planning.identity)
     _refuse_unmarked(facts.snapshot, request)
     goal = goal_named(request.goal)
     asked = replace(request, pipeline_file=facts.stream.pipeline_file)
-    basis = Basis(facts, asked, goal)
-    scope = goal.scope_without_positions(basis)
+    context = PlanContext(facts, asked)
+    scope = goal.scope_without_positions(context)
     if scope is not None:
-        _change(planning, basis, scope, planning.identity)
+        _change(planning, context, scope, planning.identity)
 
 
-def derive(planning: Planning, facts: StreamFacts, request: Request, identity: str) -> PlannedStream:
+def derive(planning: Planning, facts: StreamFacts, request: Request, identity: str) -> Plan:
     """The query is read only if recorded batches ran with other code.
 
     Raises Refused if no exact and safe way exists, DataError if something cannot be read.
@@ -106,7 +145,7 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
     _refuse_unmarked(facts.snapshot, request)
     _check_offsets(request, BatchHistory(facts.history))
     side = backfill_directory(planning.workspace, facts.stream, request)
-    unread = Basis(facts, request, goal, side=side, leader=planning.leader)
+    unread = PlanContext(facts, request, side=side, leader=planning.leader)
 
     def read_query() -> QueryProfile | None:
         at_all = goal.scope_without_query(unread)
@@ -114,18 +153,18 @@ def derive(planning: Planning, facts: StreamFacts, request: Request, identity: s
             _change(planning, unread, at_all, identity)
         return planning.query_readers(facts.stream, unread.target)()
 
-    basis, scope = goal.scope(unread, lambda one: _with_query(one, read_query))
+    context, scope = goal.scope(unread, lambda one: _with_query(one, read_query))
     if scope is None:
-        return PlannedStream(plan_of_nothing(basis, identity, made_at), facts)
-    change, basis = _change(planning, basis, scope, identity)
-    _refuse_missing(basis, scope)
-    plan = plan_of(basis, scope, change, identity, made_at)
-    return PlannedStream(replace(plan, risks=(*plan.risks, *_risks_of_listing(basis, scope, change))), facts)
+        return plan_of_nothing(context, identity, made_at)
+    change, context = _change(planning, context, scope, identity)
+    _refuse_missing(context, scope)
+    plan = plan_of(context, scope, change, identity, made_at)
+    return replace(plan, risks=(*plan.risks, *_risks_of_listing(context, scope, change)))
 
 
-def _risks_of_listing(basis: Basis, scope: Scope, change: Cut | Swap) -> Iterator[str]:
-    outputs = open_each(basis.snapshot.stream.sink)
-    if scope.added and basis.side is None:
+def _risks_of_listing(context: PlanContext, scope: Scope, change: Cut | Swap) -> Iterator[str]:
+    outputs = open_each(context.snapshot.stream.sink)
+    if scope.added and context.side is None:
         seen = [one.seen_while_cut(None) for one in outputs]
         yield from (f"an undo takes the batch out again: {text}" for text in seen if text is not None)
         return
@@ -175,99 +214,99 @@ def _refuse_unmarked(snapshot: Snapshot, request: Request) -> None:
             raise refusal(finding, snapshot.stream.name)
 
 
-def _with_query(basis: Basis, read_query: QueryReader) -> Basis:
+def _with_query(context: PlanContext, read_query: QueryReader) -> PlanContext:
     """Raises Refused (``code-needed``)."""
-    require_code(basis.snapshot.stream, basis.goal, basis.snapshot.stream.pipeline_file)
+    require_code(context.snapshot.stream, context.goal, context.snapshot.stream.pipeline_file)
     # Nothing but its checkpoint shows whether a query that was only watched has state.
-    may_have_state = basis.snapshot.stateful or basis.facts.adopted is not None
-    if not may_have_state or _is_recorded(basis):
-        return basis
+    may_have_state = context.snapshot.stateful or context.facts.adopted is not None
+    if not may_have_state or _is_recorded(context):
+        return context
     query = read_query()
     if query is None:
-        return replace(basis, request=replace(basis.request, query_read=False))
-    return replace(basis, query=query)
+        return replace(context, request=replace(context.request, query_read=False))
+    return replace(context, query=query)
 
 
-def _is_recorded(basis: Basis) -> bool:
-    runs = [basis.history.runs.get(batch) for batch in basis.history.offsets]
-    last = basis.snapshot.last_run
-    if last is not None and last.generation == basis.snapshot.generation.number:
+def _is_recorded(context: PlanContext) -> bool:
+    runs = [context.history.runs.get(batch) for batch in context.history.offsets]
+    last = context.snapshot.last_run
+    if last is not None and last.generation == context.snapshot.generation.number:
         # The recorded profile is that of the newest run, also where it committed no batch.
         runs.append(last)
     known = [run for run in runs if run is not None and run.rows_digest is not None]
     # Releases of Spark optimise a plan differently, so that only digests of one minor release can be compared.
     digests = {(minor_release(run.spark_version), run.rows_digest) for run in known}
     one_each = len(digests) == len({release for release, _ in digests})
-    return one_each and all(basis.code.reads_as(run) for run in runs)
+    return one_each and all(context.code.reads_as(run) for run in runs)
 
 
-def _change(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tuple[Cut | Swap, Basis]:
-    if basis.request.output == "swap":
-        return _swap(planning, basis, scope, operation)
-    cut, readers = _cut(planning, basis, scope)
-    return cut, replace(basis, readers=tuple(readers))
+def _change(planning: Planning, context: PlanContext, scope: Scope, operation: str) -> tuple[Cut | Swap, PlanContext]:
+    if context.request.output == "swap":
+        return _swap(planning, context, scope, operation)
+    cut, readers = _cut(planning, context, scope)
+    return cut, replace(context, readers=tuple(readers))
 
 
-def _cut(planning: Planning, basis: Basis, scope: Scope) -> tuple[Cut, list[str]]:
-    stream = basis.snapshot.stream
-    if basis.request.output in {"keep", "aside"} or not is_cut(basis, scope):
+def _cut(planning: Planning, context: PlanContext, scope: Scope) -> tuple[Cut, list[str]]:
+    stream = context.snapshot.stream
+    if context.request.output in {"keep", "aside"} or not is_cut(context, scope):
         return Cut(scope.target, ()), []
-    output = of_query(open_output(stream.sink), query_id(basis, scope.target))
-    cut = output.cut_after(scope.target, basis.history.written)
+    output = of_query(open_output(stream.sink), query_id(context, scope.target))
+    cut = output.cut_after(scope.target, context.history.written)
     readers = readers_now(planning.workspace, stream, cut, planning.updated)
-    if readers and not basis.request.downstream:
+    if readers and not context.request.downstream:
         raise Refused(
             "cut-was-read",
             f"The sink would have to be {cut_back(cut.after)}, but other streams have read what would be cut",
             where=output.location,
             found=", ".join(readers),
-            hint=_hint_for_read(planning.workspace, basis, output, cut),
+            hint=_hint_for_read(planning.workspace, context, output, cut),
         )
     return cut, readers
 
 
-def _swap(planning: Planning, basis: Basis, scope: Scope, operation: str) -> tuple[Swap, Basis]:
-    stream = basis.snapshot.stream
+def _swap(planning: Planning, context: PlanContext, scope: Scope, operation: str) -> tuple[Swap, PlanContext]:
+    stream = context.snapshot.stream
     output = open_output(stream.sink)
-    if basis.facts.adopted is not None:
-        output = of_query(output, query_id(basis, scope.target))
-        _check_swap_of_adopted(planning, basis, output, operation)
+    if context.facts.adopted is not None:
+        output = of_query(output, query_id(context, scope.target))
+        _check_swap_of_adopted(planning, context, output, operation)
     if not output.traits.swaps:
-        emptying = replace(basis.request, output=goal_named(basis.goal).emptying_output)
+        emptying = replace(context.request, output=goal_named(context.goal).emptying_output)
         raise Refused(
             "swap-unsupported",
             "This output cannot be staged and swapped",
             where=output.location,
             hint=f"empty it instead: {plan_command(stream.full_name, emptying)}",
         )
-    whole = output.whole(basis.history.written)
+    whole = output.whole(context.history.written)
     readers = readers_now(planning.workspace, stream, whole, planning.updated)
-    if readers and not basis.request.downstream:
+    if readers and not context.request.downstream:
         raise Refused(
             "cut-was-read",
             "Other streams have read the output: all of it would be new to them after a swap",
             where=output.location,
             found=", ".join(readers),
-            hint=f"plan them as well: {_with_downstream(basis)}",
+            hint=f"plan them as well: {_with_downstream(context)}",
         )
     swapped = output
-    if basis.snapshot.output.unmarked is not None:
+    if context.snapshot.output.unmarked is not None:
         swapped = output.without_marker() or output
     swap = swapped.swap_of(operation, stream.id or "", scope.target)
-    return swap, replace(basis, readers=tuple(readers), replaced=whole)
+    return swap, replace(context, readers=tuple(readers), replaced=whole)
 
 
-def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output, operation: str) -> None:
-    stream, location = basis.snapshot.stream, basis.snapshot.generation.location
+def _check_swap_of_adopted(planning: Planning, context: PlanContext, output: Output, operation: str) -> None:
+    stream, location = context.snapshot.stream, context.snapshot.generation.location
     if not stream.has_output:
         raise Refused(
             "swap-unsupported",
             f"It is not recorded where the query of stream {stream.full_name} writes",
             where=location,
-            hint=f"first: {output_command(stream, location, basis.snapshot.code_file)}",
+            hint=f"first: {output_command(stream, location, context.snapshot.code_file)}",
         )
     if output.staged_path(operation) is None or not output.exists:
-        raise _swap_of_adopted(basis, output.location)
+        raise _swap_of_adopted(context, output.location)
     if stream_id(planning.workspace.home, stream) is None:
         raise Refused(
             "swap-unsupported",
@@ -277,53 +316,53 @@ def _check_swap_of_adopted(planning: Planning, basis: Basis, output: Output, ope
         )
 
 
-def _swap_of_adopted(basis: Basis, location: str | None) -> Refused:
-    goal = goal_named(basis.goal)
+def _swap_of_adopted(context: PlanContext, location: str | None) -> Refused:
+    goal = goal_named(context.goal)
     # The code of a query that was only watched is in each of the commands.
-    request = replace(basis.request, output=goal.emptying_output, pipeline_named=False)
-    emptying = plan_command(basis.snapshot.stream.full_name, request)
-    instead = f"empty the output instead: {emptying}" if basis.snapshot.output.can_cut else goal.without_cut(basis)
+    request = replace(context.request, output=goal.emptying_output, pipeline_named=False)
+    emptying = plan_command(context.snapshot.stream.full_name, request)
+    instead = f"empty the output instead: {emptying}" if context.snapshot.output.can_cut else goal.without_cut(context)
     return Refused(
         "swap-unsupported",
         "The new output of a swap is written by the program's own writer into another path, and then put in place. "
         "Here that is not possible: a function of the program chooses where to write, or there is no output yet, or "
         "the output is a table that only its catalog can change",
         where=location,
-        hint=f"{instead} {' '.join(map(quoted, code_words(basis.snapshot)))}",
+        hint=f"{instead} {' '.join(map(quoted, code_words(context.snapshot)))}",
     )
 
 
-def _hint_for_read(workspace: Workspace, basis: Basis, output: Output, cut: Cut) -> str:
-    stream, history = basis.snapshot.stream, basis.history
-    goal = goal_named(basis.goal)
-    other = goal.without_read_cut(basis)
+def _hint_for_read(workspace: Workspace, context: PlanContext, output: Output, cut: Cut) -> str:
+    stream, history = context.snapshot.stream, context.history
+    goal = goal_named(context.goal)
+    other = goal.without_read_cut(context)
     if other is not None:
         return other
-    hint = f"plan them as well: {_with_downstream(basis)}"
-    for batch in (one for one in cut.batches if basis.batches.is_whole(one)):
+    hint = f"plan them as well: {_with_downstream(context)}"
+    for batch in (one for one in cut.batches if context.batches.is_whole(one)):
         if not readers_of(workspace.ledger, stream, output.cut_after(batch, history.written)):
-            at = plan_command(stream.full_name, basis.request, at=goal.target_at(batch))
+            at = plan_command(stream.full_name, context.request, at=goal.target_at(batch))
             return f"{hint}\nor choose a batch that they have not passed: {at}"
     return hint
 
 
-def _with_downstream(basis: Basis) -> str:
-    request = replace(basis.request, downstream=True)
-    return plan_command(basis.snapshot.stream.full_name, request)
+def _with_downstream(context: PlanContext) -> str:
+    request = replace(context.request, downstream=True)
+    return plan_command(context.snapshot.stream.full_name, request)
 
 
-def _refuse_missing(basis: Basis, scope: Scope) -> None:
+def _refuse_missing(context: PlanContext, scope: Scope) -> None:
     available = StoreAvailability()
-    missing = basis.batches.missing_for(scope.first, scope.target, available, "recorded")
-    missing += [line for kind, span in ranges_of(basis.request) for line in kind.unavailable(span, available)]
+    missing = context.batches.missing_for(scope.first, scope.target, available, "recorded")
+    missing += [line for kind, span in ranges_of(context.request) for line in kind.unavailable(span, available)]
     if missing:
         more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(
             "source-files-lost",
             f"The source no longer has {len(missing)} files that have to be read",
-            where=f"stream {basis.snapshot.stream.full_name}",
+            where=f"stream {context.snapshot.stream.full_name}",
             found=", ".join(missing[:SHOWN]) + more,
             hint="restore the files with their times (cp -p); nothing was changed",
         )
-    stream = basis.snapshot.stream.full_name
-    refuse_replaced(stream, basis.batches.replaced(scope.first, scope.target, available), "nothing was changed")
+    stream = context.snapshot.stream.full_name
+    refuse_replaced(stream, context.batches.replaced(scope.first, scope.target, available), "nothing was changed")

@@ -28,7 +28,7 @@ from slackwater.cli.common.arguments import (
     string,
 )
 from slackwater.core.commands import command, mention
-from slackwater.operations.goals.common.goal import GOALS, Goal, goal_named
+from slackwater.operations.goals.goal import GOALS, Goal, goal_named
 
 PORTS = range(65_536)
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,2}")

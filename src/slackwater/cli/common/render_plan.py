@@ -15,8 +15,8 @@ from slackwater.core.commands import command
 from slackwater.core.units import utc_text
 from slackwater.operations.action import Action, Inverse
 from slackwater.operations.plan.cost import cost_lines, total_lines
+from slackwater.operations.plan.document import title
 from slackwater.operations.plan.plan import Facts, Plan
-from slackwater.operations.plan.words import title
 
 if TYPE_CHECKING:
     from slackwater.operations.apply.apply_plan import Outcome

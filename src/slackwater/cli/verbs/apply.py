@@ -16,8 +16,7 @@ from slackwater.core.errors import NotFound, UsageError
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan, is_started
 from slackwater.operations.apply.undo_operation import recorded_plan
-from slackwater.operations.plan.document import parse
-from slackwater.operations.plan.words import start_command
+from slackwater.operations.plan.document import parse, start_command
 from slackwater.runtime.replay.query_runtime import SparkRuntime
 from slackwater.storage.open import Location
 from slackwater.storage.user_files import read_text

@@ -24,9 +24,8 @@ from slackwater.ledger.lease.view import view_of
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.gather import gather, refuse_unreadable
-from slackwater.operations.goals.rebuild import GOAL as REBUILD
 from slackwater.operations.goals.rebuild import target_batch
-from slackwater.operations.plan.basis import Basis, bounds_of
+from slackwater.operations.plan.context import PlanContext, bounds_of
 from slackwater.operations.plan.contributing import Code, StateBounds, first_contributing
 from slackwater.operations.plan.manual_restart import Effect, RestartFacts, SourcePosition, effects_of, position_after
 from slackwater.operations.plan.plan import BATCH, LAST_WRITTEN, Request
@@ -118,7 +117,7 @@ def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], No
     request = Request.at("rebuild", LAST_WRITTEN if at.batch is None else f"{BATCH}{at.batch}")
     # The code that ran: what it read is what a restart would have to read again.
     code = _code_of(history)
-    target = target_batch(Basis(facts, request, REBUILD))
+    target = target_batch(PlanContext(facts, request))
     contributing = _contributing(known, at, code)
     after = contributing - 1 if at.kind == "contributing" and contributing is not None else target
     sources = position_after(known.batches, after)

@@ -14,12 +14,11 @@ from slackwater.cli.common.console import out, parse_conf, parse_seconds, prepar
 from slackwater.cli.common.render_plan import plan_page
 from slackwater.core.commands import command, session_words
 from slackwater.ledger.workspace import open_workspace
-from slackwater.operations.backfill_directory import absolute_path
-from slackwater.operations.goals.common.goal import Flag, Value, goal_named
+from slackwater.operations.goals.goal import Flag, Value, goal_named
 from slackwater.operations.make_plan import make_plan
-from slackwater.operations.plan.document import render
+from slackwater.operations.plan.document import ALL, ALL_MS, plan_again, render, start_command
 from slackwater.operations.plan.plan import Plan
-from slackwater.operations.plan.words import ALL, ALL_MS, plan_again, start_command
+from slackwater.operations.planner import absolute_path
 from slackwater.runtime.replay.query_runtime import SparkRuntime
 from slackwater.storage.user_files import PRIVATE, NewFile, is_file
 

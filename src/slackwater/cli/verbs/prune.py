@@ -26,12 +26,12 @@ from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.places import generation_location
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.workspace import Workspace, open_workspace
-from slackwater.operations.actions.common.one_batch import OneBatch
+from slackwater.operations.actions.running import OneBatch
+from slackwater.operations.adopted import KEPT
 from slackwater.operations.apply.journal import PRUNED, Journal
 from slackwater.operations.apply.operation import BACKUP
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, plan_of_operation
 from slackwater.operations.check_home import Consent, check_home, is_own
-from slackwater.operations.plan.adopted import KEPT
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import of_any_query
 from slackwater.sinks.common.registry import open_each, open_output

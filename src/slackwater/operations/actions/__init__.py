@@ -1,1 +1,1 @@
-"""A module for each kind of action."""
+"""The kinds of actions: a module for each subject."""

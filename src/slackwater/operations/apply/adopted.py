@@ -25,14 +25,19 @@ from slackwater.core.errors import Refused
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger.ledger import Ledger
 from slackwater.operations.action import Switch
-from slackwater.operations.adopted import COPIES
-from slackwater.operations.plan.adopted import BUILT, KEPT, recovery, recovery_of_objects
+from slackwater.operations.adopted import BUILT, COPIES, KEPT, recovery, recovery_of_objects
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.changes import damaged
 from slackwater.sinks.common.staging import StagingDirectory, State
 from slackwater.storage.local import LocalStore, keep_owner_and_mode
 from slackwater.storage.open import Location, open_read_store, open_write_store
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
+
+_NEW: State = "staged"
+_PLACED = "placed"
+"""Exists from just before the new checkpoint is complete at the path until it no longer is."""
+Copies = Mapping[str, Mapping[str, str]]
+"""Hashes by path, for each of the two folders."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +125,6 @@ class AdoptedCheckpoint(ABC):
     def _switch(self, current: int, records: Sequence[GenerationRecord]) -> None:
         # One transaction: after a kill the generation in use must be the one that is recorded at the path.
         self.ledger.switch_generations(self.plan.stream, current, records)
-
-
-_NEW: State = "staged"
 
 
 class AdoptedDirectory(AdoptedCheckpoint):
@@ -216,13 +218,6 @@ class AdoptedDirectory(AdoptedCheckpoint):
                 expected="a directory that can be renamed, and a parent folder that can be written to",
                 hint="mount or move it so that it can be renamed, then run the command again",
             ) from error
-
-
-_PLACED = "placed"
-"""Exists from just before the new checkpoint is complete at the path until it no longer is."""
-
-Copies = Mapping[str, Mapping[str, str]]
-"""Hashes by path, for each of the two folders."""
 
 
 class AdoptedObjects(AdoptedCheckpoint):

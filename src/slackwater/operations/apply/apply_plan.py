@@ -1,8 +1,11 @@
+"""Applies a plan: makes it again, refuses if it differs, and runs its operations under the leases of their streams."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -10,36 +13,158 @@ from slackwater.core.commands import apply_command, command, undo_command
 from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import UNDOING, OperationFiles, OperationRecord, StreamRecord, leader_id
+from slackwater.core.sink import Cut, Swap
+from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.home import ensure_identity
 from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.lease.lease import LeaseCheck
+from slackwater.ledger.recording.batch_history import BatchHistory
+from slackwater.ledger.recording.history import history_of
+from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot, stream_id
+from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
-from slackwater.operations.action import Action, Inverse, Precondition
-from slackwater.operations.actions.common.base import pipeline_edited
-from slackwater.operations.adopted import check_stopped
-from slackwater.operations.apply.executor import check_continued, execute, plan_changed, summary_of
-from slackwater.operations.apply.journal import PRUNED
-from slackwater.operations.apply.operation import PLAN_FILE, Operation
-from slackwater.operations.apply.operations import operations_of, ready
-from slackwater.operations.apply.preconditions import DIGEST_SHOWN, check_consent, check_number, compare
+from slackwater.operations.action import Action, Inverse, Precondition, PreconditionName
+from slackwater.operations.actions.generations import pipeline_edited, query_in
+from slackwater.operations.adopted import check_stopped, modified_ms, written_since
+from slackwater.operations.apply.executor import (
+    DIGEST_SHOWN,
+    check_consent,
+    check_continued,
+    check_number,
+    compare,
+    execute,
+    plan_changed,
+    summary_of,
+)
+from slackwater.operations.apply.journal import PRUNED, Journal
+from slackwater.operations.apply.operation import PLAN_FILE, Operation, Progress
 from slackwater.operations.apply.replayer import PipelineReader, QueryRuntime, Replayer
 from slackwater.operations.check_home import Consent, check_home, check_own
-from slackwater.operations.downstream import derive_all
-from slackwater.operations.gather import reconcile
-from slackwater.operations.plan.document import has_plan, render
+from slackwater.operations.gather import readers_now, reconcile
+from slackwater.operations.make_plan import derive_all
+from slackwater.operations.plan.assembly import listed
+from slackwater.operations.plan.context import batches_used, written_text
+from slackwater.operations.plan.document import has_plan, plan_again, render
 from slackwater.operations.plan.plan import Plan
-from slackwater.operations.plan.words import plan_again
 from slackwater.operations.planner import Planning, QueryReader
+from slackwater.sinks.common.contract import of_query
+from slackwater.sinks.common.registry import open_output
+from slackwater.sinks.files.backfill_output import backfill_output, found_in
 from slackwater.storage.open import Location
 
 Opened = Callable[[Plan], AbstractContextManager[Callable[[], Replayer]]]
 """Opens the replayer of a plan on first use."""
-
 BRIEF_MS = 30_000
 """Batches that took less in total gain less from a faster JVM than its start costs."""
-
 _COMPARED = (
     "id", "goal", "stream", "pipeline_file", "request", "target", "facts", "preconditions", "actions", "undo",
 )  # fmt: skip
+
+
+def operations_of(
+    workspace: Workspace, plan: Plan, progress: Progress, fence: Callable[[str], int], session: tuple[str, ...] = ()
+) -> tuple[Operation, ...]:
+    """Builds the operations from the ledger; nothing is written. ``ready`` adds replays and preconditions."""
+    members = {one.stream for one in plan.members}
+
+    def readers(stream: StreamRecord, cut: Cut) -> list[str]:
+        # The logs of the members were copied under their leases.
+        return readers_now(workspace, stream, cut, set(members))
+
+    leader = workspace.ledger.find_stream(plan.stream)
+    whole = workspace.home.operation(leader.pipeline, leader.name, plan.id)
+    found = []
+    for one in plan.members:
+        stream = workspace.ledger.find_stream(one.stream)
+        history = history_of(workspace.ledger, stream)
+        epoch = fence(stream.full_name)
+        check_lease = LeaseCheck(workspace.ledger, stream.full_name, epoch)
+        folder = workspace.home.operation(stream.pipeline, stream.name, one.id)
+        operation = Operation(
+            plan=one,
+            # Outputs are owned by the id in ``stream.json``.
+            stream=stream._replace(id=stream_id(workspace.home, stream)),
+            home=workspace.home,
+            ledger=workspace.ledger,
+            journal=Journal(folder, workspace.ledger, check_lease),
+            output=of_query(open_output(stream.sink), query_in(one)),
+            history=history,
+            look=dict,
+            open_replayer=_no_replayer,
+            readers=readers,
+            progress=progress,
+            epoch=epoch,
+            check_lease=check_lease,
+            whole=whole,
+            session=session,
+        )
+        found.append(operation)
+    return tuple(found)
+
+
+def ready(
+    workspace: Workspace, operation: Operation, code: PipelineReader, open_replayer: Callable[[], Replayer]
+) -> Operation:
+    return replace(operation, look=lambda: _facts(workspace, operation, code), open_replayer=open_replayer)
+
+
+def _no_replayer() -> Replayer:
+    raise EnvironmentMissing(
+        "replayer-unneeded",
+        "The undo of an operation replays nothing",
+        hint="this is a defect of Slackwater: repeat the command with --debug, and report the traceback",
+    )
+
+
+def _facts(
+    workspace: Workspace, operation: Operation, code: PipelineReader
+) -> Mapping[PreconditionName, Callable[[], str]]:
+    """The facts of preconditions: checkpoint and output are read at most once."""
+    plan, stream, history = operation.plan, operation.stream, operation.history
+    ledger, batches = workspace.ledger, BatchHistory(history)
+    facts, target = plan.facts, plan.facts.target
+    change = next((action.change for action in plan.actions if action.change is not None), None)
+    into = plan.request.into
+    context = SnapshotContext(ledger, workspace.home, own_lease=True)
+
+    output = operation.output
+
+    def readers() -> list[str]:
+        if isinstance(change, Swap):
+            return operation.readers(stream, output.whole(history.written))
+        return operation.readers(stream, change) if isinstance(change, Cut) else []
+
+    def seen() -> str:
+        if isinstance(change, Swap):
+            return output.swap_of(plan.id, stream.id or "", target).seen
+        return output.cut_after(change.after, history.written).seen if isinstance(change, Cut) else ""
+
+    def started_ms() -> int:
+        # The clock of the files, not that of the ledger's server.
+        return modified_ms(workspace.home.operation(stream.pipeline, stream.name, plan.id) / PLAN_FILE)
+
+    def current() -> StreamRecord:
+        return ledger.find_stream(stream.full_name)
+
+    @cache
+    def snapshot() -> Snapshot:
+        return read_snapshot(context, current())
+
+    return {
+        "generation": lambda: str(current().current_generation),
+        "planned": lambda: str(snapshot().marks.planned),
+        "committed": lambda: str(snapshot().marks.committed),
+        "written": lambda: written_text(snapshot()),
+        "history": lambda: batches.digest(batches_used(facts.contributing, target, facts.pending)),
+        "pipeline": lambda: code.digest(plan.pipeline_file),
+        "readers": lambda: listed(readers()),
+        "others": seen,
+        "backfill-directory": lambda: listed(() if into is None else found_in(backfill_output(stream.sink, into))),
+        "writer": lambda: written_since(workspace, current(), started_ms()),
+        "source-files": lambda: listed(
+            batches.missing_for(facts.contributing, target, StoreAvailability(), plan.request.ranges)
+        ),
+    }
 
 
 class ApplyDisplay(Protocol):

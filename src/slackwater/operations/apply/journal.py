@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from slackwater.core.errors import FormatError
 from slackwater.core.escaping import quoted
 from slackwater.core.records import OperationFiles
 from slackwater.storage.open import AnyLocation, Location, open_write_store
+
+if TYPE_CHECKING:
+    from slackwater.ledger.ledger import Ledger
 
 State = Literal["started", "done", "undoing", "undone"]
 End = Literal["applied", "pruned", "refused", "undone"]
@@ -22,17 +25,6 @@ ENDS: tuple[End, ...] = ("applied", "pruned", "refused", "undone")
 PRUNED: Literal["pruned"] = "pruned"
 """The operation can no longer be undone, because its backups were deleted."""
 JOURNAL = "journal.jsonl"
-
-
-class Copies(Protocol):
-    def operation_files(self, operation: str) -> OperationFiles | None:
-        """The recorded files of an operation."""
-
-    def record_operation_files(self, files: OperationFiles) -> None:
-        """Record an operation's files when it starts."""
-
-    def record_journal(self, operation: str, text: str) -> None:
-        """Record the whole journal of an operation."""
 
 
 def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +44,7 @@ class Journal:
     """
 
     def __init__(
-        self, folder: AnyLocation, copies: Copies | None = None, check_lease: Callable[[], None] = _unguarded
+        self, folder: AnyLocation, copies: Ledger | None = None, check_lease: Callable[[], None] = _unguarded
     ) -> None:
         self._folder = Location(folder)
         self._path = self._folder / JOURNAL

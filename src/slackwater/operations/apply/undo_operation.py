@@ -13,16 +13,14 @@ from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.adopted import check_stopped, modified_ms
-from slackwater.operations.apply.apply_plan import ApplyDisplay, Outcome
+from slackwater.operations.apply.apply_plan import ApplyDisplay, Outcome, operations_of
 from slackwater.operations.apply.executor import check_undo, plan_changed, undo
 from slackwater.operations.apply.journal import JOURNAL, PRUNED
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
-from slackwater.operations.apply.operations import operations_of
 from slackwater.operations.check_home import Consent, check_home, check_own
 from slackwater.operations.gather import reconcile
-from slackwater.operations.plan.document import IDENTIFIER, parse
+from slackwater.operations.plan.document import IDENTIFIER, at_batch, parse
 from slackwater.operations.plan.plan import Plan
-from slackwater.operations.plan.words import at_batch
 from slackwater.storage.open import AnyLocation, Location, open_read_store
 
 ENDED_WITHOUT_EFFECT = frozenset({"undone", "refused"})

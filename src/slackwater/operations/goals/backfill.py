@@ -18,8 +18,8 @@ from slackwater.core.targets import Latest
 from slackwater.diagnose.number_line import stops
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.operations.goals.common.goal import Flag, Goal, Lookups, Value, WithQuery
-from slackwater.operations.plan.basis import Basis, Scope
+from slackwater.operations.goals.goal import Flag, Goal, Value, WithQuery
+from slackwater.operations.plan.context import PlanContext, Scope
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.notes import summaries_of
@@ -31,18 +31,19 @@ from slackwater.sources.common.source import Source
 
 if TYPE_CHECKING:
     from slackwater.operations.apply.replayer import Replayer
+    from slackwater.operations.make_plan import Lookups
 
 SHOWN = 3
 _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 
 
-def scope_of_backfill(basis: Basis) -> Scope | None:
+def scope_of_backfill(context: PlanContext) -> Scope | None:
     """``None`` for an empty range. Raises Refused if the stream cannot keep its position, its result would differ, or
     the range is not free.
     """
-    snapshot, request = basis.snapshot, basis.request
+    snapshot, request = context.snapshot, context.request
     check_ready(snapshot)
-    live = live_ranges(snapshot, basis.batches)
+    live = live_ranges(snapshot, context.batches)
     if {start.source for start in request.starts} != set(live):
         raise UsageError(
             "plan-damaged",
@@ -54,11 +55,11 @@ def scope_of_backfill(basis: Basis) -> Scope | None:
         )
     wanted = [(kind, span) for kind, span in ranges_of(request) if span.start != span.end]
     for kind, span in wanted:
-        check_free(snapshot, (kind, span), live[span.source], of_source(basis.facts.executed, span.source))
+        check_free(snapshot, (kind, span), live[span.source], of_source(context.facts.executed, span.source))
     if not wanted:
         return None
     # Into a directory the batch uses no id of the stream.
-    last = snapshot.marks.committed if basis.side is not None else snapshot.marks.committed + 1
+    last = snapshot.marks.committed if context.side is not None else snapshot.marks.committed + 1
     return Scope(
         last,
         last + 1,
@@ -346,11 +347,11 @@ class Backfill(Goal):
     def continued_after(self, _request: Request, /) -> int | None:
         return None
 
-    def scope(self, basis: Basis, _with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        return basis, scope_of_backfill(basis)
+    def scope(self, context: PlanContext, _with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
+        return context, scope_of_backfill(context)
 
-    def nothing_to_do(self, basis: Basis) -> tuple[str, ...]:
-        return ("nothing to do: the range has nothing that no batch has read", *summaries_of(basis.request.starts))
+    def nothing_to_do(self, context: PlanContext) -> tuple[str, ...]:
+        return ("nothing to do: the range has nothing that no batch has read", *summaries_of(context.request.starts))
 
 
-GOAL = Backfill()
+BACKFILL = Backfill()

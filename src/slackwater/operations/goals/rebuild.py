@@ -1,4 +1,7 @@
-"""A rebuild: continue after the last written batch with recomputed state."""
+"""A rebuild continues after the last written batch with recomputed state.
+
+A resume is the least change after which Spark continues exactly-once from existing state.
+"""
 
 from __future__ import annotations
 
@@ -6,33 +9,44 @@ from dataclasses import replace
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.operations.goals.common.goal import RETENTION, ROW_ORDER, Flag, Goal, WithQuery
-from slackwater.operations.plan.basis import Basis, Scope, check_reproducible, check_since_start, state_bounds
+from slackwater.diagnose.number_line import stops
+from slackwater.diagnose.refusal import refusal
+from slackwater.operations.goals.goal import RETENTION, ROW_ORDER, Flag, Goal, WithQuery
+from slackwater.operations.plan.context import (
+    PlanContext,
+    Scope,
+    check_cut,
+    check_reproducible,
+    check_since_start,
+    state_bounds,
+)
 from slackwater.operations.plan.contributing import StateBounds, first_contributing
-from slackwater.operations.plan.cut_check import check_cut
+from slackwater.operations.plan.document import ALL, plan_command
 from slackwater.operations.plan.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN
-from slackwater.operations.plan.words import ALL, plan_command
 from slackwater.sources import kinds
 
+_OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
+_NOT_OF_THE_CHECKPOINT = frozenset({"source-files-missing", "output-damaged", "sink-foreign"})
 
-def target_batch(basis: Basis) -> int:
+
+def target_batch(context: PlanContext) -> int:
     """The batch to continue after. Raises Refused if the sink does not hold it."""
-    stream, written = basis.snapshot.stream, basis.written
-    if basis.target is not None:
-        check_since_start(basis, basis.target)
-    if basis.target == BEFORE_ALL:
+    stream, written = context.snapshot.stream, context.written
+    if context.target is not None:
+        check_since_start(context, context.target)
+    if context.target == BEFORE_ALL:
         return BEFORE_ALL
-    check_shown(basis, written)
-    if basis.target is not None and basis.target > written:
+    check_shown(context, written)
+    if context.target is not None and context.target > written:
         raise Refused(
             "target-unwritten",
-            f"The sink of stream {stream.name} does not hold batch {basis.target} yet",
+            f"The sink of stream {stream.name} does not hold batch {context.target} yet",
             expected=f"a batch from 0 to {written}" if written >= 0 else "earliest, as nothing was written yet",
-            found=str(basis.target),
+            found=str(context.target),
             hint=command("plan", "rebuild", stream.full_name, *stream.session),
         )
-    wanted = written if basis.target is None else basis.target
-    known = basis.batches.newest_whole(wanted)
+    wanted = written if context.target is None else context.target
+    known = context.batches.newest_whole(wanted)
     if known is None and wanted <= 0:
         # Killed in its very first batch, before its range was recorded: there is nothing before it to continue after.
         return BEFORE_ALL
@@ -42,7 +56,7 @@ def target_batch(basis: Basis) -> int:
             f"Neither the checkpoint nor the ledger has the range of any batch up to {wanted} of stream {stream.name}",
             hint="restore the ledger or the checkpoint from a backup; or give the stream a new name and a new output",
         )
-    if basis.target is not None and known != wanted:
+    if context.target is not None and known != wanted:
         raise Refused(
             "target-unknown",
             f"The range of batch {wanted} is not recorded",
@@ -52,9 +66,9 @@ def target_batch(basis: Basis) -> int:
     return known
 
 
-def check_shown(basis: Basis, written: int) -> None:
+def check_shown(context: PlanContext, written: int) -> None:
     """A sink that shows nothing after a finished batch was moved or emptied."""
-    snapshot, history = basis.snapshot, basis.history
+    snapshot, history = context.snapshot, context.history
     finished = max([snapshot.marks.committed, snapshot.recorded.shown, *history.commits, *history.written])
     if written < 0 <= finished:
         raise Refused(
@@ -68,41 +82,41 @@ def check_shown(basis: Basis, written: int) -> None:
         )
 
 
-def scope_of_rebuild(basis: Basis) -> Scope:
+def scope_of_rebuild(context: PlanContext) -> Scope:
     """Raises as ``recomputed``."""
-    return recomputed(basis, target_batch(basis))
+    return recomputed(context, target_batch(context))
 
 
-def recomputed(basis: Basis, target: int) -> Scope:
+def recomputed(context: PlanContext, target: int) -> Scope:
     """Raises Refused if a contributing batch is not recorded, or recomputed state would not be exact."""
-    if target > BEFORE_ALL and basis.profile is not None:
+    if target > BEFORE_ALL and context.profile is not None:
         # From batch 0 on nothing is replayed: the batches run again with their output.
-        check_reproducible(basis.profile, basis.snapshot.stream, basis.request, basis.leader)
-    state = state_bounds(basis)
+        check_reproducible(context.profile, context.snapshot.stream, context.request, context.leader)
+    state = state_bounds(context)
     until = target if state.stateful and target >= 0 else None
-    scope = replace(scope_at(basis, target), state=state, state_until=until)
-    first = first_contributing(basis.batches, target, scope.state, basis.code) if target >= 0 else 0
-    _check_sources(basis, first, target)
+    scope = replace(scope_at(context, target), state=state, state_until=until)
+    first = first_contributing(context.batches, target, scope.state, context.code) if target >= 0 else 0
+    _check_sources(context, first, target)
     return replace(scope, first=first)
 
 
-def scope_at(basis: Basis, target: int) -> Scope:
+def scope_at(context: PlanContext, target: int) -> Scope:
     """Raises Refused for an impossible cut."""
     following = target + 1
     # With new ranges the earlier stage writes other files, which the recorded range does not name.
-    pending = following if basis.request.ranges == "recorded" and basis.batches.is_whole(following) else None
-    unread = StateBounds(basis.snapshot.stateful, None, None)
-    scope = Scope(target, 0, pending, unread, keeps_pending=basis.written <= target)
-    check_cut(basis, scope)
+    pending = following if context.request.ranges == "recorded" and context.batches.is_whole(following) else None
+    unread = StateBounds(context.snapshot.stateful, None, None)
+    scope = Scope(target, 0, pending, unread, keeps_pending=context.written <= target)
+    check_cut(context, scope)
     return scope
 
 
-def _check_sources(basis: Basis, first: int, target: int) -> None:
+def _check_sources(context: PlanContext, first: int, target: int) -> None:
     """A base before batch ``first`` needs an empty range of each source; batch 0 needs none."""
     if first == 0 or first > target:
         return
-    stream = basis.snapshot.stream
-    for kind, span in basis.batches.spans(first, target):
+    stream = context.snapshot.stream
+    for kind, span in context.batches.spans(first, target):
         if span.start is not None and kind.empty_base(span.start) is None:
             raise Refused(
                 "source-unsupported",
@@ -111,7 +125,7 @@ def _check_sources(basis: Basis, first: int, target: int) -> None:
                 expected="a source of kind " + " or ".join(one.kind for one in kinds() if one.has_empty_base),
                 found=(span.end or "")[:120],
                 hint="a rebuild from batch 0 works for any source: "
-                + plan_command(stream.full_name, basis.request, retention=ALL),
+                + plan_command(stream.full_name, context.request, retention=ALL),
             )
 
 
@@ -132,12 +146,108 @@ class Rebuild(Goal):
     )
     runs_spark = True
 
-    def scope(self, basis: Basis, with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        basis = with_query(basis)
-        return basis, scope_of_rebuild(basis)
+    def scope(self, context: PlanContext, with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
+        context = with_query(context)
+        return context, scope_of_rebuild(context)
 
-    def scope_without_query(self, basis: Basis, /) -> Scope | None:
-        return scope_at(basis, target_batch(basis))
+    def scope_without_query(self, context: PlanContext, /) -> Scope | None:
+        return scope_at(context, target_batch(context))
 
 
-GOAL = Rebuild()
+REBUILD = Rebuild()
+
+
+def scope_of_resume(context: PlanContext) -> Scope | None:
+    """``None`` if nothing has to be changed.
+
+    A batch that the sink would skip unread is cut and run again if possible: its rows count for the watermark. Raises
+    Refused or DataError if the next batch's state is not kept.
+    """
+    snapshot = context.snapshot
+    urgent = [finding for finding in stops(snapshot) if finding.code not in _OF_OPERATIONS]
+    for finding in urgent:
+        if finding.code in _NOT_OF_THE_CHECKPOINT:
+            raise refusal(finding, snapshot.stream.name)
+    if not urgent and not snapshot.misses_watermark:
+        return None
+    check_shown(context, context.written)
+    again, skipped = _run_again(context), _before_what_is_skipped(context)
+    scope = kept_scope(context, context.written) or (again or skipped if snapshot.skips_unread else skipped or again)
+    if not urgent and (scope is None or scope is skipped):
+        # That is what Spark does by itself.
+        return None
+    if scope is None:
+        raise _not_kept(context)
+    check_cut(context, scope)
+    return scope
+
+
+def kept_scope(context: PlanContext, target: int) -> Scope | None:
+    """The scope with kept state, if any. A query without state needs only recorded ranges."""
+    snapshot, batches = context.snapshot, context.batches
+    known = snapshot.stateful or snapshot.profile is not None
+    if target < BEFORE_ALL or not known:
+        return None
+    if target >= 0 and not batches.is_whole(target):
+        return None
+    with_state = snapshot.stateful and target >= 0
+    if with_state and (target not in context.states or batches.commit_text(target) is None):
+        return None
+    return Scope(
+        target,
+        target + 1,
+        target + 1 if context.request.ranges == "recorded" and batches.is_whole(target + 1) else None,
+        StateBounds(snapshot.stateful, None, None),
+        copied=True,
+        state_until=target if with_state else None,
+    )
+
+
+def _run_again(context: PlanContext) -> Scope | None:
+    snapshot, written = context.snapshot, context.written
+    if snapshot.marks.written is None or not snapshot.output.can_cut or not context.batches.is_whole(written):
+        return None
+    scope = kept_scope(context, written - 1)
+    return scope and replace(scope, keeps_pending=False)
+
+
+def _before_what_is_skipped(context: PlanContext) -> Scope | None:
+    """Spark's file sink skips the whole job (measured: the next batch fails with CANNOT_LOAD_STATE_STORE), so the state
+    after the batch must exist; for other sinks it runs without output.
+    """
+    written, snapshot = context.written, context.snapshot
+    if snapshot.marks.written is None or not context.batches.is_whole(written):
+        return None
+    scope = kept_scope(context, written - 1)
+    if scope is None or not snapshot.stateful:
+        return scope
+    if written in context.states:
+        return replace(scope, state_until=written)
+    return scope if snapshot.output.skipped_are_read else None
+
+
+def _not_kept(context: PlanContext) -> Refused:
+    stream, written = context.snapshot.stream, context.written
+    kept = max(context.states, default=None)
+    return Refused(
+        "state-not-kept",
+        f"Stream {stream.name} cannot continue after batch {written}: the checkpoint does not keep what that needs",
+        where=context.snapshot.generation.location,
+        expected=f"state and commit of batch {written}",
+        found="no state that can be loaded" if kept is None else f"state of batch {kept} as the newest",
+        hint=f"recompute it: {command('plan', 'rebuild', stream.full_name)}",
+    )
+
+
+class Resume(Goal):
+    name = "resume"
+    summary = "Make the stream startable from the state it has; the least change that does."
+
+    def scope(self, context: PlanContext, _with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
+        return context, scope_of_resume(context)
+
+    def why_cut(self, held: str, _target: int, /) -> str | None:
+        return f"the sink holds {held}, which is cut and runs again: its rows count for state and watermark"
+
+
+RESUME = Resume()

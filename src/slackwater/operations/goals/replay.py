@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
@@ -11,41 +12,46 @@ from slackwater.core.targets import AtTime, ByDuration, FromFile, PositionTarget
 from slackwater.core.units import iso_text
 from slackwater.formats.text_log import shown
 from slackwater.ledger.recording.batch_history import BatchHistory
-from slackwater.operations.goals.common.goal import RETENTION, ROW_ORDER, Flag, Goal, Lookups, WithQuery
-from slackwater.operations.goals.rebuild import check_shown, recomputed, scope_at
-from slackwater.operations.goals.resume import kept_scope
-from slackwater.operations.plan.basis import Basis, Scope, check_since_start
-from slackwater.operations.plan.cut_check import check_cut
+from slackwater.operations.goals.goal import RETENTION, ROW_ORDER, Flag, Goal, WithQuery
+from slackwater.operations.goals.rebuild import check_shown, kept_scope, recomputed, scope_at
+from slackwater.operations.plan.context import PlanContext, Scope, check_cut, check_since_start
 from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request
 from slackwater.operations.plan.targets import parse_target, position_target, target_text
 from slackwater.sources.common.contract import SourceRange
 from slackwater.sources.common.source import Source
 
+if TYPE_CHECKING:
+    from slackwater.operations.make_plan import Lookups
 
-def kept_scope_of_replay(basis: Basis) -> Scope | None:
+
+REPLAY_TARGETS = "last-written, earliest, batch:N, time:2026-01-31T00:00Z, by:PT6H, shift:-1000 or offsets:FILE"
+Reads = Callable[[int], bool]
+
+
+def kept_scope_of_replay(context: PlanContext) -> Scope | None:
     """``None``: state has to be recomputed. Raises Refused if the output lacks the batches, or cannot be treated as
     requested.
     """
-    target = _target(basis)
-    if basis.request.output == "keep":
-        _check_kept(basis, target)
-    kept = kept_scope(basis, target)
+    target = _target(context)
+    if context.request.output == "keep":
+        _check_kept(context, target)
+    kept = kept_scope(context, target)
     if kept is None:
         return None
     scope = replace(kept, keeps_pending=False)
-    check_cut(basis, scope)
+    check_cut(context, scope)
     return scope
 
 
-def recomputed_scope_of_replay(basis: Basis) -> Scope:
+def recomputed_scope_of_replay(context: PlanContext) -> Scope:
     """Raises Refused if the target's range is not recorded, or recomputed state would not be exact."""
-    return recomputed(basis, _recorded_target(basis))
+    return recomputed(context, _recorded_target(context))
 
 
-def _recorded_target(basis: Basis) -> int:
-    target, stream = _target(basis), basis.snapshot.stream
-    if not basis.batches.is_whole(target):
-        oldest = next((batch for batch in basis.batches.batches if basis.batches.is_whole(batch)), None)
+def _recorded_target(context: PlanContext) -> int:
+    target, stream = _target(context), context.snapshot.stream
+    if not context.batches.is_whole(target):
+        oldest = next((batch for batch in context.batches.batches if context.batches.is_whole(batch)), None)
         raise Refused(
             "target-unknown",
             f"The range of batch {target}, after which the replay would start, is not recorded",
@@ -56,28 +62,28 @@ def _recorded_target(basis: Basis) -> int:
     return target
 
 
-def _target(basis: Basis) -> int:
-    written = basis.written
-    target = written - 1 if basis.target is None else basis.target
+def _target(context: PlanContext) -> int:
+    written = context.written
+    target = written - 1 if context.target is None else context.target
     if target >= 0:
-        check_shown(basis, written)
+        check_shown(context, written)
     if not BEFORE_ALL <= target < written:
         raise Refused(
             "target-unwritten",
-            f"The sink of stream {basis.snapshot.stream.name} does not hold batch {target + 1}, so that it cannot be "
+            f"The sink of stream {context.snapshot.stream.name} does not hold batch {target + 1}, so that it cannot be "
             "processed again",
             expected=f"a batch from 0 to {written}" if written >= 0 else "a stream that has written something",
             found=str(target + 1),
-            hint=command("status", basis.snapshot.stream.full_name),
+            hint=command("status", context.snapshot.stream.full_name),
         )
-    check_since_start(basis, target)
+    check_since_start(context, target)
     return target
 
 
-def _check_kept(basis: Basis, target: int) -> None:
+def _check_kept(context: PlanContext, target: int) -> None:
     """Only an output that does not skip ids can keep batches that run again."""
-    stream = basis.snapshot.stream
-    for output in basis.snapshot.outputs:
+    stream = context.snapshot.stream
+    for output in context.snapshot.outputs:
         if output.written is not None or output.batches_skipped:
             raise Refused(
                 "output-skips",
@@ -139,15 +145,15 @@ class Replay(Goal):
         first = self._named_batch(request.target)
         return None if first is None else max(first - 1, BEFORE_ALL)
 
-    def scope(self, basis: Basis, with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        kept = kept_scope_of_replay(basis)
+    def scope(self, context: PlanContext, with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
+        kept = kept_scope_of_replay(context)
         if kept is not None:
-            return basis, kept
-        basis = with_query(basis)
-        return basis, recomputed_scope_of_replay(basis)
+            return context, kept
+        context = with_query(context)
+        return context, recomputed_scope_of_replay(context)
 
-    def scope_without_query(self, basis: Basis, /) -> Scope | None:
-        return scope_at(basis, _recorded_target(basis))
+    def scope_without_query(self, context: PlanContext, /) -> Scope | None:
+        return scope_at(context, _recorded_target(context))
 
     def why_cut(self, _held: str, _target: int, /) -> str | None:
         return None
@@ -156,12 +162,7 @@ class Replay(Goal):
         return f"{BATCH}{batch + 1}"
 
 
-GOAL = Replay()
-
-
-REPLAY_TARGETS = "last-written, earliest, batch:N, time:2026-01-31T00:00Z, by:PT6H, shift:-1000 or offsets:FILE"
-
-Reads = Callable[[int], bool]
+REPLAY = Replay()
 
 
 @dataclass(frozen=True, slots=True)

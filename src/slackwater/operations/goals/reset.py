@@ -10,24 +10,24 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.operations.goals.common.goal import Flag, Goal, Lookups, WithQuery
-from slackwater.operations.plan.basis import Basis, Scope
+from slackwater.operations.goals.goal import Flag, Goal, WithQuery
+from slackwater.operations.plan.context import PlanContext, Scope, check_cut
 from slackwater.operations.plan.contributing import StateBounds
-from slackwater.operations.plan.cut_check import check_cut
 from slackwater.operations.plan.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request, SourceStart
 from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target
 from slackwater.sources import kind_of
 
 if TYPE_CHECKING:
     from slackwater.operations.apply.replayer import Replayer
+    from slackwater.operations.make_plan import Lookups
 
 
-def scope_of_reset(basis: Basis) -> Scope:
+def scope_of_reset(context: PlanContext) -> Scope:
     """If the output is kept, batches are numbered after its newest, so that a sink keyed by ids skips none. Raises
     Refused if the output cannot be treated as requested.
     """
-    keep = basis.request.output == "keep"
-    last = _newest(basis) if keep else BEFORE_ALL
+    keep = context.request.output == "keep"
+    last = _newest(context) if keep else BEFORE_ALL
     scope = Scope(
         last,
         last + 1,
@@ -35,32 +35,32 @@ def scope_of_reset(basis: Basis) -> Scope:
         StateBounds(stateful=False, retention_ms=None, delay_ms=None),
         keeps_pending=False,
         state_until=last if last >= 0 else None,
-        starts=basis.request.starts,
+        starts=context.request.starts,
     )
     if last == BEFORE_ALL:
-        _check_from_the_first_batch(basis)
-    check_cut(basis, scope)
+        _check_from_the_first_batch(context)
+    check_cut(context, scope)
     return scope
 
 
-def _newest(basis: Basis) -> int:
-    snapshot = basis.snapshot
+def _newest(context: PlanContext) -> int:
+    snapshot = context.snapshot
     if snapshot.marks.written is not None and snapshot.output.unmarked is None:
         return max(snapshot.shown)
     return max(snapshot.marks.planned, snapshot.recorded.planned, snapshot.known_committed, *snapshot.shown, BEFORE_ALL)
 
 
-def _check_from_the_first_batch(basis: Basis) -> None:
+def _check_from_the_first_batch(context: PlanContext) -> None:
     """Spark reads all files of a file source's first batch: it cannot skip some."""
-    for start in basis.request.starts:
+    for start in context.request.starts:
         if start.first is None:
             raise Refused(
                 "target-unsupported",
                 f"Source {start.source} cannot be at this position before batch 0, as the output would be cleared",
-                where=f"stream {basis.snapshot.stream.full_name}",
+                where=f"stream {context.snapshot.stream.full_name}",
                 expected="earliest, or --output keep",
-                found=basis.request.target,
-                hint=_keeping(basis.snapshot.stream.full_name, basis.request.target),
+                found=context.request.target,
+                hint=_keeping(context.snapshot.stream.full_name, context.request.target),
             )
 
 
@@ -154,14 +154,14 @@ class Reset(Goal):
             return unmarked is None or not (unmarked.shows_rows and request.target == EARLIEST)
         return request.output == "swap" and snapshot.can_swap_unmarked
 
-    def scope(self, basis: Basis, _with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        return basis, scope_of_reset(basis)
+    def scope(self, context: PlanContext, _with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
+        return context, scope_of_reset(context)
 
-    def scope_without_positions(self, basis: Basis, /) -> Scope | None:
-        return scope_of_reset(basis)
+    def scope_without_positions(self, context: PlanContext, /) -> Scope | None:
+        return scope_of_reset(context)
 
-    def without_cut(self, basis: Basis) -> str:
-        stream, request = basis.snapshot.stream.full_name, basis.request
+    def without_cut(self, context: PlanContext) -> str:
+        stream, request = context.snapshot.stream.full_name, context.request
         return _keeping(stream, request.target)
 
     def swapped(self, request: Request, _after: int, /) -> Request:
@@ -172,4 +172,4 @@ def _keeping(stream: str, target: str) -> str:
     return f"keep what the output has: {command('plan', 'reset', stream, '--from', target, '--output', 'keep')}"
 
 
-GOAL = Reset()
+RESET = Reset()

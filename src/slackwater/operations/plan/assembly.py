@@ -7,26 +7,18 @@ from itertools import groupby
 from slackwater.core.sink import BackfillDirectory, Cut, Swap
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.action import Action, Precondition, PreconditionName
-from slackwater.operations.actions.build_generation import BuildGeneration
-from slackwater.operations.actions.common.base import Base
-from slackwater.operations.actions.copy_generation import CopyGeneration
-from slackwater.operations.actions.cut_sink import CutSink
-from slackwater.operations.actions.plan_batch import PlanBatch
-from slackwater.operations.actions.replay_batches import ReplayBatches, ReplaySettings
-from slackwater.operations.actions.run_backfill import RunBackfill
-from slackwater.operations.actions.run_into_directory import RunIntoDirectory
-from slackwater.operations.actions.run_staged import RunStaged
-from slackwater.operations.actions.skip_batch import SkipBatch
-from slackwater.operations.actions.stage_output import StageOutput
-from slackwater.operations.actions.start_generation import StartGeneration
-from slackwater.operations.actions.swap_output import SwapOutput
-from slackwater.operations.actions.switch_generation import SwitchGeneration
-from slackwater.operations.actions.verify_generation import VerifyGeneration
-from slackwater.operations.goals.common.goal import goal_named
-from slackwater.operations.plan.adopted import SETTINGS_UNKNOWN, notes_of_adopted
-from slackwater.operations.plan.basis import Basis, Scope, batches_used, query_id, written_text
+from slackwater.operations.actions.backfill import RunBackfill, RunIntoDirectory
+from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, ReplaySettings, SkipBatch
+from slackwater.operations.actions.generations import Base, BuildGeneration, CopyGeneration, StartGeneration
+from slackwater.operations.actions.outputs import CutSink, StageOutput, SwapOutput
+from slackwater.operations.actions.running import RunStaged
+from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
+from slackwater.operations.adopted import SETTINGS_UNKNOWN, notes_of_adopted
+from slackwater.operations.goals.goal import goal_named
+from slackwater.operations.plan.context import PlanContext, Scope, batches_used, query_id, written_text
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.cost import cost_of
+from slackwater.operations.plan.document import at_batch
 from slackwater.operations.plan.notes import (
     notes_of,
     notes_of_backfill,
@@ -40,79 +32,80 @@ from slackwater.operations.plan.notes import (
     risks_of_unmarked,
 )
 from slackwater.operations.plan.plan import BEFORE_ALL, Facts, Plan, SourceStart, undo_of
-from slackwater.operations.plan.words import at_batch
 
 
-def plan_of(basis: Basis, scope: Scope, change: Cut | Swap, identifier: str, made_at: str) -> Plan:
+def plan_of(context: PlanContext, scope: Scope, change: Cut | Swap, identifier: str, made_at: str) -> Plan:
     """``change``: the cut after the target batch, or the replacement of the output."""
-    plan = _plan(basis, scope, tuple(_actions(basis, scope, change)), (identifier, made_at))
-    risks = risks_of_unmarked(basis.snapshot) if plan.facts.keeps_unmarked else risks_of_others(basis.snapshot, change)
+    plan = _plan(context, scope, tuple(_actions(context, scope, change)), (identifier, made_at))
+    risks = (
+        risks_of_unmarked(context.snapshot) if plan.facts.keeps_unmarked else risks_of_others(context.snapshot, change)
+    )
     return replace(plan, risks=(*plan.risks, *risks))
 
 
-def plan_of_nothing(basis: Basis, identifier: str, made_at: str) -> Plan:
-    marks = basis.snapshot.marks
+def plan_of_nothing(context: PlanContext, identifier: str, made_at: str) -> Plan:
+    marks = context.snapshot.marks
     following = marks.next_batch
     pending = following if marks.next_is_planned else None
-    scope = Scope(following - 1, following, pending, StateBounds(basis.snapshot.stateful, None, None), copied=True)
-    plan = _plan(basis, scope, (), (identifier, made_at))
-    return replace(plan, facts=replace(plan.facts, notes=goal_named(basis.goal).nothing_to_do(basis)))
+    scope = Scope(following - 1, following, pending, StateBounds(context.snapshot.stateful, None, None), copied=True)
+    plan = _plan(context, scope, (), (identifier, made_at))
+    return replace(plan, facts=replace(plan.facts, notes=goal_named(context.goal).nothing_to_do(context)))
 
 
-def _plan(basis: Basis, scope: Scope, actions: tuple[Action, ...], identity: tuple[str, str]) -> Plan:
-    snapshot, target = basis.snapshot, scope.target
-    risks = _risks(basis, scope)
-    facts = _facts(basis, scope)
-    if basis.facts.adopted is not None:
+def _plan(context: PlanContext, scope: Scope, actions: tuple[Action, ...], identity: tuple[str, str]) -> Plan:
+    snapshot, target = context.snapshot, scope.target
+    risks = _risks(context, scope)
+    facts = _facts(context, scope)
+    if context.facts.adopted is not None:
         batches = () if scope.copied else range(scope.first, scope.target + 1)
-        if any(basis.history.runs.get(batch) is None for batch in batches):
+        if any(context.history.runs.get(batch) is None for batch in batches):
             risks = (*risks, SETTINGS_UNKNOWN)
         risks = (*risks, *dict.fromkeys(one.risk_adopted for one in actions if one.risk_adopted))
-        if basis.side is None:
-            facts = replace(facts, notes=(*facts.notes, *notes_of_adopted(basis.facts.adopted, identity[0])))
+        if context.side is None:
+            facts = replace(facts, notes=(*facts.notes, *notes_of_adopted(context.facts.adopted, identity[0])))
     return Plan(
         id=identity[0],
         stream=snapshot.stream.full_name,
         made_at=identity[1],
-        request=basis.request,
-        target=basis.request.target if scope.starts is not None else at_batch(target),
+        request=context.request,
+        target=context.request.target if scope.starts is not None else at_batch(target),
         facts=facts,
-        preconditions=_preconditions(basis, scope, actions),
+        preconditions=_preconditions(context, scope, actions),
         actions=actions,
-        cost=cost_of(basis, scope, actions),
+        cost=cost_of(context, scope, actions),
         risks=risks if actions else (),
         undo=undo_of(actions),
         downstream=(),
     )
 
 
-def _risks(basis: Basis, scope: Scope) -> tuple[str, ...]:
-    if basis.side is not None:
-        return risks_of_directory(basis.facts.pipeline.environment)
+def _risks(context: PlanContext, scope: Scope) -> tuple[str, ...]:
+    if context.side is not None:
+        return risks_of_directory(context.facts.pipeline.environment)
     if scope.added:
-        return risks_of_backfill(basis.snapshot, basis.facts.pipeline.environment, scope.target)
+        return risks_of_backfill(context.snapshot, context.facts.pipeline.environment, scope.target)
     replays = scope.state.stateful and not scope.copied and scope.starts is None and scope.first <= scope.target
     risks = risks_of(
-        basis.snapshot,
-        basis.query,
-        () if scope.copied else basis.facts.pipeline.environment,
+        context.snapshot,
+        context.query,
+        () if scope.copied else context.facts.pipeline.environment,
         following=scope.target + 1,
         pending=scope.pending,
         kept=scope.keeps_pending,
         replays=replays,
     )
-    return (*risks_of_environment(basis.facts.pipeline.changed), *risks) if replays else risks
+    return (*risks_of_environment(context.facts.pipeline.changed), *risks) if replays else risks
 
 
-def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ...]:
-    if basis.side is not None:
-        return _actions_into_directory(basis, scope.target, basis.side)
+def _actions(context: PlanContext, scope: Scope, change: Cut | Swap) -> tuple[Action, ...]:
+    if context.side is not None:
+        return _actions_into_directory(context, scope.target, context.side)
     if scope.added:
-        return _actions_of_backfill(basis, scope.target)
-    first, target, number = scope.first, scope.target, basis.facts.next_generation
-    actions: list[Action] = [_base(basis, scope)]
+        return _actions_of_backfill(context, scope.target)
+    first, target, number = scope.first, scope.target, context.facts.next_generation
+    actions: list[Action] = [_base(context, scope)]
     if first <= target:
-        actions.append(ReplayBatches(number, first, target, _settings(basis.batches, first, target)))
+        actions.append(ReplayBatches(number, first, target, _settings(context.batches, first, target)))
     if scope.pending is not None:
         actions.append(PlanBatch(number, scope.pending))
     # Before the first action that changes what is in use.
@@ -121,41 +114,41 @@ def _actions(basis: Basis, scope: Scope, change: Cut | Swap) -> tuple[Action, ..
         actions += [StageOutput(target), RunStaged(number), SwapOutput(change)]
     elif change.batches:
         actions.append(CutSink(change))
-    actions.append(SwitchGeneration(basis.snapshot.generation.number, number))
+    actions.append(SwitchGeneration(context.snapshot.generation.number, number))
     return tuple(actions)
 
 
-def _actions_of_backfill(basis: Basis, batch: int) -> tuple[Action, ...]:
+def _actions_of_backfill(context: PlanContext, batch: int) -> tuple[Action, ...]:
     """The actions of a backfill: two checkpoints are verified before the output changes."""
-    before, number, following = batch - 1, basis.facts.next_generation, basis.facts.next_generation + 1
-    identifier, old = query_id(basis, before), basis.snapshot.generation.number
+    before, number, following = batch - 1, context.facts.next_generation, context.facts.next_generation + 1
+    identifier, old = query_id(context, before), context.snapshot.generation.number
     return (
-        StartGeneration(number, identifier, before, basis.request.starts),
+        StartGeneration(number, identifier, before, context.request.starts),
         VerifyGeneration(number, batch, before, None, None),
         CopyGeneration(following, old, identifier, before, None, None),
         SkipBatch(following, batch),
         VerifyGeneration(following, batch + 1, batch, None, None),
-        RunBackfill(number, batch, basis.request.ends),
+        RunBackfill(number, batch, context.request.ends),
         SwitchGeneration(old, following),
     )
 
 
-def _actions_into_directory(basis: Basis, last: int, side: BackfillDirectory) -> tuple[Action, ...]:
-    number = basis.facts.next_generation
+def _actions_into_directory(context: PlanContext, last: int, side: BackfillDirectory) -> tuple[Action, ...]:
+    number = context.facts.next_generation
     return (
-        StartGeneration(number, query_id(basis, last), BEFORE_ALL, basis.request.starts),
+        StartGeneration(number, query_id(context, last), BEFORE_ALL, context.request.starts),
         VerifyGeneration(number, 0, BEFORE_ALL, None, None),
-        RunIntoDirectory(number, basis.request.ends, side),
+        RunIntoDirectory(number, context.request.ends, side),
     )
 
 
-def _base(basis: Basis, scope: Scope) -> Base:
-    target, number, identifier = scope.target, basis.facts.next_generation, query_id(basis, scope.target)
+def _base(context: PlanContext, scope: Scope) -> Base:
+    target, number, identifier = scope.target, context.facts.next_generation, query_id(context, scope.target)
     if scope.starts is not None:
         return StartGeneration(number, identifier, target, scope.starts)
     if not scope.copied:
         return BuildGeneration(number, identifier, scope.first, target, scope.pending)
-    source = basis.snapshot.generation.number
+    source = context.snapshot.generation.number
     return CopyGeneration(number, source, identifier, target, scope.pending, scope.state_until)
 
 
@@ -178,8 +171,8 @@ def _settings_of_note(batches: BatchHistory, scope: Scope) -> tuple[ReplaySettin
     )
 
 
-def _facts(basis: Basis, scope: Scope) -> Facts:
-    snapshot, target = basis.snapshot, scope.target
+def _facts(context: PlanContext, scope: Scope) -> Facts:
+    snapshot, target = context.snapshot, scope.target
     marks = snapshot.marks
     return Facts(
         planned=marks.planned,
@@ -189,45 +182,45 @@ def _facts(basis: Basis, scope: Scope) -> Facts:
         target=target,
         contributing=scope.first,
         pending=scope.pending,
-        watermark_ms=_watermark_ms(basis, scope),
+        watermark_ms=_watermark_ms(context, scope),
         retention_ms=scope.state.retention_ms,
         delay_ms=scope.state.delay_ms,
         checkpoint_present=snapshot.checkpoint_present,
         ranges_from="checkpoint" if snapshot.checkpoint_present else "ledger",
-        notes=_notes_of_positions(basis, scope, scope.starts)
+        notes=_notes_of_positions(context, scope, scope.starts)
         if scope.starts is not None
         else notes_of(
             snapshot,
-            basis.goal,
+            context.goal,
             target=target,
-            asked=basis.target,
+            asked=context.target,
             first=scope.first,
             pending=scope.pending,
             state=scope.state,
             copied_from=snapshot.generation.number if scope.copied else None,
-            code_differs=_code_differs(basis, scope),
-            settings=_settings_of_note(basis.batches, scope),
+            code_differs=_code_differs(context, scope),
+            settings=_settings_of_note(context.batches, scope),
         ),
-        adopted=basis.facts.adopted,
-        keeps_unmarked=snapshot.output.unmarked is not None and basis.request.output == "keep",
+        adopted=context.facts.adopted,
+        keeps_unmarked=snapshot.output.unmarked is not None and context.request.output == "keep",
     )
 
 
-def _watermark_ms(basis: Basis, scope: Scope) -> int:
-    before = basis.snapshot.marks.committed if scope.added else scope.target
-    return basis.batches.offset(before).watermark_ms if before in basis.history.offsets else 0
+def _watermark_ms(context: PlanContext, scope: Scope) -> int:
+    before = context.snapshot.marks.committed if scope.added else scope.target
+    return context.batches.offset(before).watermark_ms if before in context.history.offsets else 0
 
 
-def _notes_of_positions(basis: Basis, scope: Scope, starts: Sequence[SourceStart]) -> tuple[str, ...]:
-    if basis.side is not None:
-        return notes_of_directory(starts, scope.target, basis.side)
+def _notes_of_positions(context: PlanContext, scope: Scope, starts: Sequence[SourceStart]) -> tuple[str, ...]:
+    if context.side is not None:
+        return notes_of_directory(starts, scope.target, context.side)
     if scope.added:
         return notes_of_backfill(starts, scope.target)
-    return notes_of_start(starts, scope.target, basis.request.output)
+    return notes_of_start(starts, scope.target, context.request.output)
 
 
-def _code_differs(basis: Basis, scope: Scope) -> bool:
-    runs, code = basis.history.runs, basis.code
+def _code_differs(context: PlanContext, scope: Scope) -> bool:
+    runs, code = context.history.runs, context.code
     return scope.state.stateful and not all(code.reads_as(runs.get(batch)) for batch in range(scope.target + 1))
 
 
@@ -235,17 +228,17 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> tuple[Precondition, ...]:
-    marks = basis.snapshot.marks
+def _preconditions(context: PlanContext, scope: Scope, actions: tuple[Action, ...]) -> tuple[Precondition, ...]:
+    marks = context.snapshot.marks
     expected: dict[PreconditionName, str] = {
-        "generation": str(basis.snapshot.generation.number),
+        "generation": str(context.snapshot.generation.number),
         "planned": str(marks.planned),
         "committed": str(marks.committed),
-        "written": written_text(basis.snapshot),
-        "history": basis.batches.digest(batches_used(scope.first, scope.target, scope.pending)),
-        "pipeline": basis.code.digest,
+        "written": written_text(context.snapshot),
+        "history": context.batches.digest(batches_used(scope.first, scope.target, scope.pending)),
+        "pipeline": context.code.digest,
         "source-files": listed(()),
-        "readers": listed(basis.readers),
+        "readers": listed(context.readers),
         "writer": listed(()),
         "backfill-directory": listed(()),
         "others": next((one.change.seen for one in actions if one.change is not None), ""),
@@ -253,5 +246,5 @@ def _preconditions(basis: Basis, scope: Scope, actions: tuple[Action, ...]) -> t
     return tuple(
         Precondition(index, name, expected[name])
         for index, action in enumerate(actions)
-        for name in (action.needs if basis.facts.adopted is None else (*action.needs, *action.needs_adopted))
+        for name in (action.needs if context.facts.adopted is None else (*action.needs, *action.needs_adopted))
     )

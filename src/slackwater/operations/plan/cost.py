@@ -17,7 +17,7 @@ from slackwater.core.units import duration_text, size_text
 from slackwater.ledger.recording.batch_history import offsets_by_source
 from slackwater.operations.action import Action
 from slackwater.operations.goals.backfill import ranges_of
-from slackwater.operations.plan.basis import Basis, Scope
+from slackwater.operations.plan.context import PlanContext, Scope
 from slackwater.operations.plan.plan import Cost, Kept, Plan, Work
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
@@ -29,15 +29,15 @@ NOTHING_KEPT = Kept(0, 0, 0, 0)
 Span = tuple[Source, SourceRange]
 
 
-def cost_of(basis: Basis, scope: Scope, actions: Collection[Action]) -> Cost:
-    history, reads = basis.history, {action.reads for action in actions}
+def cost_of(context: PlanContext, scope: Scope, actions: Collection[Action]) -> Cost:
+    history, reads = context.history, {action.reads for action in actions}
     replayed = range(scope.first, scope.target + 1)
-    apply = _work(basis, replayed, _spans(basis, replayed)) if replayed else NO_WORK
+    apply = _work(context, replayed, _spans(context, replayed)) if replayed else NO_WORK
     run = NO_WORK
     if "range" in reads:
-        apply = _backfilled(basis)
+        apply = _backfilled(context)
     elif actions:
-        again = _from_positions(basis, scope) if scope.starts is not None else _after_target(basis, scope)
+        again = _from_positions(context, scope) if scope.starts is not None else _after_target(context, scope)
         apply, run = (together(apply, again), run) if "rest" in reads else (apply, again)
     switched = any(action.switch is not None for action in actions)
     return Cost(
@@ -45,8 +45,8 @@ def cost_of(basis: Basis, scope: Scope, actions: Collection[Action]) -> Cost:
         apply=apply,
         run=run,
         rows_recorded=sum(history.input_rows.values()),
-        output=_kept(actions, basis.replaced),
-        checkpoint_bytes=basis.facts.checkpoint.size_bytes if switched else 0,
+        output=_kept(actions, context.replaced),
+        checkpoint_bytes=context.facts.checkpoint.size_bytes if switched else 0,
     )
 
 
@@ -74,30 +74,30 @@ def together(one: Work, other: Work) -> Work:
     )
 
 
-def _after_target(basis: Basis, scope: Scope) -> Work:
-    batches = [batch for batch in _processed(basis) if batch > scope.target]
-    return _work(basis, batches, _spans(basis, batches)) if batches else NO_WORK
+def _after_target(context: PlanContext, scope: Scope) -> Work:
+    batches = [batch for batch in _processed(context) if batch > scope.target]
+    return _work(context, batches, _spans(context, batches)) if batches else NO_WORK
 
 
-def _from_positions(basis: Basis, scope: Scope) -> Work:
-    processed = _processed(basis)
-    recorded = [batch for batch in processed if batch in basis.history.offsets]
+def _from_positions(context: PlanContext, scope: Scope) -> Work:
+    processed = _processed(context)
+    recorded = [batch for batch in processed if batch in context.history.offsets]
 
     def ends_after(batch: int) -> bool:
-        return any(_reads(one) for one in _since(basis, scope, batch))
+        return any(_reads(one) for one in _since(context, scope, batch))
 
     first = bisect_left(recorded, True, key=ends_after)
     if first == len(recorded):
         return NO_WORK
     # The batches before the first recorded range are those before an earlier reset.
     batches = [batch for batch in processed if first == 0 or batch >= recorded[first]]
-    spans = _since(basis, scope, recorded[-1])
-    work, rows = _work(basis, batches, spans), _rows_of(spans)
+    spans = _since(context, scope, recorded[-1])
+    work, rows = _work(context, batches, spans), _rows_of(spans)
     return work if rows is None else replace(work, rows=rows, batches_uncounted=0)
 
 
-def _since(basis: Basis, scope: Scope, batch: int) -> list[Span]:
-    batches, logs = basis.batches, basis.history.sources
+def _since(context: PlanContext, scope: Scope, batch: int) -> list[Span]:
+    batches, logs = context.batches, context.history.sources
     try:
         ends = offsets_by_source(batches.offset(batch))
     except FormatError:
@@ -105,7 +105,7 @@ def _since(basis: Basis, scope: Scope, batch: int) -> list[Span]:
     return [
         (
             batches.kind(start.source, end),
-            SourceRange(start.source, start.offset, end, logs.get(start.source, {}), basis.history.sizes),
+            SourceRange(start.source, start.offset, end, logs.get(start.source, {}), context.history.sizes),
         )
         for start in scope.starts or ()
         if (end := ends.get(start.source)) is not None
@@ -123,15 +123,20 @@ def _reads(one: Span) -> bool:
     return any(number is None or number > 0 for number in counted.values())
 
 
-def _backfilled(basis: Basis) -> Work:
+def _backfilled(context: PlanContext) -> Work:
     spans = [
-        (kind, span._replace(log={**basis.history.sources.get(span.source, {}), **span.log}, sizes=basis.history.sizes))
-        for kind, span in ranges_of(basis.request)
+        (
+            kind,
+            span._replace(
+                log={**context.history.sources.get(span.source, {}), **span.log}, sizes=context.history.sizes
+            ),
+        )
+        for kind, span in ranges_of(context.request)
     ]
     rows, (files, size) = _rows_of(spans), _files_of(spans)
-    history = basis.history
+    history = context.history
     timed = [batch for batch in history.durations_ms if history.input_rows.get(batch)]
-    read = [(kind_of(span.end, span.log), span) for span in basis.facts.executed]
+    read = [(kind_of(span.end, span.log), span) for span in context.facts.executed]
     per = sum(history.input_rows[batch] for batch in timed) if rows is not None else _files_of(read)[0]
     share = rows if rows is not None else files
     known = bool(timed) and bool(per) and share is not None
@@ -146,21 +151,21 @@ def _backfilled(basis: Basis) -> Work:
     )
 
 
-def _processed(basis: Basis) -> list[int]:
-    history, written = basis.history, basis.written
+def _processed(context: PlanContext) -> list[int]:
+    history, written = context.history, context.written
     shown = [batch for batch in history.offsets if batch <= written]
     return sorted({*history.commits, *history.input_rows, *shown})
 
 
-def _spans(basis: Basis, batches: Collection[int]) -> list[Span]:
+def _spans(context: PlanContext, batches: Collection[int]) -> list[Span]:
     try:
-        return basis.batches.spans(min(batches), max(batches)) if batches else []
+        return context.batches.spans(min(batches), max(batches)) if batches else []
     except (KeyError, FormatError):
         return []
 
 
-def _work(basis: Basis, batches: Collection[int], spans: list[Span]) -> Work:
-    history = basis.history
+def _work(context: PlanContext, batches: Collection[int], spans: list[Span]) -> Work:
+    history = context.history
     files, size = _files_of(spans)
     duration_ms, timed = _duration(history, batches)
     return Work(

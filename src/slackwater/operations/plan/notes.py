@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from slackwater.core.profile import QueryProfile
 from slackwater.core.sink import BackfillDirectory, Cut, OutputTreatment, Swap, others_of
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import batch_range, duration_text
-from slackwater.operations.actions.replay_batches import ReplaySettings
-from slackwater.operations.goals.common.goal import goal_named
+from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.plan import SourceStart
+
+if TYPE_CHECKING:
+    from slackwater.operations.actions.batches import ReplaySettings
 
 NOTHING_REPLAYED = "the query keeps no state: no batch is replayed for it"
 USUAL = {

@@ -31,7 +31,7 @@ from slackwater.cli.verbs.evidence.charts import (
 from slackwater.cli.verbs.evidence.model import Batch, Evidence, FindingEntry, Head, OperatorEntry, Run, Source
 from slackwater.core.checkpoint import Damage
 from slackwater.core.units import counted, duration_text, size_text, utc_text
-from slackwater.operations.goals.common.goal import GOALS, goal_named
+from slackwater.operations.goals.goal import GOALS, goal_named
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The page loads nothing, whatever is in it."""

@@ -1,31 +1,118 @@
+"""The facts from which a plan is derived, and their refusals.
+
+Access to a fact that could not be read raises its error.
+"""
+
 from __future__ import annotations
 
 import json
+import shlex
 import uuid
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from datetime import UTC, datetime
+from typing import TypeVar
+from urllib.parse import unquote, urlsplit
 
-from slackwater.core.commands import command
-from slackwater.core.errors import Refused
+from slackwater.core.commands import command, output_command
+from slackwater.core.errors import Refused, SlackwaterError
 from slackwater.core.profile import ARBITRARY, QueryProfile, not_reproducible
 from slackwater.core.records import History, StreamRecord
-from slackwater.core.sink import BackfillDirectory, Cut
-from slackwater.core.snapshot import Snapshot
+from slackwater.core.sink import BackfillDirectory, Cut, newest_batch
+from slackwater.core.snapshot import MemberSeen, Snapshot
+from slackwater.core.units import batch_range
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.operations.goals.common.goal import goal_named
+from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.plan.contributing import Code, StateBounds
+from slackwater.operations.plan.document import plan_command
 from slackwater.operations.plan.plan import BEFORE_ALL, Request, SourceStart
-from slackwater.operations.plan.stream_facts import StreamFacts
-from slackwater.operations.plan.words import plan_command
+from slackwater.sources.common.contract import Replaced, SourceRange
+
+Problem = SlackwaterError | OSError
+Fact = TypeVar("Fact")
 
 
-class Continues(Protocol):
-    def continued_after(self, request: Request, /) -> int | None:
-        """As ``Goal`` has it. Raises UsageError (``target``)."""
+MS_IN_S = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class CheckpointFacts:
+    """``states`` are loadable without damaged files. ``size_bytes`` is ``None`` if asking for sizes would take too
+    long.
+    """
+
+    snapshot: Snapshot
+    states: frozenset[int]
+    size_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFacts:
+    """The pipeline file, read without running it.
+
+    ``digest`` is the SHA-256 of the file and the project's imported modules; ``environment`` has the names of variables
+    that it reads. ``changed``: differences between the functions' environment and the newest state's.
+    """
+
+    digest: str = ""
+    environment: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFacts:
+    """A stream; an error may replace a fact.
+
+    ``checkpoint_seen`` has marks, damage, output, operation, lease and last run; ``recorded`` the ledger's batches,
+    updated from checkpoint and output. No generation has had the number ``next_generation``. ``directory`` is the
+    checkpoint's path in the user's code.
+    """
+
+    stream: StreamRecord
+    checkpoint_seen: CheckpointFacts | Problem
+    recorded: History | Problem
+    pipeline_read: PipelineFacts | Problem
+    directory: str | Problem | None
+    next_generation: int
+    executed: tuple[SourceRange, ...] = ()
+
+    @property
+    def checkpoint(self) -> CheckpointFacts:
+        return known(self.checkpoint_seen)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.checkpoint.snapshot
+
+    @property
+    def history(self) -> History:
+        return known(self.recorded)
+
+    @property
+    def pipeline(self) -> PipelineFacts:
+        """Raises PipelineError if it cannot be read."""
+        return known(self.pipeline_read)
+
+    @property
+    def adopted(self) -> str | None:
+        """The directory. Raises Refused if no other directory can replace it."""
+        return known(self.directory)
+
+    def problems(self) -> Iterator[Problem]:
+        for fact in (self.directory, self.checkpoint_seen, self.recorded, self.pipeline_read):
+            if isinstance(fact, SlackwaterError | OSError):
+                yield fact
+
+
+def known(fact: Fact | Problem) -> Fact:
+    """The fact. Raises the error in its place."""
+    if isinstance(fact, SlackwaterError | OSError):
+        raise fact
+    return fact
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
     """``query`` is the present code's profile, if it was needed and read. ``side`` replaces the stream's output.
     ``readers`` have read rows that the operation changes; ``replaced`` is all that a swap replaces. ``leader`` is the
     plan's first stream with its request.
@@ -33,7 +120,6 @@ class Basis:
 
     facts: StreamFacts
     request: Request
-    asked: Continues
     query: QueryProfile | None = None
     side: BackfillDirectory | None = None
     readers: tuple[str, ...] = ()
@@ -47,7 +133,7 @@ class Basis:
     @property
     def target(self) -> int | None:
         """The batch to continue after; ``None``: the last written batch."""
-        return self.asked.continued_after(self.request)
+        return goal_named(self.goal).continued_after(self.request)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -105,15 +191,15 @@ class Scope:
         return self.target if self.pending is None else self.pending
 
 
-def is_cut(basis: Basis, scope: Scope) -> bool:
+def is_cut(context: PlanContext, scope: Scope) -> bool:
     """A kept ``pending`` has the same range, so that outputs need not be cut."""
-    shown = basis.snapshot.shown
+    shown = context.snapshot.shown
     return bool(shown) and max(shown) > (scope.planned if scope.keeps_pending else scope.target)
 
 
-def check_since_start(basis: Basis, target: int) -> None:
+def check_since_start(context: PlanContext, target: int) -> None:
     """Raises Refused for a batch before a reset or backfill: it continues other batches."""
-    begins, stream = basis.history.begins, basis.snapshot.stream
+    begins, stream = context.history.begins, context.snapshot.stream
     if target < begins - 1:
         raise Refused(
             "target-unknown",
@@ -143,19 +229,19 @@ def ends_after(batches: BatchHistory, target: int) -> dict[str, int]:
     return {batches.log_of(source): entry for source, entry in cuts.items() if entry is not None}
 
 
-def query_id(basis: Basis, target: int) -> str:
+def query_id(context: PlanContext, target: int) -> str:
     """Raises Refused (``query-id-unknown``)."""
-    recorded, generation = basis.history.metadata, basis.snapshot.generation
+    recorded, generation = context.history.metadata, context.snapshot.generation
     if recorded is not None:
         return str(json.loads(recorded)["id"])
     if generation.query_id is not None:
         return generation.query_id
     if target == BEFORE_ALL:
         # Killed before Spark had written its metadata: no id was ever used. The same each time the plan is derived.
-        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{basis.snapshot.stream.id}/{basis.facts.next_generation}"))
+        return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{context.snapshot.stream.id}/{context.facts.next_generation}"))
     raise Refused(
         "query-id-unknown",
-        f"The query id of stream {basis.snapshot.stream.name} is not recorded",
+        f"The query id of stream {context.snapshot.stream.name} is not recorded",
         where=generation.location,
         hint="restore the file metadata of the checkpoint from a backup",
     )
@@ -164,7 +250,7 @@ def query_id(basis: Basis, target: int) -> str:
 def check_reproducible(
     profile: QueryProfile, stream: StreamRecord, request: Request, leader: tuple[str, Request] | None = None
 ) -> None:
-    """Raises Refused if a replay cannot recompute the state exactly. ``leader``: see ``Basis``."""
+    """Raises Refused if a replay cannot recompute the state exactly. ``leader``: see ``PlanContext``."""
     if (found := not_reproducible(profile, request.row_order)) is None:
         return
     what, reason = found
@@ -198,13 +284,13 @@ def _with_no_state(stream: str, leader: str | None, *, stage_first: bool) -> str
     return f"process everything again: {command('plan', 'reset', leader, '--from', 'earliest', '--downstream')}"
 
 
-def state_bounds(basis: Basis) -> StateBounds:
-    given, output_mode = basis.request.retention_ms, basis.snapshot.stream.output_mode
-    if basis.profile is None:
+def state_bounds(context: PlanContext) -> StateBounds:
+    given, output_mode = context.request.retention_ms, context.snapshot.stream.output_mode
+    if context.profile is None:
         retention = None if output_mode == "complete" else given
-        stateful = basis.snapshot.marks.state is not None or given is not None
+        stateful = context.snapshot.marks.state is not None or given is not None
         return StateBounds(stateful=stateful, retention_ms=retention, delay_ms=None)
-    return bounds_of(basis.profile, basis.snapshot.profile, output_mode, given)
+    return bounds_of(context.profile, context.snapshot.profile, output_mode, given)
 
 
 def bounds_of(
@@ -226,3 +312,89 @@ def bounds_of(
         session_gap_ms=None if unbounded else profile.session_gap_ms,
         window_starts_ms=None if given is not None else profile.window_starts_ms,
     )
+
+
+def check_cut(context: PlanContext, scope: Scope) -> None:
+    """Raises Refused if an output cannot remove its batches.
+
+    A sink that shows no batches would get them twice if ranges are not recorded, unless it skips ids.
+    """
+    if context.request.output in {"keep", "swap"}:
+        return
+    cutting, committed, target = is_cut(context, scope), context.snapshot.known_committed, scope.target
+    for output in context.snapshot.outputs:
+        if output.written is not None:
+            if cutting and output.written > target and not output.can_cut:
+                raise _uncuttable(context, output, target, output.written)
+        elif target < committed and (context.target is not None or output.batches_skipped):
+            raise _uncuttable(context, output, target, committed)
+
+
+def _uncuttable(context: PlanContext, output: MemberSeen, target: int, written: int) -> Refused:
+    snapshot, stream = context.snapshot, context.snapshot.stream
+    later, mode = batch_range(target + 1, written), stream.output_mode
+    sink = f"its output {output.name}" if snapshot.output.members else "the sink"
+    reason = (
+        f"{sink} cannot remove what {later} wrote"
+        if mode == "append"
+        else f"in {mode} mode {later} replaced rows of earlier batches, which the sink does not keep"
+    )
+    return Refused(
+        "sink-uncuttable",
+        f"The stream would {_start_of(target)}, but {reason}",
+        where=output.location,
+        expected=f"batch {written}, the newest that {sink} holds",
+        found=newest_batch(target),
+        hint="\n".join(_instead_of_cut(context)),
+    )
+
+
+def _instead_of_cut(context: PlanContext) -> Iterator[str]:
+    snapshot = context.snapshot
+    if not snapshot.stream.has_output:
+        recorded = output_command(snapshot.stream, snapshot.generation.location, snapshot.code_file)
+        yield f"record where the query writes: {recorded}"
+    yield goal_named(context.goal).without_cut(context)
+
+
+def _start_of(target: int) -> str:
+    return f"continue after batch {target}" if target >= 0 else "start again at batch 0"
+
+
+def refuse_replaced(stream: str, replaced: Sequence[Replaced], unchanged: str) -> None:
+    """Raises Refused (``source-files-replaced``)."""
+    if not replaced:
+        return
+    first = replaced[0]
+    more = f", and {len(replaced) - 1} more files" if len(replaced) > 1 else ""
+    raise Refused(
+        "source-files-replaced",
+        f"A source file was replaced or changed after stream {stream} had read it{more}: its rows may be others",
+        where=first.path,
+        expected=_described(first.read_ms, first.read_bytes),
+        found=_described(first.found_ms, first.found_bytes),
+        hint=_hint(first, unchanged),
+    )
+
+
+def _described(written_ms: int, size: int | None) -> str:
+    return f"written {_time(written_ms)}" + (f", {size} bytes" if size is not None else "")
+
+
+def _time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / MS_IN_S, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _hint(file: Replaced, unchanged: str) -> str:
+    parts = urlsplit(file.path)
+    if parts.scheme not in {"", "file"}:
+        return f"restore the object as it was, or reset the stream to read everything as it is now; {unchanged}"
+    restore = (
+        "restore the file with its time, as cp -p does, or reset the stream to read everything as it is now; "
+        f"{unchanged}"
+    )
+    if file.read_bytes != file.found_bytes:
+        return restore
+    path = unquote(parts.path) if parts.scheme else file.path
+    touch = f"touch -d {_time(file.read_ms)} {shlex.quote(path)}"
+    return f"{restore}\nif only its time was changed and its content was not, set it back: {touch}"

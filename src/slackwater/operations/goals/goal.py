@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, cast
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.errors import UsageError
@@ -17,15 +16,25 @@ from slackwater.diagnose.number_line import findings
 from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request
 
 if TYPE_CHECKING:
-    from slackwater.operations.apply.replayer import Replayer
-    from slackwater.operations.plan.basis import Basis, Scope
-    from slackwater.operations.plan.stream_facts import StreamFacts
+    from slackwater.operations.make_plan import Lookups
+    from slackwater.operations.plan.context import PlanContext, Scope
+
 
 LARGEST_BATCH = 2**63 - 1
 DIGITS_MAX = 19
 Value = str | int | None
-WithQuery = Callable[["Basis"], "Basis"]
+WithQuery = Callable[["PlanContext"], "PlanContext"]
 """Reads the present query. Raises Refused (``code-needed``)."""
+
+
+GOALS: Mapping[str, str] = {
+    "resume": "slackwater.operations.goals.rebuild:RESUME",
+    "rebuild": "slackwater.operations.goals.rebuild:REBUILD",
+    "replay": "slackwater.operations.goals.replay:REPLAY",
+    "backfill": "slackwater.operations.goals.backfill:BACKFILL",
+    "reset": "slackwater.operations.goals.reset:RESET",
+}
+"""Goals by name and not imported: their modules import those of plans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +67,6 @@ ROW_ORDER = Flag(
     kind="choice",
     choices=("any",),
 )
-
-
-class Lookups(Protocol):
-    @property
-    def facts(self) -> StreamFacts:
-        """The stream; ``executed`` is filled if the goal needs it."""
-
-    def require_code(self) -> None:
-        """Raises Refused (``code-needed``) if no pipeline file is known."""
-
-    def check_backfill_directory(self, request: Request) -> None:
-        """Raises Refused (``backfill-directory-...``) if the directory cannot be used."""
-
-    def replayer(self) -> AbstractContextManager[Replayer]:
-        """The present query. Raises EnvironmentMissing without Spark or Java."""
-
-    def read_file(self, file: str) -> str:
-        """The content of a file of offsets. Raises UsageError (``target``) if it cannot be read."""
-
-    def now_ms(self) -> int:
-        """The time in epoch milliseconds."""
-
-    def say(self, text: str) -> None:
-        """Show a message."""
 
 
 class Goal:
@@ -154,20 +139,20 @@ class Goal:
         """Whether the output may have rows that its marker does not show."""
         return False
 
-    def scope(self, basis: Basis, with_query: WithQuery, /) -> tuple[Basis, Scope | None]:
-        """The scope and its basis; no scope if there is nothing to do."""
+    def scope(self, context: PlanContext, with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
+        """The scope and its context; no scope if there is nothing to do."""
         raise NotImplementedError
 
-    def scope_without_positions(self, _basis: Basis, /) -> Scope | None:
+    def scope_without_positions(self, _basis: PlanContext, /) -> Scope | None:
         """``None`` if it depends on positions. Raises as ``scope``, before Spark starts."""
         return None
 
-    def scope_without_query(self, _basis: Basis, /) -> Scope | None:
+    def scope_without_query(self, _basis: PlanContext, /) -> Scope | None:
         """``None`` if it depends on the query. Raises as ``scope``, before Spark starts."""
         return None
 
-    def nothing_to_do(self, basis: Basis) -> tuple[str, ...]:
-        return (f"nothing to do: {findings(basis.snapshot)[0].text}",)
+    def nothing_to_do(self, context: PlanContext) -> tuple[str, ...]:
+        return (f"nothing to do: {findings(context.snapshot)[0].text}",)
 
     def why_cut(self, held: str, target: int, /) -> str | None:
         return f"the sink holds {held}, whose range is not recorded: it is {cut_back(target)}"
@@ -175,16 +160,16 @@ class Goal:
     def target_at(self, batch: int) -> str:
         return f"{BATCH}{batch}"
 
-    def without_cut(self, basis: Basis) -> str:
+    def without_cut(self, context: PlanContext) -> str:
         """The alternative to an impossible cut."""
-        stream = basis.snapshot.stream.full_name
+        stream = context.snapshot.stream.full_name
         return f"rebuild at the last written batch, which removes nothing: {command('plan', 'rebuild', stream)}"
 
-    def without_read_cut(self, basis: Basis) -> str | None:
+    def without_read_cut(self, context: PlanContext) -> str | None:
         """A way without a cut; ``None`` if a different target works."""
         if self.target_option is not None:
             return None
-        return f"a rebuild is exact without a cut: {rebuild_command(basis.snapshot)}"
+        return f"a rebuild is exact without a cut: {rebuild_command(context.snapshot)}"
 
     def swapped(self, request: Request, after: int, /) -> Request:
         return replace(request, goal="replay", output="swap", retention_ms=None, target=f"{BATCH}{after + 1}")
@@ -210,16 +195,6 @@ def _is_batch(number: str) -> bool:
     return number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX and int(number) <= LARGEST_BATCH
 
 
-GOALS: Mapping[str, str] = {
-    "resume": "slackwater.operations.goals.resume",
-    "rebuild": "slackwater.operations.goals.rebuild",
-    "replay": "slackwater.operations.goals.replay",
-    "backfill": "slackwater.operations.goals.backfill",
-    "reset": "slackwater.operations.goals.reset",
-}
-"""Modules by name and not imported: goals import the modules of plans."""
-
-
 def goal_named(name: str) -> Goal:
     """Raises UsageError (``plan-damaged``) for an unknown goal."""
     if name not in GOALS:
@@ -230,5 +205,5 @@ def goal_named(name: str) -> Goal:
             found=name[:60],
             hint=f"nothing was changed; plan again: {command('plan', '--help')}",
         )
-    goal: Goal = import_module(GOALS[name]).GOAL
+    goal: Goal = resolve_name(GOALS[name])
     return goal

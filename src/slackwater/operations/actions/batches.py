@@ -1,3 +1,5 @@
+"""The batches of a new generation: planned, replayed without output, or skipped for another checkpoint."""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -13,16 +15,33 @@ from slackwater.core.sink import STRICT
 from slackwater.core.units import batch_range
 from slackwater.formats.text_log import parse_commit_entry, render_commit_entry
 from slackwater.ledger.recording.source_availability import StoreAvailability
-from slackwater.operations.action import Action, ActionFacts
-from slackwater.operations.actions.common.base import check_same_code
-from slackwater.operations.actions.common.facts import COUNTED, PROGRAMS
+from slackwater.operations.action import COUNTED, NOTHING, PROGRAMS, Action, ActionFacts
+from slackwater.operations.actions.generations import check_same_code
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.apply.replayer import Replayer
 from slackwater.operations.plan.contributing import Code
-from slackwater.operations.plan.words import plan_again
+from slackwater.operations.plan.document import plan_again
+from slackwater.operations.plan.plan import Plan
 from slackwater.storage.protocols import WriteStore
 
 ONLY_RESET = "only a reset that processes everything again is exact"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBatch(Action):
+    """Plan ``batch`` with its recorded range as the next batch."""
+
+    number: int
+    batch: int
+    kind: Literal["plan-batch"] = "plan-batch"
+
+    def text(self) -> str:
+        return f"plan batch {self.batch} with its recorded range"
+
+    def do(self, operation: Operation) -> ActionFacts:
+        entry = operation.history.offsets[self.batch].encode("utf-8", "surrogateescape")
+        write_log(operation.store(self.number), offset_path(self.batch), entry)
+        return NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,3 +250,24 @@ def _restore_next_watermark(operation: Operation, store: WriteStore, last: int) 
     if commit.next_batch_watermark_ms != recorded.next_batch_watermark_ms:
         corrected = commit._replace(next_batch_watermark_ms=recorded.next_batch_watermark_ms)
         write_log(store, commit_path(last), render_commit_entry(corrected))
+
+
+@dataclass(frozen=True, slots=True)
+class SkipBatch(Action):
+    number: int
+    batch: int
+    kind: Literal["skip-batch"] = "skip-batch"
+
+    def text(self) -> str:
+        return f"skip batch {self.batch} in it: the query continues with batch {self.batch + 1} from where it is"
+
+    def do(self, operation: Operation) -> ActionFacts:
+        """Repeats entries, from which Spark continues."""
+        store, before = operation.store(self.number), self.batch - 1
+        write_log(store, offset_path(self.batch), store.read(offset_path(before)))
+        write_log(store, commit_path(self.batch), store.read(commit_path(before)))
+        return NOTHING
+
+
+def skipped_in(plan: Plan, number: int) -> int | None:
+    return next((one.batch for one in plan.actions if isinstance(one, SkipBatch) and one.number == number), None)
