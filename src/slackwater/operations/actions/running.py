@@ -1,4 +1,4 @@
-"""The query runs with a new generation: the record of the generation, one batch, or all into the staged output."""
+"""The query runs with a new generation: the record of the generation, a batch, or all into the staged output."""
 
 from __future__ import annotations
 
