@@ -33,7 +33,6 @@ from slackwater.operations.adopted import adopted_directory, quiet_time_ms
 from slackwater.operations.apply.adopted import AdoptedDirectory
 from slackwater.operations.plan.document import ALL_MS
 from slackwater.operations.plan.plan import Plan
-
 from slackwater.runtime.loader import load
 from slackwater.runtime.run.before_start import check
 from slackwater.sinks.common.staging import StagingDirectory

@@ -10,9 +10,9 @@ import pytest
 
 from slackwater.core.errors import Refused
 from slackwater.diagnose.number_line import findings
+from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.actions.generations import CopyGeneration
 from slackwater.operations.actions.outputs import CutSink
-from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import Output
 from slackwater.sinks.common.registry import open_output

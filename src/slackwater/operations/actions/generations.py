@@ -16,7 +16,7 @@ from slackwater.core.profile import QueryProfile
 from slackwater.core.program import Entry, entries_until, made_by, program_of_batch
 from slackwater.diagnose.program_changes import other_rows, recorded_verdict
 from slackwater.formats.compactible import DEFAULT_INTERVAL
-from slackwater.formats.offset_log import render_offset_entry
+from slackwater.formats.text_log import render_offset_entry
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.snapshot import profile_of
 from slackwater.ledger.recording.source_availability import StoreAvailability

@@ -16,7 +16,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.program import program_of_batch
 from slackwater.core.records import GenerationRecord
-from slackwater.formats.offset_log import render_offset_entry
+from slackwater.formats.text_log import render_offset_entry
 from slackwater.operations.action import COMMITTED, LAYOUT, PLANNED, PROGRAMS, Action, ActionFacts
 from slackwater.operations.actions.batches import skipped_in
 from slackwater.operations.actions.generations import (

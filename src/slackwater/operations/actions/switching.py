@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.checkpoint.damage import cheap_damage
+from slackwater.checkpoint.damage import find_damage
 from slackwater.checkpoint.logs import marks, read_logs
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.core.checkpoint import OffsetEntry
@@ -100,7 +100,7 @@ class VerifyGeneration(Action):
 
 def _check_files(operation: Operation, store: ReadStore) -> None:
     """Checks copies too: a copy of a damaged file is damaged."""
-    damage = cheap_damage(open_checkpoint(store), source_logs=operation.history.source_logs).damage
+    damage = find_damage(open_checkpoint(store), source_logs=operation.history.source_logs).damage
     if damage:
         raise Refused(
             "verify-damage",

@@ -20,7 +20,7 @@ from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.lease.lease import LeaseCheck
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
-from slackwater.ledger.recording.snapshot import SnapshotContext, read_snapshot, stream_id
+from slackwater.ledger.recording.snapshot import look_at_stream, stream_id
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.action import Action, Inverse, Precondition, PreconditionName
@@ -125,7 +125,6 @@ def _facts(
     facts, target = plan.facts, plan.facts.target
     change = next((action.change for action in plan.actions if action.change is not None), None)
     into = plan.request.into
-    context = SnapshotContext(ledger, workspace.home, own_lease=True)
 
     output = operation.output
 
@@ -148,7 +147,7 @@ def _facts(
 
     @cache
     def snapshot() -> Snapshot:
-        return read_snapshot(context, current())
+        return look_at_stream(ledger, workspace.home, current(), own_lease=True)[0]
 
     return {
         "generation": lambda: str(current().current_generation),
