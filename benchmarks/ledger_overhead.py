@@ -47,18 +47,17 @@ from slackwater.core.trigger import Trigger
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.log_copier import LogCopier
-from slackwater.ledger.recording.log_copier import Watcher
+from slackwater.ledger.recording.log_copier import LogCopier, Watcher
 from slackwater.runtime.application.running import ApplicationRun, run_application
+from slackwater.runtime.pipeline import Pipeline
 from slackwater.runtime.run.before_start import register
 from slackwater.runtime.run.listener import ProgressRecorder, Recorded, make_listener
-from slackwater.runtime.pipeline import Pipeline
 from slackwater.runtime.run.query import BuiltStream, QueryStart, start
 from slackwater.runtime.run.query_run import RunServices
 from slackwater.runtime.run.runner import ASK_LEDGER_S, POLL_S
-from slackwater.runtime.session.session import driver_jvm_pid, end_session, start_session
-from slackwater.runtime.session.options import SessionOptions, spark_version
 from slackwater.runtime.run.stream_run import StreamRun
+from slackwater.runtime.session.options import SessionOptions, spark_version
+from slackwater.runtime.session.session import driver_jvm_pid, end_session, start_session
 from slackwater.sinks import files
 from slackwater.sinks.common.registry import open_output
 from slackwater.storage.open import open_read_store

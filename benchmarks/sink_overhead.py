@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.sink import Owner, WriteContext
-from slackwater.runtime.session.session import end_session, start_session
 from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks import delta, files
 from slackwater.sinks.common.contract import Sink, Startable
 from slackwater.sinks.common.registry import open_output

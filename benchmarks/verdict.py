@@ -37,8 +37,8 @@ from slackwater.core.program import Program
 from slackwater.diagnose.program_changes import verdict
 from slackwater.runtime.loader import load
 from slackwater.runtime.run.query import BuiltStream
-from slackwater.runtime.session.session import start_session
 from slackwater.runtime.session.options import SessionOptions
+from slackwater.runtime.session.session import start_session
 
 GOAL_S = 0.3
 BASES = Path(__file__).resolve().parents[1] / "tests" / "verdict" / "bases"
