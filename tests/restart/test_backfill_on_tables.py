@@ -61,7 +61,7 @@ def iceberg(spark):
 Numbers = Counter[int]
 PLANNED, PUBLISHED = "call", "return"
 """The kill is before the sink has the batch, or when the sink has it and Spark has not committed it."""
-WRITERS = {"postgres": "postgres/writer.py:write", "delta": "delta/batches.py:write"}
+WRITERS = {"postgres": "postgres/writer.py:_write", "delta": "delta/writer.py:write"}
 
 
 class Tables(SmallWorkspace):

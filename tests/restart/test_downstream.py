@@ -107,7 +107,7 @@ class Stages(Workspace):
 
 
 AFTER_THE_FIRST_STAGE = ("return", "apply/executor.py:execute")
-BEFORE_THE_LAST_SWITCH = ("call", "actions/switch_generation.py:do:3")
+BEFORE_THE_LAST_SWITCH = ("call", "actions/switching.py:SwitchGeneration.do:3")
 
 
 @pytest.mark.thorough

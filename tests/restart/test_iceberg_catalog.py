@@ -32,7 +32,7 @@ HIDDEN = "of-the-catalog"
 KILLED = 2
 STEPS = (
     ("call", "sinks/common/changes.py:write"),
-    ("call", "iceberg/cutting.py:delete_batches"),
+    ("call", "iceberg/changes.py:delete_batches"),
     ("return", "iceberg/catalog.py:commit"),
 )
 
@@ -62,11 +62,11 @@ def test_killed_at_each_point_cut_swapped_and_undone(
     server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     workspace = CatalogWorkspace(tmp_path_factory.mktemp("w"), APPEND, server.url(server.new_database()))
-    _run_killed(workspace, "call", f"iceberg/publishing.py:publish:{KILLED + 1}")
+    _run_killed(workspace, "call", f"iceberg/writer.py:publish:{KILLED + 1}")
     assert workspace.marks() == (KILLED, KILLED, KILLED - 1, KILLED - 1), "staged, and not visible"
     assert status_written(workspace) == KILLED - 1
 
-    _run_killed(workspace, "return", "iceberg/publishing.py:publish")
+    _run_killed(workspace, "return", "iceberg/writer.py:publish")
     assert workspace.marks() == (KILLED, KILLED, KILLED, KILLED - 1), "visible, and not committed"
     assert status_written(workspace) == KILLED
 
@@ -79,7 +79,7 @@ def test_killed_at_each_point_cut_swapped_and_undone(
 @pytest.mark.thorough
 def test_merged_rows_killed_and_rebuilt(server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> None:
     workspace = CatalogWorkspace(tmp_path_factory.mktemp("w"), UPDATE, server.url(server.new_database()))
-    _run_killed(workspace, "return", f"iceberg/publishing.py:publish:{BATCHES - 1}")
+    _run_killed(workspace, "return", f"iceberg/writer.py:publish:{BATCHES - 1}")
     check_replaced_rows(workspace, UPDATE)
 
 

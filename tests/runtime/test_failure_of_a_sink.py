@@ -9,7 +9,7 @@ py4j.Py4JException: An exception was raised by the Python Proxy. Return Message:
   File "/venv/site-packages/pyspark/sql/utils.py", line 145, in call
     raise e
 """
-OURS = f"""  File "{OUR_PACKAGE}/sinks/delta/batches.py", line 40, in write
+OURS = f"""  File "{OUR_PACKAGE}/sinks/delta/writer.py", line 40, in write
     self._merge(frame, batch)
 """
 USERS = """  File "/srv/clicks.py", line 7, in double

@@ -1,7 +1,7 @@
 """Runs a command of Slackwater and kills it when one of its functions is called, or when it returns.
 
-python tests/support/killed_call.py call|return FILE:FUNCTION[:NUMBER] ARGUMENT..., the file as the end of its path, at
-the NUMBER-th time (default: the first). The file is run by its path, so that nothing else of the tests is imported into
+python tests/support/killed_call.py call|return FILE:FUNCTION[:NUMBER] ARGUMENT..., the file as the end of its path,
+CLASS.FUNCTION for a method of this class only, at the NUMBER-th time (default: the first). The file is run by its path, so that nothing else of the tests is imported into
 the killed process.
 """
 
@@ -21,7 +21,7 @@ def kill_at(event: str, file: str, function: str, number: int = 1) -> None:
     def look(frame: FrameType, seen: str, _: object) -> None:
         nonlocal left
         code = frame.f_code
-        if seen == event and code.co_name == function and code.co_filename.endswith(file):
+        if seen == event and function in {code.co_name, code.co_qualname} and code.co_filename.endswith(file):
             left -= 1
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
