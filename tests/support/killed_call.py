@@ -1,8 +1,8 @@
 """Runs a command of Slackwater and kills it when one of its functions is called, or when it returns.
 
 python tests/support/killed_call.py call|return FILE:FUNCTION[:NUMBER] ARGUMENT..., the file as the end of its path,
-CLASS.FUNCTION for a method of this class only, at the NUMBER-th time (default: the first). The file is run by its path, so that nothing else of the tests is imported into
-the killed process.
+FUNCTION or CLASS.FUNCTION, at the NUMBER-th time (default: the first). The file is run by its path, so that nothing
+else of the tests is imported into the killed process.
 """
 
 from __future__ import annotations
