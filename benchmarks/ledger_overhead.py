@@ -51,7 +51,7 @@ from slackwater.ledger.recording.log_copier import LogCopier, Watcher
 from slackwater.runtime.application.running import ApplicationRun, run_application
 from slackwater.runtime.pipeline import Pipeline
 from slackwater.runtime.run.before_start import register
-from slackwater.runtime.run.listener import ProgressRecorder, Recorded, make_listener
+from slackwater.runtime.run.listener import ProgressRecorder, RecordedQuery, make_listener
 from slackwater.runtime.run.query import BuiltStream, QueryStart, start
 from slackwater.runtime.run.query_run import RunServices
 from slackwater.runtime.run.runner import ASK_LEDGER_S, POLL_S
@@ -117,7 +117,7 @@ def plain(bench: Bench) -> None:
 def listener_only(bench: Bench) -> None:
     """With the listener and its recorder, without the watcher."""
     with _ledger(bench) as (ledger, record), _recording(bench, ledger) as recorder:
-        recorder.follow(record.full_name, Recorded(record.full_name, 1))
+        recorder.follow(record.full_name, RecordedQuery(record.full_name, 1))
         plain(bench)
 
 

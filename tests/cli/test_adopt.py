@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.main import main
-from slackwater.cli.verbs.adopt import Request, adopt_checkpoint
+from slackwater.cli.verbs.adopt import AdoptRequest, adopt_checkpoint
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.settings import Settings
@@ -140,7 +140,7 @@ def test_a_program_shows_where_its_query_writes(
         read.append(stream.full_name)
         return stream._replace(sink=sink, output_mode="complete", pipeline_file="app.py")
 
-    request = Request(str(project.path), None, "clicks", program)
+    request = AdoptRequest(str(project.path), None, "clicks", program)
     with open_workspace(Settings(home=Path("home")), create=True) as workspace:
         unknown = adopt_checkpoint(workspace, replace(request, program=None))
         assert not unknown.stream.has_output
@@ -168,7 +168,7 @@ def test_a_program_that_fails_leaves_nothing_of_a_new_stream(
         seen.append(workspace.ledger.stream_names())
         raise PipelineError("application-queries", "The application started no streaming query")
 
-    request = Request(str(project.path), None, "typo", program)
+    request = AdoptRequest(str(project.path), None, "typo", program)
     with open_workspace(Settings(home=Path("home")), create=True) as workspace:
         with pytest.raises(PipelineError):
             adopt_checkpoint(workspace, request)

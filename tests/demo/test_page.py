@@ -19,12 +19,12 @@ from slackwater.cli.verbs.demo import exit_code
 from slackwater.core.marks import Marks
 from slackwater.operations.actions.generations import BuildGeneration
 from slackwater.operations.plan.cost import NO_WORK, NOTHING_KEPT
-from slackwater.operations.plan.plan import Cost, Facts, Plan, Request, Work
+from slackwater.operations.plan.plan import Cost, Plan, PlannedFacts, Request, Work
 
 
 @pytest.fixture
 def equal() -> DemoResult:
-    facts = Facts(
+    facts = PlannedFacts(
         planned=12,
         committed=11,
         state=11,

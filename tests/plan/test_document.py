@@ -21,7 +21,7 @@ from slackwater.operations.actions.outputs import CutSink
 from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
 from slackwater.operations.goals.goal import GOALS
 from slackwater.operations.plan.document import DIGEST, digest_of, parse, render
-from slackwater.operations.plan.plan import Cost, Facts, Kept, Plan, Request, SourceStart, Work, undo_of
+from slackwater.operations.plan.plan import Cost, Kept, Plan, PlannedFacts, Request, SourceStart, Work, undo_of
 
 texts = st.text(max_size=8)
 names = st.from_regex(r"[a-z]{1,5}/[a-z]{1,5}", fullmatch=True)
@@ -86,7 +86,7 @@ def one_plan(draw: st.DrawFn) -> Plan:
         target=draw(texts),
         facts=draw(
             st.builds(
-                Facts,
+                PlannedFacts,
                 **dict.fromkeys(("state", "written", "pending", "retention_ms", "delay_ms"), optional),
                 **dict.fromkeys(("planned", "committed", "target", "contributing", "watermark_ms"), numbers),
                 notes=st.lists(texts).map(tuple),

@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from slackwater.runtime.loader import digest
-from slackwater.runtime.program.code_reach import Reach, reach_of
+from slackwater.runtime.program.code_reach import CodeReach, reach_of
 from slackwater.runtime.program.code_scopes import imported_files
 
 HELPERS = '''
@@ -227,7 +227,7 @@ def _imported(folder: Path) -> Iterator[ModuleType]:
                 del sys.modules[name]
 
 
-def reach(folder: Path, files: dict[str, str]) -> Reach:
+def reach(folder: Path, files: dict[str, str]) -> CodeReach:
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -250,17 +250,17 @@ def _edited(edits: tuple[Edit, ...], files: dict[str, str] = BASE) -> dict[str, 
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Reach:
+def base(tmp_path_factory: pytest.TempPathFactory) -> CodeReach:
     return reach(tmp_path_factory.mktemp("base"), BASE)
 
 
 @pytest.mark.parametrize("name", HARMLESS)
-def test_a_harmless_edit_changes_no_digest(name: str, tmp_path: Path, base: Reach) -> None:
+def test_a_harmless_edit_changes_no_digest(name: str, tmp_path: Path, base: CodeReach) -> None:
     assert reach(tmp_path, _edited(HARMLESS[name])).code == base.code
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_an_edit_that_may_change_rows_changes_the_digest(name: str, tmp_path: Path, base: Reach) -> None:
+def test_an_edit_that_may_change_rows_changes_the_digest(name: str, tmp_path: Path, base: CodeReach) -> None:
     assert reach(tmp_path, _edited(CHANGES[name])).code != base.code
 
 
@@ -280,7 +280,7 @@ UDFS = ("shifted", "even", "Rules", "add", "wide")
     ],
 )
 def test_each_function_has_a_digest_of_what_it_reaches_itself(
-    edit: Edit, changed: set[str], tmp_path: Path, base: Reach
+    edit: Edit, changed: set[str], tmp_path: Path, base: CodeReach
 ) -> None:
     found = reach(tmp_path, _edited((edit,))).functions
     assert {name for name in UDFS if found[name] != base.functions[name]} == changed

@@ -16,7 +16,7 @@ from slackwater import sinks
 from slackwater.core.program import InputShape, Program
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import changes
-from slackwater.runtime.program.code_reach import Reach
+from slackwater.runtime.program.code_reach import CodeReach
 from slackwater.runtime.program.program import with_output_functions
 from slackwater.sinks.common.contract import Sink
 
@@ -49,7 +49,7 @@ class Rows:
 
 def _with(sink: Sink) -> Program:
     session = SimpleNamespace(sparkContext=SimpleNamespace(environment={"RATE": "of a worker"}))
-    return with_output_functions(PROGRAM, sink, Reach("", {}), cast("Any", session))
+    return with_output_functions(PROGRAM, sink, CodeReach("", {}), cast("Any", session))
 
 
 def _program(function: Any) -> Program:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as T
 
 from slackwater.audit.drilled_sink import Armed, DrilledSink
-from slackwater.audit.request import ERROR, RESULTS, Request
+from slackwater.audit.request import ERROR, RESULTS, AuditRequest
 from slackwater.audit.steps import ROWS_OF_TASK, STEPS_MOST, TASKS, Step
 from slackwater.core.errors import PipelineError, Refused, SlackwaterError
 from slackwater.core.escaping import printable
@@ -65,7 +65,7 @@ class Quiet:
 
 def main() -> int:
     """Run the request on stdin; 0 unless an error was written to the run's folder."""
-    request = Request.parse(sys.stdin.read())
+    request = AuditRequest.parse(sys.stdin.read())
     request.folder.mkdir(parents=True, exist_ok=True)
     try:
         loaded = load(request.reference)
@@ -86,13 +86,15 @@ def main() -> int:
     return 0
 
 
-def _lay_down(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> None:
+def _lay_down(request: AuditRequest, loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> None:
     schema = build(session_of(spark, definition), loaded, definition, request.folder / "home").frame.schema
     (Path(request.scratch) / SCHEMA).write_text(schema.json())
     stage_rows(spark, schema, str(Path(request.scratch) / STAGED))
 
 
-def _run_steps(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> None:
+def _run_steps(
+    request: AuditRequest, loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession
+) -> None:
     home, display = Home(request.folder / "home"), Quiet()
     armed = Armed(request.folder, str(loaded.file.parent), driver_jvm_pid(spark))
     scratch = _scratch(request, loaded, definition, armed)
@@ -133,7 +135,9 @@ def _run_steps(request: Request, loaded: LoadedPipeline, definition: StreamDefin
                 return
 
 
-def _scratch(request: Request, loaded: LoadedPipeline, definition: StreamDefinition, armed: Armed) -> LoadedPipeline:
+def _scratch(
+    request: AuditRequest, loaded: LoadedPipeline, definition: StreamDefinition, armed: Armed
+) -> LoadedPipeline:
     pipeline = Pipeline(loaded.pipeline.name)
     schema = json.loads((Path(request.scratch) / SCHEMA).read_text())
 
@@ -154,7 +158,7 @@ def _scratch(request: Request, loaded: LoadedPipeline, definition: StreamDefinit
     return replace(loaded, pipeline=pipeline)
 
 
-def _add_rows(request: Request, number: int) -> None:
+def _add_rows(request: AuditRequest, number: int) -> None:
     files = sorted((Path(request.scratch) / STAGED).glob("part-*.parquet"))[number * TASKS : (number + 1) * TASKS]
     for file in files:
         target = request.folder / "in" / file.name
@@ -165,7 +169,7 @@ def _add_rows(request: Request, number: int) -> None:
             hidden.rename(target)
 
 
-def _check_empty(request: Request, shown: Counter[str]) -> None:
+def _check_empty(request: AuditRequest, shown: Counter[str]) -> None:
     """Raises Refused if the target holds rows: it may be in use."""
     if shown:
         raise Refused(
@@ -200,7 +204,7 @@ def _canonical(row: Any) -> str:
     return repr(tuple(row) if isinstance(row, Iterable) and not isinstance(row, str | bytes) else row)
 
 
-def _write(request: Request, result: Mapping[str, object]) -> None:
+def _write(request: AuditRequest, result: Mapping[str, object]) -> None:
     with (request.folder / RESULTS).open("a") as file:
         file.write(json.dumps(result) + "\n")
         file.flush()

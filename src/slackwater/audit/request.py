@@ -14,7 +14,7 @@ RESULTS, ERROR = "results.jsonl", "error.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AuditRequest:
     """``scratch`` is the audit's folder, ``run`` a run in it.
 
     Without ``steps`` rows are laid down. ``first`` is the step to start with; ``again``: its drill took place before.
@@ -37,6 +37,6 @@ class Request:
         return json.dumps(asdict(self))
 
     @classmethod
-    def parse(cls, text: str) -> Request:
+    def parse(cls, text: str) -> AuditRequest:
         fields = json.loads(text)
         return cls(**{**fields, "steps": tuple(Step(**step) for step in fields["steps"])})

@@ -16,7 +16,7 @@ from slackwater.core.units import utc_text
 from slackwater.operations.action import Action, Inverse
 from slackwater.operations.plan.cost import cost_lines, total_lines
 from slackwater.operations.plan.document import title
-from slackwater.operations.plan.plan import Facts, Plan
+from slackwater.operations.plan.plan import Plan, PlannedFacts
 
 if TYPE_CHECKING:
     from slackwater.operations.apply.apply_plan import Outcome
@@ -61,7 +61,7 @@ def _indented(line: str) -> Text:
     return Text(f"  {line}")
 
 
-def number_line(facts: Facts) -> Table:
+def number_line(facts: PlannedFacts) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     rows = [
         ("planned", facts.planned, "newest batch in offsets/"),

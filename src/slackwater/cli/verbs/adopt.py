@@ -48,7 +48,7 @@ _ReadProgram = Callable[[Workspace, StreamRecord], StreamRecord]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AdoptRequest:
     """``program`` reads the program that starts the query."""
 
     location: str
@@ -79,7 +79,7 @@ class Adopted:
     unknown: tuple[str, ...]
 
 
-def adopt_checkpoint(workspace: Workspace, request: Request, consent: Consent = None) -> Adopted:
+def adopt_checkpoint(workspace: Workspace, request: AdoptRequest, consent: Consent = None) -> Adopted:
     """Record the checkpoint, or its new entries. Raises SlackwaterError; nothing is recorded then."""
     location = _absolute(request.location)
     store = open_read_store(location)
@@ -146,7 +146,7 @@ def _identity(sink: str | None) -> Identity:
     return recognised(WriterCalls(found["kind"], {"path": found["path"]}))
 
 
-def _stream(workspace: Workspace, location: str, sink: Identity, request: Request) -> tuple[StreamRecord, bool]:
+def _stream(workspace: Workspace, location: str, sink: Identity, request: AdoptRequest) -> tuple[StreamRecord, bool]:
     found = stream_at(workspace.ledger, location) or stream_moved_to(workspace.ledger, location)
     name = request.name or (found.name if found is not None else _name_of(request.sink or location))
     if STREAM_NAME.fullmatch(name) is None:
@@ -324,7 +324,7 @@ def adopt(
     runtime, session = SparkRuntime(say, spark, master), session_words(master, spark)
     program = None if pipeline is None else _reader_of(pipeline, runtime, session)
     with open_workspace(settings, create=True, say=say) as workspace:
-        consent, request = consent_of(moved=moved, copied=copied), Request(location, sink, name, program)
+        consent, request = consent_of(moved=moved, copied=copied), AdoptRequest(location, sink, name, program)
         document = adopt_document(adopt_checkpoint(workspace, request, consent))
     if shown_as is Format.JSON:
         print_json(document)

@@ -20,7 +20,7 @@ HEARTBEAT_S = EXPIRES_S / 6
 log = structlog.get_logger(__name__)
 
 
-class Named(Protocol):
+class LeasedStream(Protocol):
     @property
     def pipeline(self) -> str: ...
 
@@ -39,13 +39,13 @@ class LeaseKeeper:
 
     def __init__(
         self,
-        streams: Sequence[Named],
+        streams: Sequence[LeasedStream],
         home: Home,
         ledger: Ledger,
         purpose: str,
         say: Callable[[str], None],
         *,
-        refuse: Callable[[Named, SlackwaterError], None] | None = None,
+        refuse: Callable[[LeasedStream, SlackwaterError], None] | None = None,
     ) -> None:
         self._streams = streams
         self._home = home
@@ -92,7 +92,7 @@ class LeaseKeeper:
     def fence(self, stream: str) -> int:
         return next(lease.fence for lease in self._leases if lease.record.stream == stream)
 
-    def _take(self, stream: Named) -> None:
+    def _take(self, stream: LeasedStream) -> None:
         try:
             name = stream.full_name
             wait_until_free(self._ledger, name, wait_s=JVM_WAIT_S, say=self._say, before=self._before[name])

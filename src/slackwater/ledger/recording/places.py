@@ -25,7 +25,7 @@ _ALTERNATIVES = re.compile(r"\{[^/]*\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenPlace:
     """A directory, symlinks resolved; ``stream`` owns the output, checkpoint or input."""
 
     what: str
@@ -33,8 +33,8 @@ class Taken:
     stream: str | None = None
 
 
-def home_place(home: Home) -> Taken:
-    return Taken("the home", home.resolved)
+def home_place(home: Home) -> TakenPlace:
+    return TakenPlace("the home", home.resolved)
 
 
 def generation_location(home: Home, ledger: Ledger, stream: StreamRecord, number: int) -> Location:
@@ -45,24 +45,24 @@ def generation_location(home: Home, ledger: Ledger, stream: StreamRecord, number
     return Location(f"{first}.{number:04d}")
 
 
-def outputs(ledger: Ledger) -> Iterator[Taken]:
+def outputs(ledger: Ledger) -> Iterator[TakenPlace]:
     for stream in ledger.streams():
         for output in open_each(stream.sink):
             if output.location is not None:
-                yield Taken(f"the output of stream {stream.full_name}", output.location, stream.full_name)
+                yield TakenPlace(f"the output of stream {stream.full_name}", output.location, stream.full_name)
 
 
-def checkpoints(ledger: Ledger) -> Iterator[Taken]:
+def checkpoints(ledger: Ledger) -> Iterator[TakenPlace]:
     for stream in ledger.streams():
         for generation in ledger.generations(stream.full_name):
             place = OutputPlace(generation.location).location
-            yield Taken(f"a checkpoint of stream {stream.full_name}", place, stream.full_name)
+            yield TakenPlace(f"a checkpoint of stream {stream.full_name}", place, stream.full_name)
 
 
-def inputs(ledger: Ledger) -> Iterator[Taken]:
+def inputs(ledger: Ledger) -> Iterator[TakenPlace]:
     for stream in ledger.streams():
         for folder in _read_folders(ledger, stream):
-            yield Taken(f"files that stream {stream.full_name} reads", folder, stream.full_name)
+            yield TakenPlace(f"files that stream {stream.full_name} reads", folder, stream.full_name)
 
 
 def is_within(place: str, other: str) -> bool:

@@ -31,7 +31,7 @@ from slackwater.operations.plan.notes import (
     risks_of_others,
     risks_of_unmarked,
 )
-from slackwater.operations.plan.plan import BEFORE_ALL, Facts, Plan, SourceStart, undo_of
+from slackwater.operations.plan.plan import BEFORE_ALL, Plan, PlannedFacts, SourceStart, undo_of
 
 
 def plan_of(context: PlanContext, scope: Scope, change: Cut | Swap, identifier: str, made_at: str) -> Plan:
@@ -171,10 +171,10 @@ def _settings_of_note(batches: BatchHistory, scope: Scope) -> tuple[ReplaySettin
     )
 
 
-def _facts(context: PlanContext, scope: Scope) -> Facts:
+def _facts(context: PlanContext, scope: Scope) -> PlannedFacts:
     snapshot, target = context.snapshot, scope.target
     marks = snapshot.marks
-    return Facts(
+    return PlannedFacts(
         planned=marks.planned,
         committed=marks.committed,
         state=marks.state,

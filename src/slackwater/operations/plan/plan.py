@@ -80,7 +80,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PlannedFacts:
     """Marks are batch ids, -1 for none. ``adopted``, the path of a checkpoint in the user's code, is for people:
     ``apply`` reads the ledger. ``keeps_unmarked``: the output keeps rows that its marker does not show.
     """
@@ -193,7 +193,7 @@ class Plan:
     made_at: str
     request: Request
     target: str
-    facts: Facts
+    facts: PlannedFacts
     preconditions: tuple[Precondition, ...]
     actions: tuple[Action, ...]
     cost: Cost

@@ -28,7 +28,7 @@ from slackwater.ledger.located import record_move, stream_with
 from slackwater.runtime.application.writers import Start
 from slackwater.runtime.loader import digest, locate
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition, StreamFunction
-from slackwater.runtime.program.code_reach import Reach, reach_of_file
+from slackwater.runtime.program.code_reach import CodeReach, reach_of_file
 from slackwater.runtime.run.before_start import program_digest
 from slackwater.runtime.run.failures import NOT_THE_USERS
 from slackwater.runtime.run.query import check_query
@@ -69,7 +69,7 @@ class ApplicationCode:
     def __call__(self, spark: object) -> object:
         return self.build(spark)
 
-    def reach(self) -> Reach:
+    def reach(self) -> CodeReach:
         return reach_of_file(self.file)
 
     def is_of(self, reference: str) -> bool:

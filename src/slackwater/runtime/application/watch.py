@@ -32,7 +32,7 @@ from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.program.code_reach import environment_settings
 from slackwater.runtime.run.before_start import program_digest, program_json
 from slackwater.runtime.run.failures import SPARK_ERRORS
-from slackwater.runtime.run.listener import ProgressRecorder, QueryLife, Recorded, make_listener
+from slackwater.runtime.run.listener import ProgressRecorder, QueryLife, RecordedQuery, make_listener
 from slackwater.runtime.run.query import BuiltStream
 from slackwater.runtime.session.options import spark_version
 from slackwater.runtime.session.settings import effective_settings
@@ -173,7 +173,7 @@ class SessionWatch:
             end=WATCHED,
         )
         # Its batches name no run: nothing has read before it which batch the output skips (``history``).
-        self._recorder.follow(life.id, Recorded(stream.full_name, number, None))
+        self._recorder.follow(life.id, RecordedQuery(stream.full_name, number, None))
         checkpoint, output = open_read_store(location), open_output(stream.sink)
         watcher = Watcher(LogCopier(self._ledger, stream.full_name, number, checkpoint, output))
         watcher.start()

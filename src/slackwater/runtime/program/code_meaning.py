@@ -18,19 +18,19 @@ from functools import lru_cache, partial
 from pathlib import Path, PurePath
 from types import CellType, ModuleType
 
-from slackwater.runtime.program.code_scopes import FUNCTIONS, Imported, Module, Modules, Scope, own_nodes
+from slackwater.runtime.program.code_scopes import FUNCTIONS, CodeScope, Imported, Module, Modules, own_nodes
 
 MOST_ALIASES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    scope: Scope
+    scope: CodeScope
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    scope: Scope
+    scope: CodeScope
     name: str
 
 
@@ -38,7 +38,7 @@ class Variable:
 class Callers:
     """All reached callers of a function: they decide the arguments."""
 
-    scope: Scope
+    scope: CodeScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class Meanings:
 
     def __init__(self, modules: Modules) -> None:
         self.modules = modules
-        self.cells: dict[Scope, Cells] = {}
-        self.registered: dict[str, set[Scope]] = {}
+        self.cells: dict[CodeScope, Cells] = {}
+        self.registered: dict[str, set[CodeScope]] = {}
         self.written: dict[Piece, tuple[tuple[Token, ...], frozenset[str]]] = {}
         """The written form of each piece, and the names that it uses; writing a piece takes time."""
 
@@ -78,12 +78,12 @@ class Meanings:
         module = self.modules.parsed(Path(file))
         return None if module is None else [Definition(scope) for scope in self.function_at(module, name, line)]
 
-    def function_at(self, file: Module, name: str, line: int) -> list[Scope]:
+    def function_at(self, file: Module, name: str, line: int) -> list[CodeScope]:
         return [
             scope for node, scope in file.scopes.items() if isinstance(node, FUNCTIONS) and _starts(node, name, line)
         ]
 
-    def meaning(self, scope: Scope, name: str, depth: int = 0) -> Meaning | None:
+    def meaning(self, scope: CodeScope, name: str, depth: int = 0) -> Meaning | None:
         owner = scope.owner(name)
         if owner is None:
             return self._from_stars(scope.module, name) or self._of_value(scope.module, name)
@@ -109,10 +109,10 @@ class Meanings:
             return Whole(below)
         return self._from_stars(module, name) or self._of_value(module, name)
 
-    def path(self, node: ast.expr, scope: Scope) -> Meaning | None:
+    def path(self, node: ast.expr, scope: CodeScope) -> Meaning | None:
         return self._path(node, scope, 0)
 
-    def _path(self, node: ast.expr, scope: Scope, depth: int) -> Meaning | None:
+    def _path(self, node: ast.expr, scope: CodeScope, depth: int) -> Meaning | None:
         if isinstance(node, ast.Name):
             return self.meaning(scope, node.id, depth)
         if not isinstance(node, ast.Attribute):
@@ -122,7 +122,7 @@ class Meanings:
             return Library(f"{base.path}.{node.attr}")
         return self.member(base.module, node.attr) if isinstance(base, Whole) else None
 
-    def _imported(self, scope: Scope, name: str) -> Meaning | None:
+    def _imported(self, scope: CodeScope, name: str) -> Meaning | None:
         found = scope.imports[name]
         live = scope.module.namespace.get(name) if scope.node is scope.module.tree else None
         # An import in ``try`` and another in ``except``: the loaded module shows which one was used.
@@ -178,7 +178,7 @@ The content of a file next to the module is compared.
 """
 
 
-def is_changed(scope: Scope, name: str, *, by_calls: bool = True) -> bool:
+def is_changed(scope: CodeScope, name: str, *, by_calls: bool = True) -> bool:
     for one in scope.module.scopes.values():
         if name in one.globals:
             return True
@@ -198,18 +198,18 @@ def _is_stored(node: ast.AST, name: str) -> bool:
     return isinstance(root, ast.Name) and root.id == name
 
 
-def has_place(value: object, tokens: Sequence[Token], scope: Scope) -> bool:
+def has_place(value: object, tokens: Sequence[Token], scope: CodeScope) -> bool:
     file = scope.module.file
     folder = repr(str(file.parent))[1:-1]
     is_part = isinstance(value, str) and value in (*file.parts, file.stem)
     return is_part or any(isinstance(token, str) and folder in token for token in tokens)
 
 
-def differs(scope: Scope, name: str, names: frozenset[str]) -> bool:
+def differs(scope: CodeScope, name: str, names: frozenset[str]) -> bool:
     return _differs(scope, name, names, set())
 
 
-def _differs(scope: Scope, name: str, names: frozenset[str], seen: set[tuple[Scope, str]]) -> bool:
+def _differs(scope: CodeScope, name: str, names: frozenset[str], seen: set[tuple[CodeScope, str]]) -> bool:
     seen.add((scope, name))
     return any(
         _is_among(node, used_in, names, seen)
@@ -217,7 +217,7 @@ def _differs(scope: Scope, name: str, names: frozenset[str], seen: set[tuple[Sco
     )
 
 
-def _is_among(node: ast.AST, scope: Scope, names: frozenset[str], seen: set[tuple[Scope, str]]) -> bool:
+def _is_among(node: ast.AST, scope: CodeScope, names: frozenset[str], seen: set[tuple[CodeScope, str]]) -> bool:
     for part in own_nodes(node):
         used = _word(part)
         if used in names:
@@ -229,7 +229,7 @@ def _is_among(node: ast.AST, scope: Scope, names: frozenset[str], seen: set[tupl
     return False
 
 
-def _expressions(scope: Scope, name: str) -> Iterator[tuple[ast.AST, Scope]]:
+def _expressions(scope: CodeScope, name: str) -> Iterator[tuple[ast.AST, CodeScope]]:
     yield from ((one, scope) for one in (*scope.bound.get(name, []), *scope.changed.get(name, [])))
     if isinstance(scope.node, ast.ClassDef):
         methods = [inner for inner in scope.module.scopes.values() if inner.parent is scope]
@@ -244,7 +244,7 @@ def _assigned(method: ast.AST, name: str) -> Iterator[ast.AST]:
                 yield part.value
 
 
-def _arguments(scope: Scope, name: str) -> Iterator[tuple[ast.AST, Scope]]:
+def _arguments(scope: CodeScope, name: str) -> Iterator[tuple[ast.AST, CodeScope]]:
     node = scope.node
     is_parameter = isinstance(node, FUNCTIONS) and scope.bound.get(name) == []
     if not is_parameter and not (isinstance(node, ast.ClassDef) and name in scope.bound):
@@ -257,8 +257,8 @@ def _arguments(scope: Scope, name: str) -> Iterator[tuple[ast.AST, Scope]]:
 
 
 @lru_cache(maxsize=64)
-def _calls(module: Module) -> Mapping[str, Sequence[tuple[ast.AST, Scope]]]:
-    found: dict[str, list[tuple[ast.AST, Scope]]] = {}
+def _calls(module: Module) -> Mapping[str, Sequence[tuple[ast.AST, CodeScope]]]:
+    found: dict[str, list[tuple[ast.AST, CodeScope]]] = {}
     for scope in module.scopes.values():
         body: Sequence[ast.AST] = scope.body() or [scope.node]
         for one in body:
@@ -275,7 +275,7 @@ def _word(node: ast.AST) -> str:
     return str(getattr(node, "id", getattr(node, "attr", "")))
 
 
-def _named(scope: Scope) -> str:
+def _named(scope: CodeScope) -> str:
     return str(getattr(scope.node, "name", ""))
 
 
@@ -411,7 +411,7 @@ def kinds_of(tokens: Iterable[Token]) -> set[str]:
 
 
 def files_read(
-    scope: Scope, meanings: Meanings, given: Mapping[str, object], folder: Path
+    scope: CodeScope, meanings: Meanings, given: Mapping[str, object], folder: Path
 ) -> Iterator[frozenset[Path]]:
     """The project's files that literal paths in reading calls may name.
 
@@ -426,7 +426,7 @@ def files_read(
             yield frozenset(each for each in named if each.is_file())
 
 
-def _is_read(call: ast.Call, scope: Scope, meanings: Meanings) -> bool:
+def _is_read(call: ast.Call, scope: CodeScope, meanings: Meanings) -> bool:
     function = call.func
     name = str(getattr(function, "id", getattr(function, "attr", "")))
     meaning = meanings.path(function, scope)
@@ -446,7 +446,7 @@ class _Texts:
         self._given = given
         self._seen: set[Variable] = set()
 
-    def of(self, node: ast.AST, scope: Scope) -> Iterator[str]:
+    def of(self, node: ast.AST, scope: CodeScope) -> Iterator[str]:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         elif isinstance(node, (ast.Name, ast.Attribute)) and (meaning := self._meanings.path(node, scope)) is not None:

@@ -41,7 +41,14 @@ from slackwater.runtime.program.code_meaning import (
     differs,
     value_text,
 )
-from slackwater.runtime.program.code_scopes import FUNCTIONS, NOT_THE_PROJECTS, Modules, Scope, variables_read, vars_of
+from slackwater.runtime.program.code_scopes import (
+    FUNCTIONS,
+    NOT_THE_PROJECTS,
+    CodeScope,
+    Modules,
+    variables_read,
+    vars_of,
+)
 from slackwater.runtime.program.code_text import write
 from slackwater.runtime.program.function_values import FunctionValues, Taken
 
@@ -56,7 +63,7 @@ class Uses:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class CodeReach:
     """``code`` is a SHA-256 of everything reached; ``functions`` has a digest for each reached name.
 
     Names are ``__name__`` or registered names, as in Spark's plan; equal names, such as lambdas', share a digest. A
@@ -71,7 +78,7 @@ class Reach:
     """The values that a function or class takes with it when Spark pickles it."""
 
 
-def reach_of(function: Callable[..., Any]) -> Reach:
+def reach_of(function: Callable[..., Any]) -> CodeReach:
     """The code that the function reaches. Reads files, and imports nothing."""
     plain, bound = _unwrapped(function)
     modules = Modules(Path(plain.__code__.co_filename if plain else ""))
@@ -81,17 +88,17 @@ def reach_of(function: Callable[..., Any]) -> Reach:
         root += value_text(value, meanings.of_function, only_functions=False) or _type_of(value, meanings)
     graph = _Graph(meanings, root)
     values = FunctionValues(meanings, graph.digest, meanings.modules.folder)
-    return Reach(graph.digest(root), graph.functions(), partial(graph.uses, root), values.of)
+    return CodeReach(graph.digest(root), graph.functions(), partial(graph.uses, root), values.of)
 
 
-def reach_of_file(file: Path) -> Reach:
+def reach_of_file(file: Path) -> CodeReach:
     """Like ``reach_of`` for a whole file: an application's code shows no stream function."""
     meanings = Meanings(Modules(file))
     module = meanings.modules.parsed(file)
     root: list[Token] = [] if module is None else [Whole(module)]
     graph = _Graph(meanings, root)
     values = FunctionValues(meanings, graph.digest, meanings.modules.folder)
-    return Reach(graph.digest(root), graph.functions(), partial(graph.uses, root), values.of)
+    return CodeReach(graph.digest(root), graph.functions(), partial(graph.uses, root), values.of)
 
 
 def _unwrapped(function: object) -> tuple[types.FunctionType | None, list[object]]:
@@ -149,7 +156,7 @@ class _Graph:
     def __init__(self, meanings: Meanings, root: list[Token]) -> None:
         self._meanings = meanings
         self._reached = self._reachable(root)
-        self._users: dict[Scope, list[Piece]] = {}
+        self._users: dict[CodeScope, list[Piece]] = {}
         for piece in self._reached:
             for token in self._text(piece):
                 if isinstance(token, Definition):
@@ -192,7 +199,7 @@ class _Graph:
             frozenset(path.partition(".")[0] for path in paths),
         )
 
-    def _registered(self) -> Iterator[tuple[str, Scope]]:
+    def _registered(self) -> Iterator[tuple[str, CodeScope]]:
         for name, scopes in self._meanings.registered.items():
             yield from ((name, scope) for scope in scopes)
 
@@ -201,7 +208,7 @@ class _Graph:
         paths = sorted(token.removeprefix("library ") for token in tokens if token.startswith("library "))
         yield from (path for path in paths if path != "functools.partial")
 
-    def _defined(self) -> Iterator[tuple[str, Scope]]:
+    def _defined(self) -> Iterator[tuple[str, CodeScope]]:
         reached = {piece.scope for piece in self._reached if isinstance(piece, Definition)}
         for module in {scope.module for scope in reached}:
             for node, scope in module.scopes.items():
@@ -227,7 +234,7 @@ class _Graph:
             return self._callers(piece.scope) if with_callers else ()
         return write(piece, self._meanings)
 
-    def _callers(self, scope: Scope) -> tuple[Token, ...]:
+    def _callers(self, scope: CodeScope) -> tuple[Token, ...]:
         outer = scope.parent
         if outer is not None and isinstance(outer.node, FUNCTIONS):
             return (Definition(outer),)
@@ -247,7 +254,7 @@ _LOCALE = ("LANG", "LC_")
 _DIGEST_LENGTH = 16
 
 
-def with_environment(program: Program, reach: Reach, spark: SparkSession) -> Program:
+def with_environment(program: Program, reach: CodeReach, spark: SparkSession) -> Program:
     kept = {name for operator in program.operators for name in operator.functions}
     behind = {name for rows in program.rows for name in rows.functions} - kept
     given = spark.sparkContext.environment

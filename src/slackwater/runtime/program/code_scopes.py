@@ -41,7 +41,7 @@ class Imported:
 
 
 @dataclass(eq=False, slots=True)
-class Scope:
+class CodeScope:
     """Bound names with their statements.
 
     ``changed`` are in-place changes; parameters have no statement.
@@ -49,7 +49,7 @@ class Scope:
 
     module: Module
     node: ast.AST
-    parent: Scope | None
+    parent: CodeScope | None
     bound: dict[str, list[ast.stmt]] = field(default_factory=dict)
     changed: dict[str, list[ast.stmt]] = field(default_factory=dict)
     imports: dict[str, list[Imported]] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Scope:
     """Names bound by other statements than imports."""
     globals: set[str] = field(default_factory=set)
 
-    def owner(self, name: str) -> Scope | None:
+    def owner(self, name: str) -> CodeScope | None:
         if name in self.globals:
             return self.module.scope if name in self.module.scope.bound else None
         if name in self.bound:
@@ -82,12 +82,12 @@ class Module:
     file: Path
     namespace: Mapping[str, Any]
     tree: ast.Module
-    scopes: dict[ast.AST, Scope] = field(default_factory=dict)
+    scopes: dict[ast.AST, CodeScope] = field(default_factory=dict)
     stars: list[Imported] = field(default_factory=list)
     dotted: list[Imported] = field(default_factory=list)
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> CodeScope:
         return self.scopes[self.tree]
 
     def imported(self) -> list[Imported]:
@@ -196,8 +196,8 @@ def _libraries(home: Path) -> tuple[Path, ...]:
     return (*(entry for entry in around[0].iterdir() if entry.name != top), slackwater)
 
 
-def _build(module: Module, node: ast.AST, parent: Scope | None) -> None:
-    scope = Scope(module, node, parent)
+def _build(module: Module, node: ast.AST, parent: CodeScope | None) -> None:
+    scope = CodeScope(module, node, parent)
     module.scopes[node] = scope
     for name in (*_parameters(node), *_targets(node)):
         scope.bound[name] = []
@@ -211,7 +211,7 @@ def _build(module: Module, node: ast.AST, parent: Scope | None) -> None:
         scope.bound.pop(name, None)
 
 
-def _nested(scope: Scope) -> list[ast.AST]:
+def _nested(scope: CodeScope) -> list[ast.AST]:
     if isinstance(scope.node, (ast.Lambda, *COMPREHENSIONS)):
         return [part for part in own_nodes(scope.node, inside=True) if _opens(part) and part is not scope.node]
     return [part for statement in scope.body() for part in own_nodes(statement) if _opens(part)]
@@ -254,7 +254,7 @@ def _own_children(node: ast.AST, *, inside: bool) -> Iterator[ast.AST]:
         yield from (part.target for part in ast.walk(node) if isinstance(part, ast.NamedExpr))
 
 
-def _bind(scope: Scope, statement: ast.stmt, part: ast.AST) -> None:
+def _bind(scope: CodeScope, statement: ast.stmt, part: ast.AST) -> None:
     if isinstance(part, (ast.Import, ast.ImportFrom)):
         for name, imported in _imported(part):
             if name in {"*", ""}:

@@ -32,7 +32,7 @@ from slackwater.runtime.program.code_meaning import (
     is_changed,
     value_text,
 )
-from slackwater.runtime.program.code_scopes import FUNCTIONS, Scope, vars_of
+from slackwater.runtime.program.code_scopes import FUNCTIONS, CodeScope, vars_of
 
 LOGGERS = frozenset({"log", "logger", "logging"})
 LOG_METHODS = frozenset({"debug", "info", "warning", "warn", "error", "exception", "critical", "log"})
@@ -57,7 +57,7 @@ def write(piece: Piece, meanings: Meanings) -> tuple[Token, ...]:
     return _written(piece, meanings)[0]
 
 
-def names_used(scope: Scope, meanings: Meanings) -> frozenset[str]:
+def names_used(scope: CodeScope, meanings: Meanings) -> frozenset[str]:
     return _written(Definition(scope), meanings)[1]
 
 
@@ -82,10 +82,10 @@ class _Writer:
         self.tokens: list[Token] = []
         self.names: set[str] = set()
         self._meanings = meanings
-        self._opened: set[Scope] = set()
-        self._numbers: dict[tuple[Scope, str], int] = {}
+        self._opened: set[CodeScope] = set()
+        self._numbers: dict[tuple[CodeScope, str], int] = {}
 
-    def definition(self, scope: Scope) -> None:
+    def definition(self, scope: CodeScope) -> None:
         self._opened.add(scope)
         outer = scope.parent or scope
         node = scope.node
@@ -95,7 +95,7 @@ class _Writer:
             self._function(node, scope, outer)
             self._replacement(node, scope)
 
-    def _replacement(self, node: ast.AST, scope: Scope) -> None:
+    def _replacement(self, node: ast.AST, scope: CodeScope) -> None:
         module, name = scope.module, getattr(node, "name", None)
         live = module.namespace.get(name) if name is not None and scope.parent is module.scope else None
         if live is None or getattr(node, "decorator_list", []):
@@ -107,7 +107,7 @@ class _Writer:
             path = f"{getattr(live, '__module__', None)}.{getattr(live, '__qualname__', type(live).__qualname__)}"
             self.tokens += [f"replaced by {path}", *(self._live(live, only_functions=False) or [])]
 
-    def variable(self, scope: Scope, name: str) -> None:
+    def variable(self, scope: CodeScope, name: str) -> None:
         value = self._value(scope, name)
         if value is not None:
             self.tokens += value
@@ -118,7 +118,7 @@ class _Writer:
             self.tokens.append(Callers(scope))
         self.statements(sorted(statements.values(), key=lambda one: one.lineno), scope)
 
-    def _value(self, scope: Scope, name: str) -> list[Token] | None:
+    def _value(self, scope: CodeScope, name: str) -> list[Token] | None:
         """Write a value, unless it differs between starts or functions change it (see value_text)."""
         cell = self._meanings.cells.get(scope, {}).get(name)
         if cell is not None:
@@ -138,12 +138,12 @@ class _Writer:
     def _live(self, value: object, *, only_functions: bool) -> list[Token] | None:
         return value_text(value, self._meanings.of_function, only_functions=only_functions)
 
-    def statements(self, body: list[ast.stmt], scope: Scope) -> None:
+    def statements(self, body: list[ast.stmt], scope: CodeScope) -> None:
         for statement in body:
             if not self._dropped(statement, scope):
                 self.node(statement, scope)
 
-    def _dropped(self, node: ast.stmt, scope: Scope) -> bool:
+    def _dropped(self, node: ast.stmt, scope: CodeScope) -> bool:
         if isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal)):
             return True
         if isinstance(node, ast.AnnAssign):
@@ -156,7 +156,7 @@ class _Writer:
             return False
         return isinstance(node.value, ast.Constant) or self._is_log_line(node.value, scope)
 
-    def _is_log_line(self, call: ast.expr, scope: Scope) -> bool:
+    def _is_log_line(self, call: ast.expr, scope: CodeScope) -> bool:
         if not isinstance(call, ast.Call) or not all(_is_pure(one) for one in (*call.args, *call.keywords)):
             return False
         function = call.func
@@ -170,11 +170,13 @@ class _Writer:
             return name.strip("_").lower() in LOGGERS or isinstance(scope.module.namespace.get(name), Logger)
         return name.strip("_").lower() in LOGGERS
 
-    def node(self, node: ast.AST, scope: Scope) -> None:
-        write: Callable[[ast.AST, Scope], None] = getattr(self, f"_write_{type(node).__name__.lower()}", self._generic)
+    def node(self, node: ast.AST, scope: CodeScope) -> None:
+        write: Callable[[ast.AST, CodeScope], None] = getattr(
+            self, f"_write_{type(node).__name__.lower()}", self._generic
+        )
         write(node, scope)
 
-    def _generic(self, node: ast.AST, scope: Scope) -> None:
+    def _generic(self, node: ast.AST, scope: CodeScope) -> None:
         self.tokens.append(type(node).__name__)
         for field, value in ast.iter_fields(node):
             if field in SKIPPED_FIELDS or value is None or value == []:
@@ -183,7 +185,7 @@ class _Writer:
             self._field(value, scope)
         self.tokens.append(";")
 
-    def _field(self, value: object, scope: Scope) -> None:
+    def _field(self, value: object, scope: CodeScope) -> None:
         if isinstance(value, list) and all(isinstance(one, ast.stmt) for one in value):
             self.statements(value, scope)
         elif isinstance(value, list):
@@ -194,10 +196,10 @@ class _Writer:
         else:
             self.tokens.append(repr(value))
 
-    def _write_name(self, node: ast.Name, scope: Scope) -> None:
+    def _write_name(self, node: ast.Name, scope: CodeScope) -> None:
         self._reference(node.id, scope)
 
-    def _reference(self, name: str, scope: Scope) -> None:
+    def _reference(self, name: str, scope: CodeScope) -> None:
         self.names.add(name)
         owner = scope.owner(name)
         if owner is not None and owner in self._opened and not owner.is_import(name):
@@ -205,7 +207,7 @@ class _Writer:
             return
         self._meaning(self._meanings.meaning(scope, name), name, scope)
 
-    def _local(self, name: str, owner: Scope) -> None:
+    def _local(self, name: str, owner: CodeScope) -> None:
         # Attributes of a class are found by their names, and ``locals()`` returns the names of variables.
         if isinstance(owner.node, ast.ClassDef) or _reads_names(owner):
             self.tokens.append(f"named {name}")
@@ -213,7 +215,7 @@ class _Writer:
         number = self._numbers.setdefault((owner, name), len(self._numbers))
         self.tokens.append(f"local {number}")
 
-    def _meaning(self, meaning: Meaning | None, name: str, scope: Scope) -> None:
+    def _meaning(self, meaning: Meaning | None, name: str, scope: CodeScope) -> None:
         if isinstance(meaning, Library):
             self.tokens.append(f"library {meaning.path}")
         elif meaning is not None:
@@ -224,14 +226,14 @@ class _Writer:
             if name in ("eval", "exec", "globals"):
                 self.tokens.append(Whole(scope.module))
 
-    def _write_attribute(self, node: ast.Attribute, scope: Scope) -> None:
+    def _write_attribute(self, node: ast.Attribute, scope: CodeScope) -> None:
         meaning = self._meanings.path(node, scope) if _is_outside(node, scope, self._opened) else None
         if meaning is None:
             self._generic(node, scope)
         else:
             self._meaning(meaning, node.attr, scope)
 
-    def _write_call(self, node: ast.Call, scope: Scope) -> None:
+    def _write_call(self, node: ast.Call, scope: CodeScope) -> None:
         function, given = node.func, node.args
         texts = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
         if _named(function, "getattr") and len(given) == 2 and texts and texts[0].isidentifier():  # noqa: PLR2004
@@ -246,7 +248,7 @@ class _Writer:
             self._registered(texts[0], given[1], scope)
         self._generic(self._with_places(node, scope), scope)
 
-    def _registered(self, name: str, function: ast.expr, scope: Scope) -> None:
+    def _registered(self, name: str, function: ast.expr, scope: CodeScope) -> None:
         if function in scope.module.scopes:
             self._meanings.registered.setdefault(name, set()).add(scope.module.scopes[function])
             return
@@ -254,7 +256,7 @@ class _Writer:
         if isinstance(meaning, Definition):
             self._meanings.registered.setdefault(name, set()).add(meaning.scope)
 
-    def _with_places(self, node: ast.Call, scope: Scope) -> ast.Call:
+    def _with_places(self, node: ast.Call, scope: CodeScope) -> ast.Call:
         called = self._meanings.path(node.func, scope)
         function = called.scope.node if isinstance(called, Definition) else None
         if isinstance(function, ast.ClassDef):
@@ -268,7 +270,7 @@ class _Writer:
         keywords = [ast.keyword(places.get(one.arg or "", one.arg), one.value) for one in node.keywords]
         return ast.Call(node.func, node.args, keywords)
 
-    def _write_import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+    def _write_import(self, node: ast.Import | ast.ImportFrom, scope: CodeScope) -> None:
         """Write an import; nothing if names are only imported: uses refer to the meaning."""
         for alias in node.names:
             name = alias.asname or alias.name.split(".")[0]
@@ -277,11 +279,11 @@ class _Writer:
                 self.tokens += ["import", getattr(node, "module", None) or "", alias.name]
                 self._reference(name, scope)
 
-    def _write_constant(self, node: ast.Constant, scope: Scope) -> None:
+    def _write_constant(self, node: ast.Constant, scope: CodeScope) -> None:
         del scope
         self.tokens.append(f"{type(node.value).__name__} {node.value!r}")
 
-    def _write_annassign(self, node: ast.AnnAssign, scope: Scope) -> None:
+    def _write_annassign(self, node: ast.AnnAssign, scope: CodeScope) -> None:
         # A base class or a decorator, such as ``dataclass``, may read the annotations of a class.
         if isinstance(scope.node, ast.ClassDef) and (scope.node.bases or scope.node.decorator_list):
             self._annotation(node.annotation, scope, _is_dataclass(scope.node))
@@ -290,7 +292,7 @@ class _Writer:
         else:
             self._generic(ast.Assign([node.target], node.value), scope)
 
-    def _annotation(self, node: ast.expr, scope: Scope, is_dataclass: bool) -> None:
+    def _annotation(self, node: ast.expr, scope: CodeScope, is_dataclass: bool) -> None:
         kept = [name for name in KEPT_ANNOTATIONS if name in ast.dump(node)]
         if is_dataclass:
             self.tokens += kept
@@ -299,7 +301,7 @@ class _Writer:
 
     _write_importfrom = _write_import
 
-    def _nested(self, node: ast.AST, scope: Scope) -> None:
+    def _nested(self, node: ast.AST, scope: CodeScope) -> None:
         inner = scope.module.scopes[node]
         name = getattr(node, "name", None)
         if name is not None:
@@ -310,7 +312,9 @@ class _Writer:
         elif isinstance(node, FUNCTIONS):
             self._function(node, inner, scope)
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, inner: Scope, outer: Scope) -> None:
+    def _function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, inner: CodeScope, outer: CodeScope
+    ) -> None:
         self.tokens.append(type(node).__name__)
         decorators = [one for one in getattr(node, "decorator_list", []) if not _is_stream(one)]
         for decorator in decorators:
@@ -326,7 +330,7 @@ class _Writer:
             self.statements(node.body, inner)
         self.tokens.append(";")
 
-    def _arguments(self, given: ast.arguments, inner: Scope, outer: Scope, keeps_annotations: bool) -> None:
+    def _arguments(self, given: ast.arguments, inner: CodeScope, outer: CodeScope, keeps_annotations: bool) -> None:
         groups: dict[str, Sequence[ast.arg | None]] = {
             "pos": given.posonlyargs,
             "arg": given.args,
@@ -346,7 +350,7 @@ class _Writer:
             if default is not None:
                 self.node(default, outer)
 
-    def _class(self, node: ast.ClassDef, inner: Scope, outer: Scope) -> None:
+    def _class(self, node: ast.ClassDef, inner: CodeScope, outer: CodeScope) -> None:
         self.tokens.append("class")
         for part in (*node.decorator_list, *node.bases, *node.keywords):
             self.node(part, outer)
@@ -355,7 +359,7 @@ class _Writer:
         self.statements(sorted(node.body, key=lambda one: one.name if isinstance(one, METHODS) else ""), inner)
         self.tokens.append(";")
 
-    def _subclasses(self, node: ast.ClassDef, inner: Scope) -> None:
+    def _subclasses(self, node: ast.ClassDef, inner: CodeScope) -> None:
         module = inner.module
         live = module.namespace.get(node.name) if inner.parent is module.scope else None
         if not isinstance(live, type) or all(getattr(one, "name", None) != "__init_subclass__" for one in node.body):
@@ -369,7 +373,7 @@ class _Writer:
 
     _write_functiondef = _write_asyncfunctiondef = _write_lambda = _write_classdef = _nested
 
-    def _comprehension(self, node: ast.AST, scope: Scope) -> None:
+    def _comprehension(self, node: ast.AST, scope: CodeScope) -> None:
         inner = scope.module.scopes[node]
         self._opened.add(inner)
         self.tokens.append(type(node).__name__)
@@ -382,7 +386,7 @@ class _Writer:
 
     _write_listcomp = _write_setcomp = _write_dictcomp = _write_generatorexp = _comprehension
 
-    def _named_parts(self, node: ast.AST, scope: Scope) -> None:
+    def _named_parts(self, node: ast.AST, scope: CodeScope) -> None:
         self.tokens.append(type(node).__name__)
         for field, value in ast.iter_fields(node):
             if field in ("name", "rest") and isinstance(value, str):
@@ -394,7 +398,7 @@ class _Writer:
     _write_excepthandler = _write_matchas = _write_matchstar = _write_matchmapping = _named_parts
 
 
-def _is_outside(node: ast.expr, scope: Scope, opened: set[Scope]) -> bool:
+def _is_outside(node: ast.expr, scope: CodeScope, opened: set[CodeScope]) -> bool:
     while isinstance(node, ast.Attribute):
         node = node.value
     if not isinstance(node, ast.Name):
@@ -440,6 +444,6 @@ def _is_pure(node: ast.AST) -> bool:
     return True
 
 
-def _reads_names(scope: Scope) -> bool:
+def _reads_names(scope: CodeScope) -> bool:
     calls = (part for part in ast.walk(scope.node) if isinstance(part, ast.Call))
     return any(isinstance(call.func, ast.Name) and call.func.id in READS_NAMES for call in calls)

@@ -31,7 +31,7 @@ from slackwater.runtime.program.code_meaning import (
     is_changed,
     kinds_of,
 )
-from slackwater.runtime.program.code_scopes import Module, Scope, vars_of
+from slackwater.runtime.program.code_scopes import CodeScope, Module, vars_of
 from slackwater.runtime.program.code_text import names_used, write
 from slackwater.runtime.program.pickled import BROADCAST, MOST_BYTES, NOT_READ, Made, Named, as_pickled
 
@@ -185,14 +185,14 @@ class _Walk:
         self._outside(function, scopes)
         yield from self._globals(function, scopes)
 
-    def _outside(self, function: types.FunctionType, scopes: list[Scope]) -> None:
+    def _outside(self, function: types.FunctionType, scopes: list[CodeScope]) -> None:
         for one in scopes:
             self.outside |= kinds_of(write(Definition(one), self.meanings))
             for files in files_read(one, self.meanings, dict(_given(function)), Path(self.folder)):
                 self.files |= files
                 self.outside |= set() if files else {FILES}
 
-    def _scopes_of(self, code: types.CodeType) -> list[Scope]:
+    def _scopes_of(self, code: types.CodeType) -> list[CodeScope]:
         module = self.meanings.modules.parsed(Path(code.co_filename))
         return [] if module is None else self.meanings.function_at(module, code.co_name, code.co_firstlineno)
 
@@ -204,7 +204,7 @@ class _Walk:
             if is_object or isinstance(value, (types.FunctionType, types.MethodType)):
                 self._call("", value)
 
-    def _globals(self, function: types.FunctionType, scopes: list[Scope]) -> Iterator[Part]:
+    def _globals(self, function: types.FunctionType, scopes: list[CodeScope]) -> Iterator[Part]:
         tokens = dict.fromkeys(token for one in scopes for token in write(Definition(one), self.meanings))
         for token in tokens:
             if not isinstance(token, (Definition, Variable)):
@@ -304,7 +304,7 @@ class _Walk:
     def _token(self, of: Named) -> list[Token]:
         return [Definition(one) for one in self._scopes(of)] or [f"library {of.path}"]
 
-    def _scopes(self, of: Named) -> list[Scope]:
+    def _scopes(self, of: Named) -> list[CodeScope]:
         module = self._module(of)
         last = of.name.rpartition(".")[2]
         every = module.scopes.values() if module is not None else ()
@@ -405,7 +405,7 @@ def _given(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     yield from (function.__kwdefaults__ or {}).items()
 
 
-def _is_compared(scope: Scope, name: str, value: object) -> bool:
+def _is_compared(scope: CodeScope, name: str, value: object) -> bool:
     # An attribute is no name of the scopes around a class.
     owner = scope if isinstance(scope.node, ast.ClassDef) else scope.owner(name) or scope
     if is_secret_name(name) or differs(owner, name, DIFFERS_EACH_RUN):

@@ -62,7 +62,7 @@ class Branch:
 
 
 @dataclass
-class Operator:
+class PlanOperator:
     """A stateful operator; the nodes above decide which rows it keeps."""
 
     number: int
@@ -87,11 +87,11 @@ class Reading:
     def __init__(self, *, limits: bool) -> None:
         self.limits = limits
         """Whether a limit keeps state: in append mode."""
-        self.operators: list[Operator] = []
+        self.operators: list[PlanOperator] = []
         self.used: set[Ref] = set()
 
-    def add(self, order: int, kind: OperatorKind, inputs: list[tuple[Side, Branch]]) -> Operator:
-        self.operators.append(Operator(len(self.operators), order, kind, inputs))
+    def add(self, order: int, kind: OperatorKind, inputs: list[tuple[Side, Branch]]) -> PlanOperator:
+        self.operators.append(PlanOperator(len(self.operators), order, kind, inputs))
         return self.operators[-1]
 
     def filter(self, branch: Branch, conjunct: Value) -> None:
@@ -109,7 +109,7 @@ class Reading:
         else:
             self.keep(branch.filters, conjunct)
 
-    def filter_join(self, operator: Operator, branch: Branch, conjunct: Value, roles: set[str]) -> None:
+    def filter_join(self, operator: PlanOperator, branch: Branch, conjunct: Value, roles: set[str]) -> None:
         if len(roles) == 1 and (side := next(iter(roles))) in PUSHED_SIDES.get(operator.join_type, ()):
             for name, below in operator.inputs:
                 if name == side:
@@ -124,7 +124,7 @@ class Reading:
             filters[conjunct.text] = conjunct
             self.use([conjunct])
 
-    def lowered(self, operator: Operator, value: Value) -> Value:
+    def lowered(self, operator: PlanOperator, value: Value) -> Value:
         mine = {ref for ref in value.refs if ref.operator == operator.number}
         below = [operator.parts[ref.role, ref.part].refs for ref in mine if (ref.role, ref.part) in operator.parts]
         return replace(value, refs=(value.refs - mine).union(*below))
@@ -139,12 +139,12 @@ class Reading:
                 waiting += part.refs if part is not None else ()
 
 
-def above(operator: Operator, columns: dict[int, Value]) -> Branch:
+def above(operator: PlanOperator, columns: dict[int, Value]) -> Branch:
     watermarks = dict.fromkeys(watermark for _, branch in operator.inputs for watermark in branch.watermarks)
     return Branch(f"operator {operator.number}", columns, True, operator.number, watermarks=tuple(watermarks))
 
 
-def as_parts(operator: Operator, role: str, columns: Mapping[int, Value]) -> dict[int, Value]:
+def as_parts(operator: PlanOperator, role: str, columns: Mapping[int, Value]) -> dict[int, Value]:
     found: dict[int, Value] = {}
     for number, value in columns.items():
         operator.parts[role, str(number)] = value
@@ -207,7 +207,7 @@ def stateful(reading: Reading, node: TreeNode, order: int, below: list[Branch]) 
     return None
 
 
-def _aggregate(reading: Reading, node: TreeNode, operator: Operator, columns: dict[int, Value]) -> Branch:
+def _aggregate(reading: Reading, node: TreeNode, operator: PlanOperator, columns: dict[int, Value]) -> Branch:
     """Keys, aggregates in the order of Spark's buffers, and output."""
     # Spark runs it as an aggregation by all columns (``ReplaceDistinctWithAggregate``).
     if node.name == "Distinct":
@@ -232,7 +232,7 @@ def _aggregate(reading: Reading, node: TreeNode, operator: Operator, columns: di
     return above(operator, found)
 
 
-def _function_state(reading: Reading, node: TreeNode, operator: Operator, columns: dict[int, Value]) -> Branch:
+def _function_state(reading: Reading, node: TreeNode, operator: PlanOperator, columns: dict[int, Value]) -> Branch:
     """A user function with state: ``applyInPandasWithState``, ``transformWithState``."""
     operator.keys = [canonical(key, columns) for key in node.expressions("groupingAttributes")]
     if count := int(node.fields.get("groupingAttributesLen") or 0):

@@ -23,7 +23,7 @@ from slackwater.runtime.program.plan_expressions import (
 from slackwater.runtime.program.plan_operators import (
     LEFT_ONLY,
     Branch,
-    Operator,
+    PlanOperator,
     Reading,
     Side,
     join_of_streams,
@@ -208,7 +208,7 @@ class Shapes:
 
     # ------------------------------------------------------------------------------------------------------- shapes
 
-    def operator_shape(self, operator: Operator) -> OperatorShape:
+    def operator_shape(self, operator: PlanOperator) -> OperatorShape:
         aggregates = [
             value
             for text, value in operator.aggregates.items()
@@ -236,7 +236,7 @@ class Shapes:
             functions=tuple(sorted(functions)),
         )
 
-    def operator_input(self, operator: Operator, side: Side, branch: Branch) -> InputShape:
+    def operator_input(self, operator: PlanOperator, side: Side, branch: Branch) -> InputShape:
         columns: Iterable[Value] = operator.given
         if side:
             columns = [
@@ -293,7 +293,7 @@ def _described(branch: Branch) -> str:
     return "(" + ", ".join(parts) + ")"
 
 
-def _is_join_key(operator: Operator, value: Value) -> bool:
+def _is_join_key(operator: PlanOperator, value: Value) -> bool:
     roles = [{ref.role for ref in refs if ref.operator == operator.number} for refs in value.operands]
     return sorted(map(sorted, roles)) == [["left"], ["right"]]
 

@@ -22,7 +22,7 @@ from pyspark.sql import streaming
 from slackwater.core.masking import mask_setting
 from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
 from slackwater.formats.plan_json import PYTHON_FUNCTIONS, TreeNode, parse_plan
-from slackwater.runtime.program.code_reach import Reach, Uses, reach_of, with_output_environment
+from slackwater.runtime.program.code_reach import CodeReach, Uses, reach_of, with_output_environment
 from slackwater.runtime.program.function_values import Taken
 from slackwater.runtime.program.logical_plan import (
     WATERMARK,
@@ -77,7 +77,7 @@ class PlanFacts:
     sources: tuple[SourceShape, ...]
 
 
-def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -> Program:
+def program_of(frame: DataFrame, output_mode: str, reach: CodeReach | None = None) -> Program:
     """The query's program. Without ``reach`` its functions cannot be compared.
 
     Raises ValueError or LookupError for an unreadable plan.
@@ -113,12 +113,12 @@ def program_of(frame: DataFrame, output_mode: str, reach: Reach | None = None) -
     )
 
 
-def _taken(nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[str, Taken]:
+def _taken(nodes: Nodes, frame: DataFrame, reach: CodeReach) -> dict[str, Taken]:
     with _room_for_deep_plans():
         return taken_by_functions(nodes, frame.sparkSession._jvm, reach.taken)
 
 
-def _data_sources(facts: PlanFacts, nodes: Nodes, frame: DataFrame, reach: Reach) -> dict[int, tuple[Leaf, Taken]]:
+def _data_sources(facts: PlanFacts, nodes: Nodes, frame: DataFrame, reach: CodeReach) -> dict[int, tuple[Leaf, Taken]]:
     found = {}
     for place, leaf in facts.leaves.items():
         tree, node = nodes[place]
@@ -310,7 +310,7 @@ class Combines(Protocol):
     def members(self) -> Sequence[Sink]: ...
 
 
-def with_output_functions(program: Program, sink: Sink, reach: Reach, spark: SparkSession) -> Program:
+def with_output_functions(program: Program, sink: Sink, reach: CodeReach, spark: SparkSession) -> Program:
     found: dict[str, list[tuple[str, Taken]]] = {}
     for place, (function, in_driver) in enumerate(_functions(sink, spark)):
         name = name_of(function)
@@ -342,7 +342,7 @@ def _functions(sink: Sink, spark: SparkSession) -> Iterator[tuple[object, bool]]
         yield made, False
 
 
-def _taken_by_output(function: object, reach: Reach) -> tuple[Taken, Uses]:
+def _taken_by_output(function: object, reach: CodeReach) -> tuple[Taken, Uses]:
     if isinstance(function, type):
         return reach.taken(function), reach.uses([function.__name__])
     called: Callable[..., Any] = getattr(function, "process", cast("Callable[..., Any]", function))

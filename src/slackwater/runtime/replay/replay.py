@@ -34,7 +34,7 @@ from slackwater.runtime.replay.positions import compact_interval, resolve, rows_
 from slackwater.runtime.replay.replay_query import ReplayQuery
 from slackwater.runtime.run import failures
 from slackwater.runtime.run.before_start import program_json, record_program
-from slackwater.runtime.run.failures import Failure, classify
+from slackwater.runtime.run.failures import RunFailure, classify
 from slackwater.runtime.run.listener import ProgressRecorder, make_listener
 from slackwater.runtime.run.no_data_batch import check_reads_all
 from slackwater.runtime.run.query import BuiltStream, QueryStart, build
@@ -288,7 +288,7 @@ class SparkReplayer:
         *,
         sink: Sink | None = None,
         log_of: Output | None = None,
-    ) -> Failure | None:
+    ) -> RunFailure | None:
         spark = self._open()
         built = self._build(spark)
         if sink is not None:
@@ -362,7 +362,7 @@ def _changelog_off(spark: SparkSession) -> Iterator[None]:
 POLL_S = 0.2
 
 
-def _backfill_failed(run: OperationRun, failure: Failure, hint: str) -> StreamFailed:
+def _backfill_failed(run: OperationRun, failure: RunFailure, hint: str) -> StreamFailed:
     return StreamFailed(
         "backfill-failed",
         f"The batch of the backfill of stream {run.stream.full_name} fails: {failure.reason}",
@@ -373,7 +373,7 @@ def _backfill_failed(run: OperationRun, failure: Failure, hint: str) -> StreamFa
 
 def _watch(
     services: RunServices, built: BuiltStream, run: OperationRun, trigger: Trigger, log_of: Output | None
-) -> Failure | None:
+) -> RunFailure | None:
     checkpoint = open_read_store(run.generation.location)
     stream, definition = run.stream, built.definition
     context = WriteContext(

@@ -44,7 +44,7 @@ from slackwater.ledger.recording.checkpoint_shape import shape_of
 from slackwater.ledger.recording.history import settings_of_state
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.places import (
-    Taken,
+    TakenPlace,
     checkpoints,
     home_place,
     inputs,
@@ -183,10 +183,10 @@ def check_output_apart(home: Home, ledger: Ledger, stream: StreamRecord, read: I
         used += [one for one in inputs(ledger) if one.stream != stream.full_name]
     places = [output.location for output in open_each(stream.sink) if output.location is not None]
     for number, place in enumerate(places):
-        members = [Taken("another output of the stream", one) for one in places[:number]]
+        members = [TakenPlace("another output of the stream", one) for one in places[:number]]
         taken = [one for one in (*used, *members) if overlap(place, one.place)]
         taken += [one for one in others if place != one.place and overlap(place, one.place)]
-        taken += [Taken("files that the stream reads", path) for path in read if reads_within(path, place)]
+        taken += [TakenPlace("files that the stream reads", path) for path in read if reads_within(path, place)]
         if taken:
             raise Refused(
                 "output-overlaps",

@@ -146,7 +146,7 @@ NOT_THE_USERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RunFailure:
     """``place`` is ``file:line`` in the user's code, if known.
 
     ``traceback`` is the user function's, with frames of the user's code only.
@@ -159,10 +159,10 @@ class Failure:
     traceback: str | None = None
 
 
-def classify(error: BaseException) -> Failure:
+def classify(error: BaseException) -> RunFailure:
     messages = _messages(error)
     transient = is_transient(error)
-    return Failure(
+    return RunFailure(
         "transient" if transient else "permanent",
         _code(error, messages, transient=transient),
         reason_of(error),

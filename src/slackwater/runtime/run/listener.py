@@ -47,7 +47,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedQuery:
     stream: str
     generation: int
     run: int | None = None
@@ -59,14 +59,14 @@ class ProgressRecorder:
     def __init__(self, ledger: Ledger, on_batch: Callable[[BatchRecord], None] | None = None) -> None:
         self._ledger = ledger
         self._on_batch = on_batch
-        self._queries: dict[str, Recorded] = {}
+        self._queries: dict[str, RecordedQuery] = {}
         self._names: dict[str, str] = {}
         self._events: queue.SimpleQueue[str | Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="slackwater-progress", daemon=True)
         self.errors = 0
         self._thread.start()
 
-    def follow(self, query: str, recorded: Recorded) -> None:
+    def follow(self, query: str, recorded: RecordedQuery) -> None:
         self._queries[query] = recorded
 
     def name_as(self, query: str, stream: str) -> None:
@@ -182,7 +182,7 @@ class _JvmListener:
         implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)
 
 
-def batch_of(progress: dict[str, Any], recorded: Recorded) -> BatchRecord:
+def batch_of(progress: dict[str, Any], recorded: RecordedQuery) -> BatchRecord:
     event_time = progress.get("eventTime", {})
     operators = progress.get("stateOperators", [])
     # -1 is from sinks that do not count their rows (``SinkProgress``).

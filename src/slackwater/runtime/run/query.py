@@ -24,7 +24,7 @@ from slackwater.core.sink import WriteContext
 from slackwater.core.trigger import Trigger
 from slackwater.runtime.loader import LoadedPipeline, place_in
 from slackwater.runtime.pipeline import StreamContext, StreamDefinition
-from slackwater.runtime.program.code_reach import Reach, reach_of, with_environment
+from slackwater.runtime.program.code_reach import CodeReach, reach_of, with_environment
 from slackwater.runtime.program.profile import profile_of
 from slackwater.runtime.program.program import program_of, with_output_functions
 from slackwater.runtime.program.unsupported import NotSupported, Unsupported, check_supported, unsupported_by
@@ -64,7 +64,7 @@ _WHOLE_TRACEBACK = "repeat the command with --debug for the traceback"
 class KnowsReach(Protocol):
     """A function that is only part of its stream's code."""
 
-    def reach(self) -> Reach: ...
+    def reach(self) -> CodeReach: ...
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class BuiltStream:
     written: Startable | None = None
 
     @cached_property
-    def reach(self) -> Reach | None:
+    def reach(self) -> CodeReach | None:
         """The code's reach, read once; ``None`` if not found, which stops no query."""
         try:
             function: object = self.definition.function

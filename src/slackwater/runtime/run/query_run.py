@@ -22,8 +22,8 @@ from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.runtime.program.code_reach import environment_settings
 from slackwater.runtime.replay.replay_query import InputWatermarkKeeper
 from slackwater.runtime.run.before_start import program_digest
-from slackwater.runtime.run.failures import SPARK_ERRORS, Failure, classify
-from slackwater.runtime.run.listener import ProgressRecorder, Recorded
+from slackwater.runtime.run.failures import SPARK_ERRORS, RunFailure, classify
+from slackwater.runtime.run.listener import ProgressRecorder, RecordedQuery
 from slackwater.runtime.run.no_data_batch import EndOfRun
 from slackwater.runtime.run.query import BuiltStream, QueryStart, start
 from slackwater.runtime.session.settings import effective_settings
@@ -86,7 +86,7 @@ class QueryRun:
             accepted=services.accepted.get(generation.stream),
             trigger_ms=waits_ms(how.trigger),
         )
-        recorded = Recorded(generation.stream, generation.number, self._run.id)
+        recorded = RecordedQuery(generation.stream, generation.number, self._run.id)
         services.recorder.follow(generation.stream, recorded)
         # Before the query: killed in its first batch, only the checkpoint would have the range that was planned.
         self._watcher = Watcher(copier)
@@ -145,7 +145,7 @@ class QueryRun:
         self._ledger_unreachable = False
         return requested
 
-    def end(self, end: End, failure: Failure | None = None, reason: str | None = None) -> None:
+    def end(self, end: End, failure: RunFailure | None = None, reason: str | None = None) -> None:
         """End the run and copy the last log entries, but do not stop the query."""
         self._watcher.stop()
         try:

@@ -19,7 +19,7 @@ from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.records import BatchRecord, StreamRecord
 from slackwater.core.trigger import Trigger
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.keeper import LeaseKeeper, Named
+from slackwater.ledger.lease.keeper import LeasedStream, LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
@@ -369,7 +369,7 @@ class NotStarted:
         self._ledger = ledger
         self._first: Exception | None = None
 
-    def refuse(self, stream: Named, error: Exception) -> None:
+    def refuse(self, stream: LeasedStream, error: Exception) -> None:
         ours = error if isinstance(error, SlackwaterError) else None
         if self._selected == 1 or (ours and ours.code.startswith(OF_THE_HOME)):
             raise error
@@ -383,7 +383,7 @@ class NotStarted:
             self.leases.release(stream.full_name)
 
     @contextmanager
-    def guard(self, stream: Named) -> Iterator[None]:
+    def guard(self, stream: LeasedStream) -> Iterator[None]:
         expected: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:
             yield

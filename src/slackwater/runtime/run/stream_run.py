@@ -18,7 +18,7 @@ from slackwater.ledger.lease.lease import LeaseCheck
 from slackwater.runtime.program.logical_plan import analysed_plan, class_name, nodes_of
 from slackwater.runtime.program.unsupported import check_left_out
 from slackwater.runtime.run.before_start import check, claim_output, record_program, record_start, warnings_about
-from slackwater.runtime.run.failures import SPARK_ERRORS, Failure, classify
+from slackwater.runtime.run.failures import SPARK_ERRORS, RunFailure, classify
 from slackwater.runtime.run.listener import Drain
 from slackwater.runtime.run.no_data_batch import NoDataBatch, check_reads_all
 from slackwater.runtime.run.query import BuiltStream, QueryStart
@@ -48,7 +48,7 @@ class StreamOutcome:
     end: End
     reason: str | None = None
     restarts: int = 0
-    failure: Failure | None = None
+    failure: RunFailure | None = None
     error: SlackwaterError | None = None
 
 
@@ -256,7 +256,7 @@ class StreamRun:
         run.end("failed", failure)
         self._wait_for_restart(failure)
 
-    def _may_restart(self, failure: Failure) -> bool:
+    def _may_restart(self, failure: RunFailure) -> bool:
         if failure.kind == "permanent":
             return False
         if self._has_progressed():
@@ -276,7 +276,7 @@ class StreamRun:
         self._committed_before = committed
         return True
 
-    def _wait_for_restart(self, failure: Failure) -> None:
+    def _wait_for_restart(self, failure: RunFailure) -> None:
         stops = self._stop_is_pending()
         then = "not restarted, as a stop was requested" if stops else self._restarts.plan_next()
         self._services.say(f"{self.stream.full_name}: {failure.reason}; {then}")
@@ -291,7 +291,7 @@ class StreamRun:
             return False
         return last is not None and last.id > self._run_before and last.stop_requested_ms is not None
 
-    def _conclude(self, end: End, failure: Failure | None = None, *, reason: str | None = None) -> None:
+    def _conclude(self, end: End, failure: RunFailure | None = None, *, reason: str | None = None) -> None:
         run, self._active, self._drain = self._active, None, None
         if run is not None:
             run.end(end, failure, reason)
@@ -306,9 +306,9 @@ class StreamRun:
         self.outcome = StreamOutcome(self.stream.full_name, end, shown, self._restarts.total, failure)
 
 
-def _lost_spark(error: BaseException) -> Failure:
+def _lost_spark(error: BaseException) -> RunFailure:
     failure = classify(error)
-    return Failure(failure.kind, failure.code, f"Spark no longer answers: {failure.reason}", failure.place)
+    return RunFailure(failure.kind, failure.code, f"Spark no longer answers: {failure.reason}", failure.place)
 
 
 FIRST_WAIT_S = 1.0

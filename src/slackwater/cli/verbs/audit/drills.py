@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol
 
 from slackwater.audit.drilled_sink import check_drilled
 from slackwater.audit.processes import JVM_OPTIONS, process, send_all, tree, wait_until_gone
-from slackwater.audit.request import ERROR, RESULTS, Request
+from slackwater.audit.request import ERROR, RESULTS, AuditRequest
 from slackwater.audit.steps import CHOICES, Drill, Step, most_steps, steps_for
 from slackwater.core import errors
 from slackwater.core.commands import command
@@ -177,7 +177,7 @@ def run_drills(reference: str, options: AuditOptions, settings: Settings, progre
     progress.works_in(folder)
     session = session_options(loaded, settings, ONE_CORE, {**options.spark, **FIXED})
     fields = {"application": session.application, "master": session.master, "connectors": session.connectors}
-    base = Request(loaded.reference, "", str(folder), "", {**fields, "settings": dict(session.settings)})
+    base = AuditRequest(loaded.reference, "", str(folder), "", {**fields, "settings": dict(session.settings)})
     audits = []
     for name in names:
         scratch = folder / name
@@ -193,7 +193,7 @@ def run_drills(reference: str, options: AuditOptions, settings: Settings, progre
 
 
 class _Auditing:
-    def __init__(self, request: Request, options: AuditOptions, progress: DrillProgress) -> None:
+    def __init__(self, request: AuditRequest, options: AuditOptions, progress: DrillProgress) -> None:
         self._request = request
         self._options = options
         self._progress = progress
@@ -250,7 +250,7 @@ class _Auditing:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def _process(self, request: Request, folder: Path) -> bool:
+    def _process(self, request: AuditRequest, folder: Path) -> bool:
         request.folder.mkdir(parents=True, exist_ok=True)
         marks = len(list(request.folder.glob("drilled-*")))
         log = request.folder / "log.txt"
@@ -288,7 +288,7 @@ class _Auditing:
         )
 
 
-def _finish(running: subprocess.Popen[bytes], request: Request) -> int:
+def _finish(running: subprocess.Popen[bytes], request: AuditRequest) -> int:
     """Wait for the end, also of the JVM; an interrupt leaves nothing running."""
     known = tuple(filter(None, [process(running.pid)]))
     try:

@@ -41,7 +41,7 @@ _Kind = TypeVar("_Kind", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class LedgerRecords:
     """The ledger's records; ``runs`` and ``operations`` are oldest first. ``holder``: who may write now."""
 
     stream: StreamRecord
@@ -60,7 +60,7 @@ def make_evidence(
         examined = _without_messages(examined)
     records = _recorded(settings, examined, problem)
     facts, diagnosis = examined.facts, examined.diagnosis
-    recorded = records if isinstance(records, Recorded) else None
+    recorded = records if isinstance(records, LedgerRecords) else None
     batches = _batches(facts, recorded)
     made = model.Evidence(
         schema=model.SCHEMA,
@@ -150,7 +150,7 @@ def _healthy(diagnosis: Diagnosis | None) -> model.Head:
     return model.Head("healthy", first.code, first.text, goal=first.goal, next=first.next, advice=first.advice)
 
 
-def _stream(name: str, recorded: Recorded | None, settings: Settings) -> model.Stream:
+def _stream(name: str, recorded: LedgerRecords | None, settings: Settings) -> model.Stream:
     if recorded is None:
         return model.Stream(name, recorded=False)
     stream = recorded.stream
@@ -183,7 +183,7 @@ def _marks(marks: Marks) -> model.MarksEntry:
     return _copied(model.MarksEntry, marks, next_planned=marks.next_is_planned)
 
 
-def _batches(facts: Facts | None, recorded: Recorded | None) -> tuple[model.Batch, ...]:
+def _batches(facts: Facts | None, recorded: LedgerRecords | None) -> tuple[model.Batch, ...]:
     lines = {line.id: line for line in facts.checkpoint.report.batches} if facts is not None else {}
     records = {record.batch_id: record for record in recorded.batches} if recorded is not None else {}
     written = facts.marks.written if facts is not None else None
@@ -229,7 +229,7 @@ def _ends(line: BatchLine | None, record: BatchRecord | None) -> Iterator[model.
         yield from (model.PositionEntry(str(index), offset_value(one.end)) for index, one in enumerate(record.sources))
 
 
-def _source(one: SourceFacts, recorded: Recorded | None) -> model.Source:
+def _source(one: SourceFacts, recorded: LedgerRecords | None) -> model.Source:
     newest = recorded.batches[-1].sources if recorded is not None and recorded.batches else ()
     index = int(one.name) if one.name.isdigit() else len(newest)
     known = newest[index] if index < len(newest) else None
@@ -320,7 +320,7 @@ def _error(error: ExplainedError) -> model.Error:
     return model.Error(symptom.symptom, str(symptom.certainty), error.causes)
 
 
-def _unknown(examined: Examined, recorded: Recorded | Unknown) -> Iterator[model.UnknownEntry]:
+def _unknown(examined: Examined, recorded: LedgerRecords | Unknown) -> Iterator[model.UnknownEntry]:
     facts = examined.facts
     if isinstance(recorded, Unknown):
         yield model.UnknownEntry("ledger", *recorded)
@@ -405,7 +405,7 @@ def _without_messages(examined: Examined) -> Examined:
     return replace(examined, facts=blank, diagnosis=diagnose(blank))
 
 
-def _recorded(settings: Settings, examined: Examined, problem: SlackwaterError | None) -> Recorded | Unknown:
+def _recorded(settings: Settings, examined: Examined, problem: SlackwaterError | None) -> LedgerRecords | Unknown:
     facts = examined.facts
     if problem is not None:
         return Unknown(f"the ledger cannot be read: {problem.message}", problem.hint)
@@ -418,10 +418,10 @@ def _recorded(settings: Settings, examined: Examined, problem: SlackwaterError |
         return Unknown(f"the ledger cannot be read: {error.message}", error.hint)
 
 
-def _read(ledger: Ledger, name: str) -> Recorded:
+def _read(ledger: Ledger, name: str) -> LedgerRecords:
     lease = view_of(ledger.lease(name), ledger.now_ms())
     planned = max(ledger.newest_entry(name, "offsets"), 0)
-    return Recorded(
+    return LedgerRecords(
         stream=ledger.stream(name),
         place=ledger.place,
         runs=tuple(run._replace(end=end_of(run, lease)) for run in ledger.runs(name)),

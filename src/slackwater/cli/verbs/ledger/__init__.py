@@ -46,7 +46,7 @@ class RunView:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRange:
+class SourceView:
     source: str
     start: str | None
     end: str | None
@@ -59,7 +59,7 @@ class BatchView:
     batch_id: int
     progress: BatchRecord | None
     watermark_ms: int
-    sources: tuple[SourceRange, ...]
+    sources: tuple[SourceView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +188,10 @@ def _batch(batch: int, progress: BatchRecord | None, ends: _Ends) -> BatchView:
     before, entry = ends
     starts = {offset.source: offset.text for offset in before.offsets} if before else {}
     if entry is not None:
-        sources = tuple(SourceRange(end.source, starts.get(end.source), end.text) for end in entry.offsets)
+        sources = tuple(SourceView(end.source, starts.get(end.source), end.text) for end in entry.offsets)
     else:
         known = progress.sources if progress else ()
-        sources = tuple(SourceRange(str(index), source.start, source.end) for index, source in enumerate(known))
+        sources = tuple(SourceView(str(index), source.start, source.end) for index, source in enumerate(known))
     watermark = entry.watermark_ms if entry else (progress.watermark_ms if progress else None)
     return BatchView(batch, progress, watermark or 0, sources)
 
@@ -269,7 +269,7 @@ def _batch_fields(batch: BatchView) -> dict[str, Any]:
     return fields
 
 
-def _source_fields(source: SourceRange) -> dict[str, Any]:
+def _source_fields(source: SourceView) -> dict[str, Any]:
     return {"source": source.source, "start": source.start, "end": source.end}
 
 
