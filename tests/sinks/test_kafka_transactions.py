@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -271,7 +271,7 @@ def test_the_mark_is_found_behind_and_before_open_and_aborted_transactions(serve
 def test_a_commit_that_is_not_yet_readable_is_waited_for(servers: str, topic: str) -> None:
     """The coordinator answers a commit before the records of the transaction may be read."""
     marked = _started(servers, topic)
-    producer = _undecided(marked, json.dumps(asdict(replace(_mark(marked), batch_id=7))).encode())
+    producer = _undecided(marked, json.dumps(_mark(marked)._replace(batch_id=7)._asdict()).encode())
     found: list[int] = []
     reader = threading.Thread(target=lambda: found.append(marked.last_written()))
     reader.start()
@@ -284,7 +284,7 @@ def test_a_commit_that_is_not_yet_readable_is_waited_for(servers: str, topic: st
 
 def test_a_killed_writer_is_waited_for_once(servers: str, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
     marked = _started(servers, topic)
-    producer = _undecided(marked, json.dumps(asdict(replace(_mark(marked), batch_id=7))).encode())
+    producer = _undecided(marked, json.dumps(_mark(marked)._replace(batch_id=7)._asdict()).encode())
     monkeypatch.setattr(transaction, "UNDECIDED_S_MAX", 1.0)
     assert marked.last_written() == -1
     monkeypatch.setattr(transaction, "UNDECIDED_S_MAX", 3600.0)
