@@ -47,7 +47,8 @@ from slackwater.core.trigger import Trigger
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease.keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.log_copier import LogCopier, Watcher
+from slackwater.ledger.recording.log_copier import LogCopier
+from slackwater.ledger.recording.watcher import Watcher
 from slackwater.runtime.application.running import ApplicationRun, run_application
 from slackwater.runtime.pipeline import Pipeline
 from slackwater.runtime.run.before_start import register

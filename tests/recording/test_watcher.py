@@ -9,7 +9,8 @@ from structlog.testing import capture_logs
 
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.log_copier import LogCopier, Watcher
+from slackwater.ledger.recording.log_copier import LogCopier
+from slackwater.ledger.recording.watcher import Watcher
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import Entry
 from tests.support.corpus import corpus_case

@@ -15,12 +15,9 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import structlog
 
 from slackwater.core.errors import FormatError
 from slackwater.core.records import LogLine
@@ -58,13 +55,6 @@ _PARSERS: dict[str, Callable[[bytes], object]] = {
 }
 _VERSION_LINE = re.compile(r"v[0-9]+(\n|$)")
 _OWN_MOST = 1000
-
-LOCAL_INTERVAL_S = 0.1
-REMOTE_INTERVAL_S = 1.0
-_SAY_AGAIN_S = 60.0
-_STOP_WAIT_S = 30.0
-
-_log = structlog.get_logger(__name__)
 
 
 def copy_new(ledger: Ledger, stream: str, generation: int, checkpoint: ReadStore, sink: Output | None = None) -> int:
@@ -426,45 +416,3 @@ def _file(line: str) -> tuple[str, str]:
         return str(fields["path"]), str(fields.get("action"))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return line, ""
-
-
-class Watcher:
-    """Runs a ``LogCopier`` until stopped. ``errors`` counts failed passes, which are retried."""
-
-    def __init__(self, copier: LogCopier, *, interval_s: float | None = None) -> None:
-        self.copied = 0
-        self.errors = 0
-        self._copier = copier
-        self._interval_s = interval_s or (REMOTE_INTERVAL_S if copier.is_remote else LOCAL_INTERVAL_S)
-        self._stopping = threading.Event()
-        self._said: tuple[str, float] | None = None
-        # A driver that ends must not wait for a database that does not answer.
-        self._thread = threading.Thread(target=self._run, name="ledger-watcher", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Make a last pass. Returns even if the ledger hangs: the next start catches up."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join(_STOP_WAIT_S)
-
-    def _run(self) -> None:
-        while not self._stopping.wait(self._interval_s):
-            self._pass()
-        self._pass()
-
-    def _pass(self) -> None:
-        try:
-            self.copied += self._copier.copy()
-        except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query continues
-            self.errors += 1
-            self._say(error)
-
-    def _say(self, error: Exception) -> None:
-        # Ten passes a second fail in the same way while a database is unreachable.
-        now = time.monotonic()
-        if self._said is None or self._said[0] != str(error) or now - self._said[1] >= _SAY_AGAIN_S:
-            self._said = (str(error), now)
-            _log.warning("the ledger was not updated", error=str(error), kind=type(error).__name__, errors=self.errors)

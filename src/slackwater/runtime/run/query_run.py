@@ -17,8 +17,9 @@ from slackwater.core.profile import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.log_copier import LogCopier, Watcher
+from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.ledger.recording.watcher import Watcher
 from slackwater.runtime.program.code_reach import environment_settings
 from slackwater.runtime.replay.replay_query import InputWatermarkKeeper
 from slackwater.runtime.run.before_start import program_digest
