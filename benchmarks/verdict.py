@@ -5,7 +5,7 @@ it.
 
 A round is one new process for each pipeline file: it starts Spark, builds the query, and times what `slackwater run`
 adds for the verdict: reading the code that the function reaches, the query's plan and its comparison with a recorded
-program. Without files it takes one pipeline of each shape of tests/verdict/bases.
+program. Without files it takes one pipeline of each shape of tests/runtime/verdict/bases.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from slackwater.runtime.session.options import SessionOptions
 from slackwater.runtime.session.session import start_session
 
 GOAL_S = 0.3
-BASES = Path(__file__).resolve().parents[1] / "tests" / "verdict" / "bases"
+BASES = Path(__file__).resolve().parents[1] / "tests" / "runtime" / "verdict" / "bases"
 SHAPES = ("tumbling", "chained", "session", "inner", "dedup")
 
 

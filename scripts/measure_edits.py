@@ -23,7 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.runtime.loader import load
-from tests.verdict.edits import ALL, FIRST, HERE, Edit, add_input, clear, edits, lay_down
+from tests.runtime.verdict.edits import ALL, FIRST, HERE, Edit, add_input, clear, edits, lay_down
 
 Rows = dict[int, Counter[str]]
 MEASURED = HERE / "measured.toml"

@@ -7,8 +7,8 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.verdict.edits import HERE, Edit, edits
-from tests.verdict.test_typed import NOT_EXACT
+from tests.runtime.verdict.edits import HERE, Edit, edits
+from tests.runtime.verdict.test_typed import NOT_EXACT
 
 PAGE = """# Recovery semantics after changes in a query
 
@@ -23,7 +23,7 @@ the command for this plan. *Rows*:
 - **starts**: the stream starts without a command;
 - **-**: the verdict is tested, but not the rows after the remedy.
 
-This page is made from `tests/verdict/recovery.toml` and the tables of edits next to it. To update it:
+This page is made from `tests/runtime/verdict/recovery.toml` and the tables of edits next to it. To update it:
 `scripts/generate`.
 
 | change | guide | example | Spark | verdict | goal | rows |

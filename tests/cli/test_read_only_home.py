@@ -15,7 +15,7 @@ import pytest
 
 from slackwater.ledger.lease.lease import Lease
 from slackwater.ledger.ledger import Ledger
-from tests.evidence.conftest import contents
+from tests.cli.evidence.conftest import contents
 from tests.support.homes import STREAM, HomeSpec, make_home
 from tests.support.second_user import as_reader, make_readable_only, make_writable_again, slackwater_as_reader
 

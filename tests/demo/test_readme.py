@@ -39,7 +39,7 @@ READ = (
 OF_OTHER_TESTS = {
     "kafka": "tests/connectors and tests/demo start the broker, and run the demo with it; jars need a network",
     "tables": "tests/demo runs it with a broker and a server",
-    "kafka-retention": "tests/doctor/live/test_kafka.py deletes records of a broker, and types what doctor prints",
+    "kafka-retention": "tests/diagnose/live/test_kafka.py deletes records of a broker, and types what doctor prints",
 }
 """The other guides, and why their commands are not typed here."""
 

@@ -20,7 +20,7 @@ from slackwater.diagnose.doctor import change_texts
 
 MODULES = (checkpoint_changes, environment_changes, operator_changes, program_changes)
 CODE = re.compile(r"[a-z]+(-[a-z]+)*-(changed|added|removed|swapped|reordered|ignored|repeatable)")
-EDITS = Path(__file__).parents[1] / "verdict" / "edits.toml"
+EDITS = Path(__file__).parents[1] / "runtime" / "verdict" / "edits.toml"
 
 
 def _codes_in(module: ModuleType) -> set[str]:

@@ -1,0 +1,201 @@
+"""What checks and the number line find together."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slackwater.cli.common.examine import Examined
+from slackwater.cli.verbs.doctor import doctor_page
+from slackwater.core.facts import Facts, Judged, Unknown
+from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
+from slackwater.diagnose.causes import explained
+from slackwater.diagnose.checks.common.check import write_query_id
+from slackwater.diagnose.doctor import diagnose
+from slackwater.diagnose.error_texts import recognise
+from slackwater.facts.collect import facts_of_location
+from slackwater.sinks.common.registry import identity_at
+from slackwater.storage.open import open_read_store
+from tests.diagnose.cases import AGGREGATION, FILES, Case, both, nothing, output_in_place, remove, write
+from tests.diagnose.recorded import with_query_id
+
+NO_PLAN = remove("checkpoint/offsets/7")
+ENTRIES = ("0", "1", "2.compact", "3", "4", "5.compact", "6", "7")
+THREE_COMMITS = remove("checkpoint/commits/5", "checkpoint/commits/6", "checkpoint/commits/7")
+
+
+def codes(facts: Facts) -> list[str]:
+    return [one.finding.code for one in diagnose(facts).found]
+
+
+def test_damage_that_a_check_names_is_not_reported_twice(tmp_path: Path) -> None:
+    assert codes(Case("", "", NO_PLAN).facts(tmp_path)) == ["SW-LOG-007"]
+
+
+def test_other_damage_is_reported_beside_a_check(tmp_path: Path) -> None:
+    edit = both(NO_PLAN, write("checkpoint/sources/0/7", ""))
+
+    found = codes(Case("", "", edit).facts(tmp_path))
+
+    assert set(found) == {"SW-LOG-007", "checkpoint-damaged"}
+
+
+def test_nothing_is_called_clean_beside_a_stop(tmp_path: Path) -> None:
+    edit = both(THREE_COMMITS, output_in_place, remove("sink/_spark_metadata/6", "sink/_spark_metadata/7"))
+
+    assert codes(Case("", "", edit, with_sink=True).facts(tmp_path)) == ["SW-LOG-009"]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("a number among the plans", "SW-STORE-007", write("checkpoint/offsets/99", "hello")),
+        Case("a number among the commits", "SW-STORE-007", write("checkpoint/commits/99", "v1\n{}")),
+        Case(
+            "an empty plan of a batch that the output lacks",
+            "SW-LOG-001",
+            both(
+                write("checkpoint/offsets/7", ""),
+                remove("checkpoint/commits/7"),
+                output_in_place,
+                remove("sink/_spark_metadata/7"),
+            ),
+            with_sink=True,
+        ),
+    ],
+    ids=lambda case: case.name,
+)
+def test_the_words_of_the_advice_remove_the_cause(case: Case, tmp_path: Path) -> None:
+    facts = case.facts(tmp_path)
+    advice = next(one.finding.advice for one in diagnose(facts).found if one.finding.code == case.code)
+    assert advice is not None
+
+    subprocess.run(["bash", "-c", advice[advice.index("mkdir") :]], check=True)
+
+    checkpoint = Path(facts.checkpoint.location)
+    sink = identity_at(str(checkpoint.parent / "sink")) if case.with_sink else None
+    assert diagnose(facts_of_location(open_read_store(str(checkpoint)), sink)).problems == ()
+
+
+OTHER_ID = "11111111-1111-1111-1111-111111111111"
+
+
+def test_the_words_that_write_a_query_id_leave_no_checksum_of_another_id(tmp_path: Path) -> None:
+    facts = Case("", "", nothing, ledger=with_query_id(OTHER_ID)).facts(tmp_path)
+    checkpoint = Path(facts.checkpoint.location)
+    assert (checkpoint / ".metadata.crc").exists(), "as Hadoop's local file system writes it"
+    advice = next(one.finding.advice for one in diagnose(facts).found if one.finding.code == "SW-LOG-014")
+    assert advice is not None
+
+    subprocess.run(["bash", "-c", advice[advice.index("rm ") :]], check=True)
+
+    after = facts_of_location(open_read_store(str(checkpoint)), None).checkpoint
+    assert (after.report.query_id, after.damage) == (OTHER_ID, ())
+
+
+@pytest.mark.parametrize(
+    ("location", "query_id"), [("s3://bucket/state", OTHER_ID), ("s3://bucket/state", None), ("/state", None)]
+)
+def test_a_checksum_is_named_where_the_words_are_no_command(
+    location: str, query_id: str | None, tmp_path: Path
+) -> None:
+    seen = Case("", "", nothing).facts(tmp_path).checkpoint
+    moved = replace(seen, report=seen.report._replace(location=location))
+
+    assert f"delete {location}/.metadata.crc, " in write_query_id(moved, query_id)
+    without = replace(moved, folders={**seen.folders, "": ["metadata"]})
+    assert ".metadata.crc" not in write_query_id(without, query_id)
+
+
+def test_a_change_of_the_code_is_a_finding_and_nothing_is_called_clean_beside_it(tmp_path: Path) -> None:
+    change = Change("window-changed", Effect.NEEDS_REBUILD, "the window has another length", goal="rebuild")
+    judged = Judged(StreamVerdict("web/out", 7, "recorded", Verdict((change,))), ("slackwater plan rebuild web/out",))
+    facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)._replace(recorded=True)
+    assert codes(facts) == ["clean"]
+
+    [found] = diagnose(facts._replace(code=judged)).found
+
+    assert (found.finding.code, found.finding.goal, found.certainty) == ("window-changed", "rebuild", "certain")
+    examined = Examined("web/out", facts, diagnose(facts._replace(code=judged)))
+    page = "\n".join(str(line) for line in doctor_page([examined]).renderables)
+    assert "slackwater plan rebuild web/out" in page
+    assert "slackwater explain window-changed" in page
+
+
+def test_code_that_cannot_be_compared_is_not_healthy(tmp_path: Path) -> None:
+    facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)._replace(code=Unknown("no such stream"))
+
+    assert "code" in [one.code for one in diagnose(facts).not_checked]
+
+
+def test_code_that_cannot_be_read_is_not_healthy(tmp_path: Path) -> None:
+    judged = Judged(StreamVerdict("web/out", 7, "unreadable"))
+    facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)._replace(code=judged)
+
+    assert "code" in [one.code for one in diagnose(facts).not_checked]
+
+
+def test_a_cause_that_files_show_only_in_part_is_not_excluded(tmp_path: Path) -> None:
+    diagnosis = diagnose(Case("", "", output_in_place, with_sink=True).facts(tmp_path))
+    text = "[STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA] Streaming stateful operator name does not match"
+
+    [error] = explained(recognise(text), diagnosis)
+
+    states = {cause.code: (cause.state, cause.by) for cause in error.causes}
+    assert states["CHG-07"] == ("not-visible", "`check` and `run` compare the code: `operators-changed`")
+
+
+def test_no_rows_are_at_stake_where_the_output_skips_the_batch(tmp_path: Path) -> None:
+    facts = Case("", "", both(NO_PLAN, output_in_place), with_sink=True).facts(tmp_path)
+
+    stakes = {one.finding.code: one.at_stake for one in diagnose(facts).found}
+
+    assert stakes["SW-LOG-007"] is None
+
+
+def test_rows_are_at_stake_where_the_output_has_no_batch(tmp_path: Path) -> None:
+    no_entries = remove(*(f"sink/_spark_metadata/{entry}" for entry in ENTRIES))
+    facts = Case("", "", both(NO_PLAN, no_entries), with_sink=True).facts(tmp_path)
+
+    stakes = {one.finding.code: one.at_stake for one in diagnose(facts).found}
+
+    assert stakes["SW-LOG-007"] == "the rows of batch 6, once more at each start"
+
+
+@pytest.mark.parametrize(
+    ("corpus", "missing", "shown"),
+    [(AGGREGATION, "window-changed", "keys-changed"), (FILES, "source-format-changed", "")],
+)
+def test_what_a_checkpoint_does_not_show_of_a_change_is_not_checked(
+    corpus: str, missing: str, shown: str, tmp_path: Path
+) -> None:
+    judged = Judged(StreamVerdict("web/out", 7, "checkpoint"))
+    facts = Case("", "", nothing, corpus).facts(tmp_path)._replace(code=judged)
+
+    codes = {one.code for one in diagnose(facts).not_checked}
+
+    assert missing in codes
+    assert not codes & {shown, "output-changed", "sources-changed"}
+    assert ("window-changed" in codes) is (corpus == AGGREGATION)
+    assert "join-type-changed" not in codes, "neither has a join"
+
+
+def test_with_the_recorded_program_every_change_is_checked(tmp_path: Path) -> None:
+    judged = Judged(StreamVerdict("web/out", 7, "recorded"))
+    facts = Case("", "", nothing, AGGREGATION).facts(tmp_path)._replace(code=judged)
+
+    assert "window-changed" not in {one.code for one in diagnose(facts).not_checked}
+
+
+def test_of_a_checkpoint_that_is_not_recorded_no_command_is_named_for_a_change(tmp_path: Path) -> None:
+    change = Change("keys-changed", Effect.NEEDS_REBUILD, "the state has 2 keys, the query has 1", goal="rebuild")
+    judged = Judged(StreamVerdict("web/out", 7, "checkpoint", Verdict((change,))), ("slackwater plan rebuild web/out",))
+    facts = Case("", "", nothing, AGGREGATION).facts(tmp_path)._replace(code=judged)
+
+    advice = {one.finding.code: str(one.finding.advice) for one in diagnose(facts).found}["keys-changed"]
+
+    assert advice.startswith("bring the old code back")
+    assert "slackwater" not in advice
