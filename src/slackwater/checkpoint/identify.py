@@ -49,7 +49,9 @@ def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
         return "a Delta table", "inspect the checkpoint of the query that writes or reads it"
     if METADATA in {entry.name for entry in entries if entry.is_dir} and _holds_iceberg(store):
         return "an Iceberg table", "inspect the checkpoint of the query that writes or reads it"
-    inside = _inside_of_checkpoint(store, names)
+    last = store.location.rstrip("/").rpartition("/")[2]
+    numbered = any(name.isdigit() or parse_entry_name(name) for name in names)
+    inside = f"the directory {last} inside a checkpoint" if last in _OWN_DIRECTORIES and numbered else None
     if inside:
         return inside, command("inspect", store.location.rstrip("/").rpartition("/")[0])
     children = _checkpoints_below(store, entries)
@@ -84,12 +86,6 @@ def _newest_sink_batch(store: ReadStore) -> str:
 
 def _holds_iceberg(store: ReadStore) -> bool:
     return any(entry.name.endswith(".metadata.json") for entry in store.list(METADATA))
-
-
-def _inside_of_checkpoint(store: ReadStore, names: set[str]) -> str | None:
-    last = store.location.rstrip("/").rpartition("/")[2]
-    numbered = any(name.isdigit() or parse_entry_name(name) for name in names)
-    return f"the directory {last} inside a checkpoint" if last in _OWN_DIRECTORIES and numbered else None
 
 
 def _checkpoints_below(store: ReadStore, entries: tuple[Entry, ...]) -> list[str]:

@@ -118,7 +118,7 @@ def state_mark(logs: CheckpointLogs, inventory: StateInventory) -> int:
     if ids_in_use:
         return _mark_by_ids(logs, inventory)
     counts = _partition_counts(logs) or {None}
-    return max(_mark_by_versions(inventory, count) for count in counts)
+    return max(max(_common_versions(inventory, count), default=0) - 1 for count in counts)
 
 
 def loadable_batches(logs: CheckpointLogs, inventory: StateInventory) -> frozenset[int]:
@@ -128,10 +128,6 @@ def loadable_batches(logs: CheckpointLogs, inventory: StateInventory) -> frozens
         return frozenset(batch for batch in logs.commit_ids if _named_by_commit(logs, batch, inventory))
     counts = _partition_counts(logs) or {None}
     return frozenset(version - 1 for count in counts for version in _common_versions(inventory, count))
-
-
-def _mark_by_versions(inventory: StateInventory, partition_count: int | None) -> int:
-    return max(_common_versions(inventory, partition_count), default=0) - 1
 
 
 def _common_versions(inventory: StateInventory, partition_count: int | None) -> frozenset[int]:

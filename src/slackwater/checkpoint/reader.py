@@ -101,7 +101,7 @@ class CheckpointReader:
             sources=source_lines,
             operators=operator_lines,
             settings=newest.metadata.conf if newest and newest.metadata else {},
-            files=self._totals(),
+            files=FileTotals(self._file_count, self._bytes_of(self.opened.listing.folders)),
             damage=_each_once(self.damage),
             leftovers=tuple(leftovers(listing, commits)),
         )
@@ -210,9 +210,6 @@ class CheckpointReader:
         paths = [store_path(operator, partition, store) for partition in partitions]
         folders = [*paths, *(f"{path}/{name}" for path in paths for name in SST_FOLDERS)]
         return self._bytes_of(folders)
-
-    def _totals(self) -> FileTotals:
-        return FileTotals(self._file_count, self._bytes_of(self.opened.listing.folders))
 
     def _bytes_of(self, paths: Iterable[str]) -> int | None:
         return bytes_of(self.opened.store, self.opened.listing, paths, ask=self._sizes_are_asked)

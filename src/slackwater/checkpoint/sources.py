@@ -80,7 +80,9 @@ class SourceReader:
             compacted = log.is_compacted(entry)
             with suppress(FormatError):  # Spark does not read it when it starts; --verify reports it
                 listed = kind.listed(data)
-                if listed and listed != tuple(file for file in files if _is_in(file, entry, compacted=compacted)):
+                if listed and listed != tuple(
+                    file for file in files if (file.log_offset <= entry if compacted else file.log_offset == entry)
+                ):
                     yield log.path(entry)
 
     def _initial(self, kind: Source, log: _EntryFiles) -> str | None:
@@ -125,10 +127,6 @@ def _text_of_unknown(data: bytes) -> str | None:
     with suppress(FormatError):
         return _text_of(data)
     return None
-
-
-def _is_in(file: SourceFile, entry: int, *, compacted: bool) -> bool:
-    return file.log_offset <= entry if compacted else file.log_offset == entry
 
 
 class _EntryFiles(Mapping[int, str]):

@@ -39,7 +39,9 @@ def delete_log(store: WriteStore, path: str) -> None:
 def rename_log(store: WriteStore, source: str, target: str) -> None:
     """Raises ``FileExistsError``."""
     # Before the rename: a kill in between must not leave the target next to the checksum of another file.
-    _drop_stale_checksum(store, target)
+    if store.exists(target):
+        raise FileExistsError(target)
+    store.delete(hadoop_checksum_path(target))
     store.delete(hadoop_checksum_path(source))
     store.rename(source, target)
 
@@ -51,12 +53,6 @@ def rename_state_file(store: WriteStore, source: str, target: str) -> None:
     old_sum, new_sum = spark_checksum_path(source), spark_checksum_path(target)
     if store.exists(old_sum):
         rename_log(store, old_sum, new_sum)
-
-
-def _drop_stale_checksum(store: WriteStore, path: str) -> None:
-    if store.exists(path):
-        raise FileExistsError(path)
-    store.delete(hadoop_checksum_path(path))
 
 
 # `StreamMetadata.read` fails on a file that is not JSON, so that no query starts on files that are half replaced.

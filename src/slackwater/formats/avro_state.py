@@ -126,7 +126,7 @@ class _AvroReader:
             case StructType():
                 return self.record(kind)
             case DecimalType(precision, scale):
-                unscaled = int.from_bytes(self._take(_decimal_bytes(precision)), "big", signed=True)
+                unscaled = int.from_bytes(self._take((len(f"{10**precision:b}") + 8) // 8), "big", signed=True)
                 return Decimal(unscaled).scaleb(-scale)
             case ArrayType(element):
                 return self._items(lambda: self._element(element))
@@ -190,7 +190,3 @@ class _AvroReader:
         taken = self._data[self.position : end]
         self.position = end
         return taken
-
-
-def _decimal_bytes(precision: int) -> int:
-    return (len(f"{10**precision:b}") + 8) // 8

@@ -259,14 +259,10 @@ def join_records(parts: Sequence[Records]) -> Records:
         np.concatenate([empty, *(part.key_lengths for part in parts)]),
         np.concatenate([empty, *(part.value_starts + base for part, base in moved)]),
         np.concatenate([empty, *(part.value_lengths for part in parts)]),
-        np.concatenate([_merges_of(part) for part in parts])
+        np.concatenate([np.zeros(len(part), np.bool_) if part.merges is None else part.merges for part in parts])
         if any(part.merges is not None for part in parts)
         else None,
     )
-
-
-def _merges_of(records: Records) -> Flags:
-    return np.zeros(len(records), np.bool_) if records.merges is None else records.merges
 
 
 def last_writes(records: Records) -> Records:

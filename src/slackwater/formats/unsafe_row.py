@@ -195,7 +195,10 @@ def read_bytes(pieces: Rows) -> pa.Array:
         return read_bytes(rows).take(pa.array(back))
     if len(pieces) and (pieces.starts[1:] < pieces.ends[:-1]).any():
         # One piece belongs to several rows, as the key of a list does.
-        return _copy_each(pieces)
+        spans = zip(pieces.starts.tolist(), pieces.ends.tolist(), pieces.valid.tolist(), strict=True)
+        return pa.array(
+            [pieces.view.slice(start, end) if valid else None for start, end, valid in spans], pa.large_binary()
+        )
     bounds = np.zeros(2 * len(pieces) + 1, np.int64)
     bounds[0:-1:2], bounds[1::2] = pieces.starts, pieces.ends
     bounds[-1] = pieces.ends[-1] if len(pieces) else 0
@@ -203,13 +206,6 @@ def read_bytes(pieces: Rows) -> pa.Array:
     both = pa.Array.from_buffers(pa.large_binary(), 2 * len(pieces), buffers)
     every_second = pa.array(np.arange(0, 2 * len(pieces), 2), mask=None if pieces.valid.all() else ~pieces.valid)
     return both.take(every_second)
-
-
-def _copy_each(pieces: Rows) -> pa.Array:
-    spans = zip(pieces.starts.tolist(), pieces.ends.tolist(), pieces.valid.tolist(), strict=True)
-    return pa.array(
-        [pieces.view.slice(start, end) if valid else None for start, end, valid in spans], pa.large_binary()
-    )
 
 
 def _read_binary(slots: _Slots) -> pa.Array:

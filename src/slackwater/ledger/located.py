@@ -34,7 +34,7 @@ def find_stream(ledger: Ledger, name: str) -> StreamRecord:
     """Find a stream. Raises NotFound (``stream-unknown``, ``location-unknown``), UsageError (``stream-ambiguous``)."""
     if name in ledger.stream_names():
         return ledger.stream(name)
-    if not _is_location(name):
+    if not (is_uri(name) or name.startswith(("/", "./", "../", "~")) or name.count("/") > 1):
         try:
             return ledger.find_stream(name)
         except NotFound:
@@ -162,7 +162,3 @@ def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None
         found=f"stream {found.full_name} of {found.pipeline_file}",
         hint="give the query another checkpoint, or run the application with a home of its own: --home",
     )
-
-
-def _is_location(name: str) -> bool:
-    return is_uri(name) or name.startswith(("/", "./", "../", "~")) or name.count("/") > 1

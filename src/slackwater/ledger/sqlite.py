@@ -112,17 +112,16 @@ class SqliteFile:
                 if now >= started + self._wait_s:
                     raise self._locked() from error
                 if now >= next_message:
-                    self._say_locked(started + self._wait_s - now, first=next_message == started + SAY_AFTER_S)
+                    if next_message == started + SAY_AFTER_S:
+                        self._say(
+                            f"the ledger {self.path} is locked by another process; waiting up to {self._wait_s:g} s"
+                        )
+                    else:
+                        self._say(f"the ledger is still locked; {started + self._wait_s - now:.0f} s left")
                     next_message = now + SAY_EVERY_S
                 time.sleep(_PAUSE_S)
             else:
                 return
-
-    def _say_locked(self, left_s: float, *, first: bool) -> None:
-        if first:
-            self._say(f"the ledger {self.path} is locked by another process; waiting up to {self._wait_s:g} s")
-        else:
-            self._say(f"the ledger is still locked; {left_s:.0f} s left")
 
     def _locked(self) -> EnvironmentMissing:
         return EnvironmentMissing(

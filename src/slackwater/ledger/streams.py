@@ -110,7 +110,14 @@ class StreamsPart(LedgerPart):
         matches = [name] if name in known else [one for one in known if one.partition("/")[2] == name]
         if len(matches) == 1:
             return self.stream(matches[0])
-        raise _ambiguous(name, matches) if matches else _unknown(name, known)
+        if not matches:
+            raise _unknown(name, known)
+        raise UsageError(
+            "stream-ambiguous",
+            f"More than one pipeline has a stream {name}",
+            found=", ".join(matches),
+            hint=f"name one of them in full, for example {matches[0]}",
+        )
 
     def set_current_generation(self, stream: str, number: int) -> None:
         # Raises for a number that was not added: ``current_generation`` has no foreign key.
@@ -264,15 +271,6 @@ def _is_layout(layout: Mapping[str, Any]) -> bool:
 
 def _is_list(value: object, kind: type) -> bool:
     return isinstance(value, list) and all(isinstance(one, kind) for one in value)
-
-
-def _ambiguous(name: str, names: Sequence[str]) -> UsageError:
-    return UsageError(
-        "stream-ambiguous",
-        f"More than one pipeline has a stream {name}",
-        found=", ".join(names),
-        hint=f"name one of them in full, for example {names[0]}",
-    )
 
 
 def _unknown(name: str, names: Sequence[str]) -> NotFound:

@@ -104,7 +104,7 @@ class HdfsFileSystem(WebHDFS):
                     failure = error
                     self._ask_last(url)
                     continue
-                if not _is_not_done(answer):
+                if answer.ok or _exception(answer)[0] not in _NOT_DONE:
                     # The first request may have been done, and this error be that the second one found no source: see
                     # `_rename`.
                     if op == "RENAME" and not answer.ok and _is_of_a_second(answer):
@@ -274,10 +274,6 @@ def _json(answer: requests.Response, path: str) -> Any:
         return answer.json()
     except ValueError as error:
         raise OSError(errno.EIO, "the answer of the NameNode is cut off", path) from error
-
-
-def _is_not_done(answer: requests.Response) -> bool:
-    return not answer.ok and _exception(answer)[0] in _NOT_DONE
 
 
 def _checked(answer: requests.Response, path: str | None) -> requests.Response:

@@ -90,14 +90,14 @@ class StoreDecoder:
             return _as_bytes(keys, values, _UNKNOWN_ENCODING)
         try:
             keys, values = self._elements(family, keys, values)
-            return FamilyRows(self._keys(family, self._without_family(keys)), self._values(family, values))
+            return FamilyRows(
+                self._keys(family, keys.cut(_FAMILY_BYTES) if self.store.with_families else keys),
+                self._values(family, values),
+            )
         except FormatError as error:
             if error.code == "checksum":
                 raise
             return _as_bytes(keys, values, str(error))
-
-    def _without_family(self, keys: Spans) -> Spans:
-        return keys.cut(_FAMILY_BYTES) if self.store.with_families else keys
 
     def _elements(self, family: ColumnFamily, keys: Spans, values: Spans) -> tuple[Spans, Spans]:
         checked = self.encoding.row_checksums

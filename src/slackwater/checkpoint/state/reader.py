@@ -135,7 +135,11 @@ class StateReader:
             self.damage.extend(damage)
             for piece in rows:
                 (raw if piece.reason else decoded).append(_table(piece, partition, choice))
-        table = pa.concat_tables(decoded, promote_options="permissive") if decoded else _empty_table()
+        table = (
+            pa.concat_tables(decoded, promote_options="permissive")
+            if decoded
+            else pa.table({"partition_id": pa.array([], pa.int32())})
+        )
         undecoded = pa.concat_tables(raw) if raw else None
         return StateRows(table, undecoded, tuple(self.damage))
 
@@ -259,10 +263,6 @@ def _table(rows: FamilyRows, partition: int, choice: StateChoice) -> pa.Table:
     return table.append_column("reason", pa.array([rows.reason] * len(rows.key), pa.string())) if rows.reason else table
 
 
-def _empty_table() -> pa.Table:
-    return pa.table({"partition_id": pa.array([], pa.int32())})
-
-
 def shape(rows: FamilyRows, choice: StateChoice) -> dict[str, pa.Array]:
     key, value = rows.key, rows.value
     if choice.family.startswith(_TIMERS) and choice.family.endswith("_keyToTimestamp"):
@@ -275,13 +275,13 @@ def shape(rows: FamilyRows, choice: StateChoice) -> dict[str, pa.Array]:
     if choice.side:
         # `index` counts the rows of a join key and `matched` is Spark's mark for outer joins: neither is a column of
         # the input.
-        matched = value.field("matched") if _has(value, "matched") else pa.nulls(len(value), pa.bool_())
+        matched = (
+            value.field("matched")
+            if value.type.get_field_index("matched") >= 0
+            else pa.nulls(len(value), pa.bool_())
+        )
         return {"key": without(key, "index"), "value": without(value, "matched"), "matched": matched}
     return {"key": key, "value": value}
-
-
-def _has(column: pa.StructArray, name: str) -> bool:
-    return bool(column.type.get_field_index(name) >= 0)
 
 
 def without(column: pa.StructArray, name: str) -> pa.StructArray:

@@ -186,7 +186,9 @@ class Lease:
             row, now = ledger.lease(stream), ledger.now_ms()
             known = _known(row, read_lease_file(stream_folder))
             for lease in known:
-                _refuse_unless_gone(lease, now, expires_s)
+                signs = _signs(lease, now, expires_s)
+                if signs is not Signs.EXITED:
+                    raise _held(lease, signs, expires_s)
             # Above the number in the file, too: a ledger that was lost or restored would give a number a second time.
             fence = max((lease.fence for lease in known), default=0) + 1
             taken = LeaseRecord(stream, fence, this_process(), purpose, acquired_ms=now, heartbeat_ms=now)
@@ -334,12 +336,6 @@ def _known(row: LeaseRecord | None, file: LeaseRecord | None) -> list[LeaseRecor
     # The file is written after the row. Only where the ledger was lost, or restored from a backup, is the file ahead.
     ahead = file is not None and file.fence > (row.fence if row else 0)
     return [lease for lease in (row, file if ahead else None) if lease is not None]
-
-
-def _refuse_unless_gone(lease: LeaseRecord, now_ms: int, expires_s: float) -> None:
-    signs = _signs(lease, now_ms, expires_s)
-    if signs is not Signs.EXITED:
-        raise _held(lease, signs, expires_s)
 
 
 def _signs(lease: LeaseRecord, now_ms: int, expires_s: float) -> Signs:

@@ -202,7 +202,7 @@ def look_at_stream(
         query_id=generation.query_id or logs.query_id,
     )
     marks = replace(marks, written=written, pending_no_data=_no_data_batch(logs, marks, stream, profile, run))
-    planned = _planned_entry(logs, marks)
+    planned = logs.newest_offset if marks.next_is_planned and marks.next_batch == marks.planned else None
     seen_at = place_of(home) if place is None else place()
     # A checkpoint without a batch is lost or new.
     found = find_damage(opened, depth, source_logs=source_logs) if marks.planned >= 0 else FoundDamage()
@@ -258,10 +258,6 @@ def _no_data_batch(
     # Whether there is such a batch does not depend on the time.
     entry = no_data_entry(logs, profile, stream.output_mode, enabled=enabled, now_ms=0)
     return marks.planned + 1 if entry is not None else None
-
-
-def _planned_entry(logs: CheckpointLogs, marks: Marks) -> OffsetEntry | None:
-    return logs.newest_offset if marks.next_is_planned and marks.next_batch == marks.planned else None
 
 
 def _recorded(ledger: Ledger, stream: StreamRecord, marks: Marks) -> Recorded:
