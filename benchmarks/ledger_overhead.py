@@ -45,7 +45,7 @@ from slackwater.core.reference import reference_of
 from slackwater.core.sink import WriteContext
 from slackwater.core.trigger import Trigger
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher

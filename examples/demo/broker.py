@@ -26,7 +26,7 @@ from slackwater import connectors
 from slackwater.audit.processes import JVM_OPTIONS
 from slackwater.connectors.machine import java_program
 from slackwater.core.errors import EnvironmentMissing, NotFound, SlackwaterError
-from slackwater.ledger.lease.lease import UNKNOWN_START, is_alive, start_time
+from slackwater.ledger.lease import UNKNOWN_START, is_alive, start_time
 
 CLUSTER_ID = "c2xhY2t3YXRlci1kZW1vLQ"
 """A fixed one: each folder holds one cluster, and nothing joins it."""

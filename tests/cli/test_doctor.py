@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from tests.cli.conftest import Slackwater
 from tests.support.corpus import corpus_case

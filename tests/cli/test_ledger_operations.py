@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from slackwater.core.records import UNDOING, OperationRecord
-from slackwater.ledger.lease.lease import RUN, Lease
+from slackwater.ledger.lease import RUN, Lease
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.plan.plan import Plan
 from tests.cli.conftest import Slackwater

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from tests.cli.evidence.conftest import contents
 from tests.support.homes import STREAM, HomeSpec, make_home

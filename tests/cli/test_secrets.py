@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from slackwater.storage.local import LocalStore
 from tests.support import warm_python

@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slackwater.core.escaping import quoted
 from slackwater.core.records import LeaseRecord, OperationRecord
-from slackwater.ledger.lease.lease import Lease, this_process
+from slackwater.ledger.lease import Lease, this_process
 from slackwater.ledger.ledger import Ledger
 from tests.cli.conftest import Slackwater
 from tests.support.homes import LAYOUT, RAN_MS, STATELESS, STREAM, HomeSpec, make_home

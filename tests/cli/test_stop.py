@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.records import LeaseRecord
-from slackwater.ledger.lease.lease import Lease, this_process
+from slackwater.ledger.lease import Lease, this_process
 from slackwater.ledger.ledger import Ledger
 from tests.cli.conftest import Slackwater
 from tests.support.homes import RAN_MS, STREAM, HomeSpec, make_home

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import FormatError
-from slackwater.ledger.home import Home, Place, ensure_identity, place_of, read_identity, shared_path, write_identity
+from slackwater.ledger.home import HERE, Home, ensure_identity, place_of, read_identity, shared_path, write_identity
 
 
 @pytest.fixture
@@ -21,28 +21,28 @@ def home(tmp_path: Path) -> Home:
 
 
 def test_a_home_without_a_record_is_in_its_place(tmp_path: Path) -> None:
-    assert place_of(Home(tmp_path)) == Place()
+    assert place_of(Home(tmp_path)) == HERE
 
 
 def test_the_identity_is_given_once(home: Home) -> None:
     identity = read_identity(home.location)
     assert identity is not None
     assert ensure_identity(home) == identity
-    assert place_of(home) == Place()
+    assert place_of(home) == HERE
 
 
 def test_a_moved_home(home: Home, tmp_path: Path) -> None:
     was = str(home.location)
     moved = Home(shutil.move(home.location, tmp_path / "moved"))
-    assert place_of(moved) == Place("moved", was)
+    assert place_of(moved) == ("moved", was)
     write_identity(moved, "other")
-    assert place_of(moved) == Place()
+    assert place_of(moved) == HERE
 
 
 def test_a_copied_home(home: Home, tmp_path: Path) -> None:
     copy = Home(shutil.copytree(home.location, tmp_path / "copy"))
-    assert place_of(copy) == Place("copied", str(home.location))
-    assert place_of(home) == Place()
+    assert place_of(copy) == ("copied", str(home.location))
+    assert place_of(home) == HERE
 
 
 @pytest.mark.parametrize("linked", ["ledger.db", "streams/p/s/operations/1/journal.jsonl"])
@@ -81,12 +81,12 @@ def test_another_home_in_the_old_place_is_no_original(home: Home, tmp_path: Path
     was = str(home.location)
     moved = Home(shutil.move(home.location, tmp_path / "moved"))
     ensure_identity(Home(was))
-    assert place_of(moved) == Place("moved", was)
+    assert place_of(moved) == ("moved", was)
 
 
 def test_a_home_behind_a_symlink_was_not_moved(home: Home, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(home.location)
-    assert place_of(Home(tmp_path / "link")) == Place()
+    assert place_of(Home(tmp_path / "link")) == HERE
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", '{"id": "x"}'])

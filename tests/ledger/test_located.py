@@ -8,7 +8,7 @@ import pytest
 
 from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.located import find_stream, stream_at
+from slackwater.ledger.workspace import find_stream, stream_at
 
 
 @pytest.mark.parametrize(

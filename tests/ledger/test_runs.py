@@ -6,8 +6,7 @@ import pytest
 
 from slackwater.core.errors import NotFound
 from slackwater.core.records import OperationRecord
-from slackwater.ledger.lease.lease import Lease
-from slackwater.ledger.lease.view import is_running, view_of
+from slackwater.ledger.lease import Lease, is_running, view_of
 from slackwater.ledger.ledger import Ledger
 from tests.support.ledgers import STREAM, Clock
 

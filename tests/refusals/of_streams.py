@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from slackwater.core.commands import copy_again_command
 from slackwater.core.records import OperationRecord
-from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from tests.refusals.scene import Scene
 from tests.refusals.situations import RUN, Situation, another_output, brought_back, edit, removed_aside

@@ -24,7 +24,7 @@ from slackwater.cli.common.arguments import consent_of
 from slackwater.cli.common.console import prepare, report_error, report_interrupt
 from slackwater.cli.main import main, make_parser
 from slackwater.core.errors import SlackwaterError
-from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.action import Action, Inverse
 from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan
@@ -191,7 +191,7 @@ class Scene:
         definitions = list(loaded.pipeline.streams.values())
         with open_workspace(settings, create=True) as workspace:
             check_home(workspace, consent_of(moved=given["moved"], copied=given["copied"]), self.say)
-            with LeaseKeeper(definitions, workspace.home, workspace.ledger, "run", self.say):
+            with LeaseKeeper([one.full_name for one in definitions], workspace.home, workspace.ledger, "run", self.say):
                 for definition in definitions:
                     record = register(definition, loaded.reference, workspace.home, workspace.ledger)
                     check(workspace.home, workspace.ledger, record)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.main import main
-from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from tests.refusals.of_operations import all_run_since, applied_twice, planned, run_since, undo_of
 from tests.refusals.of_streams import edited_offsets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.lease import Lease
 from tests.runtime.project import PIPELINE as WORK
 from tests.runtime.project import Project
 

@@ -14,7 +14,7 @@ import pytest
 from slackwater.core.errors import EnvironmentMissing, LeaseHeld
 from slackwater.core.trigger import Trigger
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.lease import Lease, lost
+from slackwater.ledger.lease import Lease, lost
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.run.query_run import RunServices
 from slackwater.runtime.run.runner import Application, NotStarted, RunRequest

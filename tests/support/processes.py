@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from slackwater.ledger.lease.lease import is_alive, start_time
+from slackwater.ledger.lease import is_alive, start_time
 from tests.support.killing import children_of
 
 LOOK_EVERY_S = 0.02

@@ -16,7 +16,7 @@ from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.reference import reference_of, split_reference
 from slackwater.core.sink import WriterCalls
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.snapshot import Expected, look_at_output
+from slackwater.ledger.recording.snapshot import look_at_output
 from slackwater.runtime.application import running
 from slackwater.runtime.application.capture import captured
 from slackwater.runtime.application.queries import as_known, settle_place
@@ -176,7 +176,7 @@ def test_a_table_by_name_whose_log_is_elsewhere_is_not_checked(tmp_path: Path) -
     (tmp_path / "metadata" / "00001-0b1c.metadata.json").write_text("{}")
     for kind, folder in (("iceberg", tmp_path), ("delta", tmp_path / "absent"), ("parquet", tmp_path)):
         identity = {"kind": "table", "name": "lake.t", "format": kind, "path": str(folder)}
-        written, seen = look_at_output(identity, None, Expected(3, False), "quick", query_id="q")
+        written, seen = look_at_output(identity, None, (3, False), "quick", query_id="q")
         assert (written, seen.unreadable) == (None, None)
         assert "could not check which batches table lake.t has" in seen.unchecked
         assert str(folder) in seen.unchecked
@@ -187,7 +187,7 @@ def test_a_table_of_files_has_the_batches_of_the_manifest_at_its_location(tmp_pa
     (tmp_path / "_spark_metadata").mkdir()
     for batch in range(4):
         (tmp_path / "_spark_metadata" / str(batch)).write_text("v1")
-    written, seen = look_at_output(identity, None, Expected(3, False), "quick", query_id="q")
+    written, seen = look_at_output(identity, None, (3, False), "quick", query_id="q")
     assert (written, seen.unreadable, seen.unchecked) == (3, None, "")
 
 

@@ -26,7 +26,7 @@ from slackwater.core.errors import PipelineError, Refused, SlackwaterError
 from slackwater.core.escaping import printable
 from slackwater.core.records import BatchRecord
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.loader import LoadedPipeline, load
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
@@ -106,7 +106,7 @@ def _run_steps(
     run_request = RunRequest(scratch, SessionOptions("audit"), until_caught_up=True, restarts_most=0)
     with (
         Ledger.open(home.ledger_url, create=True) as ledger,
-        LeaseKeeper([drilled], home, ledger, "audit", display.say) as leases,
+        LeaseKeeper([drilled.full_name], home, ledger, "audit", display.say) as leases,
     ):
         leases.add_jvm(armed.jvm)
         record = register(drilled, loaded.reference, home, ledger)

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from slackwater.ledger.lease.lease import is_alive, start_time
+from slackwater.ledger.lease import is_alive, start_time
 
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Each JVM lives for less than a minute: without the second compiler it needs a third less of two cores' time."""

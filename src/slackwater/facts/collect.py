@@ -40,7 +40,7 @@ from slackwater.facts.source_files import (
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.recording.snapshot import Expected, look_at_output, look_at_stream
+from slackwater.ledger.recording.snapshot import look_at_output, look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.sources import kind_of
@@ -204,7 +204,7 @@ def written_by(identity: Mapping[str, str], marks: Marks, query_id: str | None) 
 def _sink(identity: Mapping[str, str], snapshot: Snapshot, depth: Depth) -> SinkFacts:
     marks = snapshot.marks
     finished = marks.next_batch - 1
-    written, seen = look_at_output(identity, None, Expected(finished, marks.planned > finished), depth)
+    written, seen = look_at_output(identity, None, (finished, marks.planned > finished), depth)
     output, listed = open_output(identity), _listed(identity)
     if seen.owner is not None:
         return SinkFacts(identity, seen, written, *listed)

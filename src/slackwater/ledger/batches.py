@@ -8,7 +8,7 @@ from typing import Any
 from slackwater.core.marks import NONE_YET
 from slackwater.core.records import BatchRecord, BatchSource, BatchSummary, LogLine, SinkMark
 from slackwater.ledger.database import Row
-from slackwater.ledger.part import LedgerPart, between, inherited
+from slackwater.ledger.lineage import LedgerPart, between, inherited
 from slackwater.ledger.tables import batches, log_lines, replaced_lines, sink_marks, unreadable
 
 _OFFSETS = "offsets"

@@ -33,8 +33,8 @@ Values = Mapping[str, Any]
 
 _NONE: Values = {}
 _TYPES = {
-    "sqlite": {"serial": "INTEGER", "bytes": "BLOB"},
-    "postgresql": {"serial": "SERIAL", "bytes": "BYTEA"},
+    "sqlite": {"SERIAL": "INTEGER", "BYTES": "BLOB", "OBJECT": "JSON", "LIST": "JSON"},
+    "postgresql": {"BYTES": "BYTEA", "OBJECT": "JSON", "LIST": "JSON"},
 }
 _TABLE_EXISTS = {
     "sqlite": "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = :name",
@@ -50,9 +50,10 @@ class Connection:
         self._dialect = dialect
         self._driver = driver
 
-    @property
-    def types(self) -> Mapping[str, str]:
-        return _TYPES[self._dialect]
+    def with_types(self, statement: str) -> str:
+        """A statement of ``tables`` with the types of this database."""
+        types = _TYPES[self._dialect]
+        return re.sub(rf"\b({'|'.join(types)})\b", lambda match: types[match[1]], statement)
 
     def other_than_tables(self) -> list[str]:
         """Views and the like in a SQLite file: reading them can take forever."""

@@ -282,10 +282,9 @@ class HomeIdentity:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    place: HomePlace = "here"
-    was: str | None = None
+Place = tuple[HomePlace, str | None]
+"""A home's place and, unless that is ``here``, the place where it was created."""
+HERE: Place = "here", None
 
 
 def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Place:
@@ -299,7 +298,7 @@ def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Pl
         return _place_of_streams(home, streams_of(home) if streams is None else streams)
     original = _identity_or_none(known.path)
     copied = original is not None and original.id == known.id
-    return Place("copied" if copied else "moved", known.path)
+    return "copied" if copied else "moved", known.path
 
 
 def _place_of_streams(home: Home, streams: Iterable[tuple[str, str]]) -> Place:
@@ -311,11 +310,11 @@ def _place_of_streams(home: Home, streams: Iterable[tuple[str, str]]) -> Place:
                 continue
             was = resolved(generation.location.removesuffix(below))
             if was == home.resolved:
-                return Place()
+                return HERE
             original = _stream_or_none(Home(was), pipeline, name)
             copied = original is not None and stream is not None and original.id == stream.id
-            return Place("copied" if copied else "moved", was)
-    return Place()
+            return "copied" if copied else "moved", was
+    return HERE
 
 
 def _stream_or_none(home: Home, pipeline: str, name: str) -> StreamFile | None:

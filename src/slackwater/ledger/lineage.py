@@ -6,10 +6,18 @@ again: Spark reuses their ids for other data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from slackwater.core.marks import NONE_YET
 from slackwater.core.records import GenerationRecord
+from slackwater.ledger import tables
+from slackwater.ledger.database import Connection
+
+if TYPE_CHECKING:
+    from slackwater.ledger.database import Database
+
 
 SOURCES = "sources/"
 SIZES = "sizes/"
@@ -28,9 +36,13 @@ SOURCE_IDS = "source-ids"
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """A generation's share. ``last_batch`` ``None``: everything, as the generation is in use."""
+    """A generation's share. ``last_batch`` ``None``: everything, as the generation is in use.
+
+    It ran the batches after ``base`` (-1: all) itself.
+    """
 
     generation: int
+    base: int
     last_batch: int | None = None
     source_cut: Mapping[str, int] = field(default_factory=dict)
 
@@ -49,14 +61,19 @@ def contributions(generations: Iterable[GenerationRecord], newest: int) -> tuple
     known = {generation.number: generation for generation in generations}
     if newest not in known:
         return ()
-    lineage = [Contribution(newest)]
+    lineage = [Contribution(newest, _base(known[newest]))]
     child = known[newest]
     while (parent := _parent(child, known)) is not None and child.based_at is not None:
         younger = lineage[-1]
         last_batch = child.based_at if younger.last_batch is None else min(child.based_at, younger.last_batch)
-        lineage.append(Contribution(parent.number, last_batch, _lowest(younger.source_cut, child.source_cut)))
+        source_cut = _lowest(younger.source_cut, child.source_cut)
+        lineage.append(Contribution(parent.number, _base(parent), last_batch, source_cut))
         child = parent
     return tuple(lineage)
+
+
+def _base(generation: GenerationRecord) -> int:
+    return NONE_YET if generation.based_at is None else generation.based_at
 
 
 def _parent(child: GenerationRecord, known: Mapping[int, GenerationRecord]) -> GenerationRecord | None:
@@ -68,3 +85,45 @@ def _parent(child: GenerationRecord, known: Mapping[int, GenerationRecord]) -> G
 def _lowest(left: Mapping[str, int], right: Mapping[str, int]) -> Mapping[str, int]:
     both = {source: min(left[source], right[source]) for source in left.keys() & right.keys()}
     return {**left, **right, **both}
+
+
+class LedgerPart:
+    def __init__(self, database: Database, now_ms: Callable[[], int]) -> None:
+        self._database = database
+        self._now_ms = now_ms
+
+    @staticmethod
+    def _lineage(connection: Connection, stream: str, newest: int | None) -> tuple[Contribution, ...]:
+        if newest is None:
+            in_use = connection.column(
+                tables.streams, "current_generation", "WHERE full_name = :stream", {"stream": stream}
+            )
+            newest = next(iter(in_use), None)
+        rows = connection.rows(tables.generations, "WHERE stream = :stream", {"stream": stream})
+        return contributions([GenerationRecord(**row) for row in rows], newest) if newest is not None else ()
+
+
+def between(column: str, first: int | None, last: int | None) -> tuple[str, dict[str, int]]:
+    """The condition for a range, both ends included; ``None``: open.
+
+    An open end is no condition: SQLite orders text, which a damaged row may have, after all integers.
+    """
+    given = {name: value for name, value in (("first", first), ("last", last)) if value is not None}
+    operators = {"first": ">=", "last": "<="}
+    return " AND ".join(["1 = 1", *(f"{column} {operators[name]} :{name}" for name in given)]), given
+
+
+def inherited(position: str, lineage: tuple[Contribution, ...], log: str) -> tuple[str, dict[str, int]]:
+    """The condition for inherited lines; ``position`` is the column that numbers the log's entries."""
+    conditions: list[str] = []
+    values: dict[str, int] = {}
+    for index, share in enumerate(lineage):
+        last = share.last_entry(log)
+        condition = f"generation = :generation_{index}"
+        values[f"generation_{index}"] = share.generation
+        if last is not None:
+            condition += f" AND {position} <= :last_{index}"
+            values[f"last_{index}"] = last
+        conditions.append(condition)
+    # With no more than is needed: with a constant SQLite does not use the index, and sorts.
+    return f"({' OR '.join(conditions) or '1 = 0'})", values

@@ -10,12 +10,9 @@ from slackwater.core.errors import NotFound
 from slackwater.core.masking import mask
 from slackwater.core.records import Holder, LeaseRecord, OperationFiles, OperationRecord, RunRecord
 from slackwater.ledger.database import Connection, Row
-from slackwater.ledger.lease.lease import INTEGER_LIMIT
-from slackwater.ledger.part import LedgerPart
+from slackwater.ledger.lease import INTEGER_LIMIT, KILLED
+from slackwater.ledger.lineage import LedgerPart
 from slackwater.ledger.tables import leases, operation_files, operations, runs, unreadable
-
-KILLED = "killed"
-"""The end of a run that could not record its own end: its driver was killed, or the ledger was unreachable."""
 
 REFUSED = "refused"
 """The end of a start that was refused: no query has run."""

@@ -11,7 +11,7 @@ from slackwater.core.errors import NotFound, Refused, UsageError
 from slackwater.core.escaping import is_path, is_unicode
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.ledger.database import Connection, Row
-from slackwater.ledger.part import LedgerPart
+from slackwater.ledger.lineage import LedgerPart
 from slackwater.ledger.tables import (
     batches,
     generations,

@@ -1,4 +1,4 @@
-"""The ledger's tables and column types; ``schema`` builds them, a test compares both.
+"""The ledger's tables; ``schema`` creates them.
 
 Times are epoch milliseconds. Streams are identified by full name, ``pipeline/stream``.
 """
@@ -6,6 +6,7 @@ Times are epoch milliseconds. Streams are identified by full name, ``pipeline/st
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -71,140 +72,129 @@ class Table:
     name: str
     key: tuple[str, ...]
     columns: Mapping[str, Kind]
+    sql: str
 
 
-versions = Table("slackwater_version", ("version_num",), {"version_num": Kind.STRING})
+_KINDS = {
+    "VARCHAR": Kind.STRING,
+    "TEXT": Kind.STRING,
+    "INTEGER": Kind.INTEGER,
+    "BIGINT": Kind.INTEGER,
+    "SERIAL": Kind.INTEGER,
+    "BYTES": Kind.BYTES,
+    "OBJECT": Kind.OBJECT,
+    "LIST": Kind.LIST,
+}
+_COLUMN = re.compile(rf'"?(\w+)"? ({"|".join(_KINDS)})\b')
+
+
+def _table(sql: str) -> Table:
+    """The table of a statement; ``SERIAL``, ``BYTES``, ``OBJECT`` and ``LIST`` stand for types of the databases."""
+    head, _, key = sql.partition("PRIMARY KEY (")
+    columns = {name: _KINDS[kind] for name, kind in _COLUMN.findall(head)}
+    return Table(head.split()[2], tuple(key.partition(")")[0].split(", ")), columns, sql)
+
+
+_OF_GENERATION = "FOREIGN KEY(stream, generation) REFERENCES generations (stream, number)"
+
+versions = _table(
+    """CREATE TABLE slackwater_version (
+        version_num VARCHAR(32) NOT NULL, CONSTRAINT slackwater_version_pkc PRIMARY KEY (version_num))"""
+)
 """The schema's version, in one row. On PostgreSQL other programs in the database may have such a table, too."""
 
-streams = Table(
-    "streams",
-    ("full_name",),
-    {
-        "full_name": Kind.STRING,
-        "pipeline": Kind.STRING,
-        "name": Kind.STRING,
-        "sink": Kind.OBJECT,
-        "output_mode": Kind.STRING,
-        "pipeline_file": Kind.STRING,
-        "current_generation": Kind.INTEGER,
-        "id": Kind.STRING,
-        "session": Kind.LIST,
-    },
+streams = _table(
+    """CREATE TABLE streams (
+        full_name VARCHAR NOT NULL, pipeline VARCHAR NOT NULL, name VARCHAR NOT NULL, sink OBJECT NOT NULL,
+        output_mode VARCHAR NOT NULL, pipeline_file VARCHAR NOT NULL, current_generation INTEGER NOT NULL,
+        id VARCHAR, session LIST, CONSTRAINT pk_streams PRIMARY KEY (full_name))"""
 )
 
-generations = Table(
-    "generations",
-    ("stream", "number"),
-    {
-        "stream": Kind.STRING,
-        "number": Kind.INTEGER,
-        "location": Kind.STRING,
-        "query_id": Kind.STRING,
-        "based_at": Kind.INTEGER,
-        "parent": Kind.INTEGER,
-        "source_cut": Kind.OBJECT,
-        "layout": Kind.OBJECT,
-        "begins": Kind.INTEGER,
-        "programs": Kind.LIST,
-    },
+generations = _table(
+    """CREATE TABLE generations (
+        stream VARCHAR NOT NULL, number INTEGER NOT NULL, location VARCHAR NOT NULL, query_id VARCHAR, based_at BIGINT,
+        parent INTEGER, source_cut OBJECT NOT NULL, layout OBJECT, begins BIGINT, programs LIST,
+        CONSTRAINT pk_generations PRIMARY KEY (stream, number),
+        CONSTRAINT fk_generations_streams FOREIGN KEY(stream) REFERENCES streams (full_name))"""
 )
 
-runs = Table(
-    "runs",
-    ("id",),
-    {
-        "id": Kind.INTEGER,
-        "stream": Kind.STRING,
-        "generation": Kind.INTEGER,
-        "spark_version": Kind.STRING,
-        "started_ms": Kind.INTEGER,
-        "ended_ms": Kind.INTEGER,
-        "end": Kind.STRING,
-        "reason": Kind.STRING,
-        "stop_requested_ms": Kind.INTEGER,
-        "settings": Kind.OBJECT,
-        "code": Kind.STRING,
-        "failure": Kind.STRING,
-        "failure_code": Kind.STRING,
-        "rows_digest": Kind.STRING,
-        "program": Kind.STRING,
-        "accepted": Kind.OBJECT,
-        "trigger_ms": Kind.INTEGER,
-    },
+runs = _table(
+    f"""CREATE TABLE runs (
+        id SERIAL NOT NULL, stream VARCHAR NOT NULL, generation INTEGER NOT NULL, spark_version VARCHAR NOT NULL,
+        started_ms BIGINT NOT NULL, ended_ms BIGINT, "end" VARCHAR, reason TEXT, stop_requested_ms BIGINT,
+        settings OBJECT, code VARCHAR, failure VARCHAR, failure_code VARCHAR, rows_digest VARCHAR, program VARCHAR,
+        accepted OBJECT, trigger_ms BIGINT,
+        CONSTRAINT pk_runs PRIMARY KEY (id), CONSTRAINT fk_runs_generations {_OF_GENERATION})"""
 )
 
-batches = Table(
-    "batches",
-    ("stream", "generation", "batch_id"),
-    {
-        "stream": Kind.STRING,
-        "generation": Kind.INTEGER,
-        "batch_id": Kind.INTEGER,
-        "timestamp_ms": Kind.INTEGER,
-        "input_rows": Kind.INTEGER,
-        "sources": Kind.LIST,
-        "watermark_ms": Kind.INTEGER,
-        "event_time_min_ms": Kind.INTEGER,
-        "event_time_max_ms": Kind.INTEGER,
-        "late_rows": Kind.INTEGER,
-        "state_rows": Kind.INTEGER,
-        "output_rows": Kind.INTEGER,
-        "durations_ms": Kind.OBJECT,
-        "run": Kind.INTEGER,
-        "state_bytes": Kind.INTEGER,
-    },
+batches = _table(
+    f"""CREATE TABLE batches (
+        stream VARCHAR NOT NULL, generation INTEGER NOT NULL, batch_id BIGINT NOT NULL, timestamp_ms BIGINT NOT NULL,
+        input_rows BIGINT NOT NULL, sources LIST NOT NULL, watermark_ms BIGINT, event_time_min_ms BIGINT,
+        event_time_max_ms BIGINT, late_rows BIGINT NOT NULL, state_rows BIGINT NOT NULL, output_rows BIGINT,
+        durations_ms OBJECT NOT NULL, run INTEGER, state_bytes BIGINT,
+        CONSTRAINT pk_batches PRIMARY KEY (stream, generation, batch_id),
+        CONSTRAINT fk_batches_generations {_OF_GENERATION})"""
 )
 
-_ENTRY_OF_A_LOG = {"stream": Kind.STRING, "generation": Kind.INTEGER, "log": Kind.STRING, "entry": Kind.INTEGER}
-
-log_lines = Table("log_lines", tuple(_ENTRY_OF_A_LOG), {**_ENTRY_OF_A_LOG, "text": Kind.BYTES})
-
-replaced_lines = Table(
-    "replaced_lines",
-    (*_ENTRY_OF_A_LOG, "seen_ms"),
-    {**_ENTRY_OF_A_LOG, "seen_ms": Kind.INTEGER, "text": Kind.BYTES},
+log_lines = _table(
+    f"""CREATE TABLE log_lines (
+        stream VARCHAR NOT NULL, generation INTEGER NOT NULL, log VARCHAR NOT NULL, entry BIGINT NOT NULL,
+        text BYTES NOT NULL, CONSTRAINT pk_log_lines PRIMARY KEY (stream, generation, log, entry),
+        CONSTRAINT fk_log_lines_generations {_OF_GENERATION})"""
 )
 
-sink_marks = Table(
-    "sink_marks",
-    ("stream", "seen_ms"),
-    {"stream": Kind.STRING, "seen_ms": Kind.INTEGER, "written": Kind.INTEGER, "committed": Kind.INTEGER},
+replaced_lines = _table(
+    f"""CREATE TABLE replaced_lines (
+        stream VARCHAR NOT NULL, generation INTEGER NOT NULL, log VARCHAR NOT NULL, entry BIGINT NOT NULL,
+        seen_ms BIGINT NOT NULL, text BYTES NOT NULL,
+        CONSTRAINT pk_replaced_lines PRIMARY KEY (stream, generation, log, entry, seen_ms),
+        CONSTRAINT fk_replaced_lines_generations {_OF_GENERATION})"""
 )
 
-operations = Table(
-    "operations",
-    ("id",),
-    {
-        "id": Kind.STRING,
-        "stream": Kind.STRING,
-        "goal": Kind.STRING,
-        "status": Kind.STRING,
-        "started_ms": Kind.INTEGER,
-        "ended_ms": Kind.INTEGER,
-        "summary": Kind.STRING,
-    },
+sink_marks = _table(
+    """CREATE TABLE sink_marks (
+        stream VARCHAR NOT NULL, seen_ms BIGINT NOT NULL, written BIGINT NOT NULL, committed BIGINT,
+        CONSTRAINT pk_sink_marks PRIMARY KEY (stream, seen_ms),
+        CONSTRAINT fk_sink_marks_streams FOREIGN KEY(stream) REFERENCES streams (full_name))"""
 )
 
-operation_files = Table(
-    "operation_files",
-    ("operation",),
-    dict.fromkeys(("operation", "home", "stream_id", "plan", "journal"), Kind.STRING),
+operations = _table(
+    """CREATE TABLE operations (
+        id VARCHAR NOT NULL, stream VARCHAR NOT NULL, goal VARCHAR NOT NULL, status VARCHAR NOT NULL,
+        started_ms BIGINT NOT NULL, ended_ms BIGINT, summary TEXT NOT NULL,
+        CONSTRAINT pk_operations PRIMARY KEY (id),
+        CONSTRAINT fk_operations_streams FOREIGN KEY(stream) REFERENCES streams (full_name))"""
 )
 
-leases = Table(
-    "leases",
-    ("stream",),
-    {
-        "stream": Kind.STRING,
-        "fence": Kind.INTEGER,
-        "host": Kind.STRING,
-        "pid": Kind.INTEGER,
-        "pid_started": Kind.INTEGER,
-        "jvm_pid": Kind.INTEGER,
-        "jvm_started": Kind.INTEGER,
-        "pid_space": Kind.STRING,
-        "purpose": Kind.STRING,
-        "acquired_ms": Kind.INTEGER,
-        "heartbeat_ms": Kind.INTEGER,
-    },
+operation_files = _table(
+    """CREATE TABLE operation_files (
+        operation VARCHAR NOT NULL, home VARCHAR NOT NULL, stream_id VARCHAR NOT NULL, plan TEXT NOT NULL,
+        journal TEXT NOT NULL, CONSTRAINT pk_operation_files PRIMARY KEY (operation))"""
+)
+
+# No foreign key: a lease is taken before a new stream is registered.
+leases = _table(
+    """CREATE TABLE leases (
+        stream VARCHAR NOT NULL, fence BIGINT NOT NULL, host VARCHAR, pid BIGINT, pid_started BIGINT, jvm_pid BIGINT,
+        jvm_started BIGINT, pid_space VARCHAR, purpose VARCHAR NOT NULL, acquired_ms BIGINT NOT NULL,
+        heartbeat_ms BIGINT NOT NULL, CONSTRAINT pk_leases PRIMARY KEY (stream))"""
+)
+
+TABLES = (
+    versions,
+    streams,
+    generations,
+    runs,
+    batches,
+    log_lines,
+    replaced_lines,
+    sink_marks,
+    operations,
+    operation_files,
+    leases,
+)
+INDEXES = (
+    "CREATE INDEX ix_runs_stream_id ON runs (stream, id)",
+    "CREATE INDEX ix_operations_stream_started_ms ON operations (stream, started_ms)",
 )

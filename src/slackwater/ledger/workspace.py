@@ -9,13 +9,160 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slackwater.core.commands import command
-from slackwater.core.errors import DataError, NotFound
+from slackwater.core.errors import DataError, FormatError, NotFound, Refused
 from slackwater.core.escaping import printable
 from slackwater.core.owners import check_owner
+from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.settings import Settings
+from slackwater.formats.text_log import parse_query_metadata
 from slackwater.ledger.database import parse_url
-from slackwater.ledger.home import JOURNAL, PLAN_FILE, Home, streams_of
+from slackwater.ledger.home import JOURNAL, PLAN_FILE, Home, StreamFile, read_stream_file, streams_of
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.lineage import METADATA
+from slackwater.storage.local import exists
+from slackwater.storage.open import is_uri, local_path_of, open_read_store, resolved
+from slackwater.storage.protocols import ReadStore
+
+_MOST_BESIDE = 1000
+
+
+FiledStream = tuple[str, StreamFile, str]
+"""Name, ``stream.json`` and checkpoint in use of a stream, without a ledger."""
+
+
+def find_stream(ledger: Ledger, name: str) -> StreamRecord:
+    """Find a stream. Raises NotFound (``stream-unknown``, ``location-unknown``), UsageError (``stream-ambiguous``)."""
+    if name in ledger.stream_names():
+        return ledger.stream(name)
+    if not (is_uri(name) or name.startswith(("/", "./", "../", "~")) or name.count("/") > 1):
+        try:
+            return ledger.find_stream(name)
+        except NotFound:
+            # A relative path looks as pipeline/stream does, also that of a checkpoint which was deleted.
+            if not exists(name) and stream_at(ledger, name) is None:
+                raise
+    found = stream_at(ledger, name)
+    if found is not None:
+        return found
+    raise NotFound(
+        "location-unknown",
+        "The ledger has no stream whose checkpoint in use is at this location",
+        where=name,
+        found=", ".join(stream.full_name for stream in ledger.streams()) or "no stream",
+        hint=f"record it: {command('adopt', 'LOCATION')}; what it holds is shown by {command('inspect', 'LOCATION')}",
+    )
+
+
+def stream_at(ledger: Ledger, location: str) -> StreamRecord | None:
+    wanted = resolved(location)
+    for stream in ledger.streams():
+        current = ledger.generation(stream.full_name, stream.current_generation)
+        if resolved(current.location) == wanted:
+            return stream
+    return None
+
+
+def stream_moved_to(ledger: Ledger, location: str) -> StreamRecord | None:
+    """The stream whose query id is at this place, and whose recorded place no longer exists.
+
+    ``None`` for a copy, and while an operation moves checkpoints.
+    """
+    query_id = _query_id(open_read_store(location))
+    if query_id is None:
+        return None
+    for stream in ledger.streams():
+        current = ledger.generation(stream.full_name, stream.current_generation)
+        if stream.is_watched and current.query_id == query_id and ledger.open_operation(stream.full_name) is None:
+            return None if open_read_store(current.location).exists("") else stream
+    return None
+
+
+def moved_beside(ledger: Ledger, stream: StreamRecord) -> str | None:
+    """The only folder next to a watched stream's missing checkpoint with its query.
+
+    It may be a backup, so only a start with this location records it.
+    """
+    current = ledger.generation(stream.full_name, stream.current_generation)
+    recorded = local_path_of(current.location)
+    if not stream.is_watched or recorded is None or current.query_id is None or exists(recorded):
+        return None
+    if ledger.open_operation(stream.full_name) is not None:
+        return None
+    parent = Path(recorded).parent
+    names = [one.name for one in open_read_store(str(parent)).list() if one.is_dir and not one.name.startswith(".")]
+    beside = [str(parent / name) for name in names[:_MOST_BESIDE]]
+    found = [place for place in beside if _query_id(open_read_store(place)) == current.query_id]
+    return found[0] if len(found) == 1 else None
+
+
+def record_move(ledger: Ledger, stream: StreamRecord, location: str) -> None:
+    current = ledger.generation(stream.full_name, stream.current_generation)
+    if resolved(current.location) != resolved(location):
+        ledger.update_generation(stream.full_name, current.number, location=location)
+
+
+def _query_id(store: ReadStore) -> str | None:
+    try:
+        return parse_query_metadata(store.read(METADATA))
+    except (OSError, FormatError):
+        # Without it Spark starts a new query there.
+        return None
+
+
+def generation_in_use(settings: Settings, name: str) -> GenerationRecord | None:
+    """The generation in use, ``None`` without such a stream.
+
+    Raises UsageError (``stream-ambiguous``), and for an unreadable ledger NotFound (``ledger-lost``), DataError or
+    EnvironmentMissing.
+    """
+    try:
+        with open_workspace(settings) as workspace:
+            stream = find_stream(workspace.ledger, name)
+            return workspace.ledger.generation(stream.full_name, stream.current_generation)
+    except NotFound as error:
+        if error.code == "ledger-lost":
+            raise
+        return None
+
+
+def find_filed(home: Home, name: str) -> FiledStream | None:
+    known = [(f"{pipeline}/{stream}", pipeline, stream) for pipeline, stream in streams_of(home)]
+    named = [one for one in known if name in one[::2]]
+    found = [filed for one in named or known if (filed := _filed(home, *one)) is not None]
+    if not named:
+        found = [one for one in found if resolved(one[2]) == resolved(name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _filed(home: Home, full_name: str, pipeline: str, stream: str) -> FiledStream | None:
+    file = read_stream_file(home, pipeline, stream)
+    if file is None:
+        return None
+    # The checkpoint of this home, which may have been moved, comes before the recorded one.
+    here = str(home.checkpoint(pipeline, stream, file.generation))
+    recorded = next((one.location for one in file.generations if one.number == file.generation), here)
+    return full_name, file, here if open_read_store(here).exists("") else recorded
+
+
+def stream_with(ledger: Ledger, name: str, location: str) -> StreamRecord | None:
+    """The stream with this checkpoint, even moved; its query's ``name`` in the user's program does not matter.
+
+    Raises Refused (``query-checkpoint``) if the checkpoint is a pipeline file's.
+    """
+    found = stream_at(ledger, location)
+    if found is None:
+        return stream_moved_to(ledger, location)
+    if found.is_watched:
+        return found
+    raise Refused(
+        "query-checkpoint",
+        f"The checkpoint of query {name} is that of a stream of a pipeline file",
+        where=location,
+        expected="a checkpoint that no other stream has",
+        found=f"stream {found.full_name} of {found.pipeline_file}",
+        hint="give the query another checkpoint, or run the application with a home of its own: --home",
+    )
+
 
 _NAMES_MORE = (
     "home.json",

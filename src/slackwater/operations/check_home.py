@@ -14,7 +14,6 @@ from slackwater.core.sink import Owner
 from slackwater.diagnose.checks.stream import misplaced
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.home import (
-    Place,
     ensure_identity,
     files_in,
     place_of,
@@ -24,7 +23,7 @@ from slackwater.ledger.home import (
     write_identity,
     write_stream_file,
 )
-from slackwater.ledger.lease.lease import delete_lease_file
+from slackwater.ledger.lease import delete_lease_file
 from slackwater.ledger.recording.stream_files import restore_lost, write_stream_file_of
 from slackwater.ledger.workspace import Workspace
 from slackwater.sinks.common.registry import open_each
@@ -35,23 +34,23 @@ Consent = Literal["moved", "copied"] | None
 
 def check_home(workspace: Workspace, consent: Consent, say: Callable[[str], None]) -> None:
     """Raises Refused (``home-moved``, ``home-copied``) unless the user declares it."""
-    place = place_of(workspace.home, workspace.in_home)
-    if place.place != "here":
-        if consent != place.place:
-            raise refusal(misplaced(place.place, place.was), "all")
-        if place.place == "copied":
-            _refuse_links(workspace, place)
+    place, was = place_of(workspace.home, workspace.in_home)
+    if place != "here":
+        if consent != place:
+            raise refusal(misplaced(place, was), "all")
+        if place == "copied":
+            _refuse_links(workspace, str(was))
         # Also the ids and places of streams that only stream.json has are those of the original.
         _restore(workspace, say)
-        _accept(workspace, place)
+        _accept(workspace, str(was), copied=place == "copied")
         say(f"the home is now at {workspace.home.location}" + (", with ids of its own" if consent == "copied" else ""))
     ensure_identity(workspace.home, workspace.ledger.home_of_operations())
     _restore(workspace, say)
 
 
-def _refuse_links(workspace: Workspace, place: Place) -> None:
+def _refuse_links(workspace: Workspace, was: str) -> None:
     """Raises Refused (``home-shares-files``) for a copy with links (cp -l, rsync --link-dest, a linked folder)."""
-    home, original = workspace.home.location.local, Location(str(place.was)).local
+    home, original = workspace.home.location.local, Location(was).local
     if home is None or original is None:
         # A store of objects has no links.
         return
@@ -76,10 +75,10 @@ def _restore(workspace: Workspace, say: Callable[[str], None]) -> None:
         )
 
 
-def _accept(workspace: Workspace, place: Place) -> None:
+def _accept(workspace: Workspace, was: str, *, copied: bool) -> None:
     home, ledger = workspace.home, workspace.ledger
     streams = ledger.streams()
-    if place.place == "copied":
+    if copied:
         if workspace.settings.ledger is not None:
             raise Refused(
                 "home-shares-ledger",
@@ -88,14 +87,14 @@ def _accept(workspace: Workspace, place: Place) -> None:
                 hint="set another ledger in slackwater.toml, or leave it out to use one in the home",
             )
         # Before the new ids: an output without an owner file has to get the id that ``stream.json`` still has.
-        _leave_outputs_to_the_original(workspace, streams, place)
+        _leave_outputs_to_the_original(workspace, streams, was)
         ledger.replace_ids({stream.full_name: _new_id(workspace, stream) for stream in streams})
         for stream in streams:
             # It names a process of the original, which may still run and does not write to this copy.
             delete_lease_file(home.stream_folder(stream.pipeline, stream.name))
-    ledger.relocate(str(place.was), home.resolved)
-    if place.place == "copied":
-        _end_operations_of_the_original(workspace, streams, place)
+    ledger.relocate(was, home.resolved)
+    if copied:
+        _end_operations_of_the_original(workspace, streams, was)
         identifier = str(uuid.uuid4())
     else:
         identifier = ensure_identity(home, ledger.home_of_operations()).id
@@ -104,17 +103,17 @@ def _accept(workspace: Workspace, place: Place) -> None:
         write_stream_file_of(home, ledger, stream.full_name)
 
 
-def _leave_outputs_to_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
+def _leave_outputs_to_the_original(workspace: Workspace, streams: list[StreamRecord], was: str) -> None:
     for stream in streams:
         known = read_stream_file(workspace.home, stream.pipeline, stream.name)
         if known is None:
             continue
         for output in open_each(stream.sink):
             if output.owner() is None and (output.last_written() or 0) >= 0:
-                output.claim(Owner(known.id, stream.full_name, str(place.was)))
+                output.claim(Owner(known.id, stream.full_name, was))
 
 
-def _end_operations_of_the_original(workspace: Workspace, streams: list[StreamRecord], place: Place) -> None:
+def _end_operations_of_the_original(workspace: Workspace, streams: list[StreamRecord], was: str) -> None:
     """The original finishes or undoes its operations, also those without copies in the ledger."""
     ledger = workspace.ledger
     for stream in streams:
@@ -122,9 +121,9 @@ def _end_operations_of_the_original(workspace: Workspace, streams: list[StreamRe
             if ledger.operation_files(operation.id) is None:
                 folder = workspace.home.operation(stream.pipeline, stream.name, operation.id)
                 # A path is never the id of a home, so that the operation counts as one of another home.
-                ledger.record_operation_files(files_in(folder, home=str(place.was), stream_id=stream.id or ""))
+                ledger.record_operation_files(files_in(folder, home=was, stream_id=stream.id or ""))
             if operation.ended_ms is None:
-                ledger.end_operation(operation.id, "refused", f"started in {place.was}, and not in this copy")
+                ledger.end_operation(operation.id, "refused", f"started in {was}, and not in this copy")
 
 
 def is_own(workspace: Workspace, operation: str) -> bool:

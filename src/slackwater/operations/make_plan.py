@@ -18,12 +18,11 @@ from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
 from slackwater.core.profile import QueryProfile
 from slackwater.core.records import History, StreamRecord, member_id
 from slackwater.core.sink import Cut, OutputTreatment, Swap
-from slackwater.ledger.lease.lease import JVM_WAIT_S, wait_until_free
+from slackwater.ledger.lease import JVM_WAIT_S, wait_until_free
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.located import find_stream
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.history import history_of, output_of, read_of, readers_of
-from slackwater.ledger.workspace import Workspace
+from slackwater.ledger.workspace import Workspace, find_stream
 from slackwater.operations.actions.generations import query_in
 from slackwater.operations.adopted import require_code
 from slackwater.operations.apply.executor import check_restorable
@@ -178,9 +177,9 @@ class _Stages:
             read = read_of(ledger, earlier, change, stage.full_name)
             if read is None:
                 continue
-            if read.by_version and change.after > BEFORE_ALL:
+            if not read and change.after > BEFORE_ALL:
                 raise self._by_version(stage, earlier, change)
-            found.append(0 if read.by_version else first_batch(history_of(ledger, stage), read.entries))
+            found.append(first_batch(history_of(ledger, stage), read) if read else 0)
         return min(found, default=None)
 
     def _derive(self, stage: StreamRecord, first: StreamRecord, batch: int, identifier: str) -> Plan:

@@ -12,7 +12,7 @@ import pytest
 
 from slackwater.core.errors import EnvironmentMissing, LeaseHeld
 from slackwater.core.sink import WriteContext
-from slackwater.ledger.lease.lease import EXPIRES_S, Lease, LeaseCheck, now_s
+from slackwater.ledger.lease import EXPIRES_S, Lease, LeaseCheck, now_s
 from slackwater.ledger.ledger import Ledger
 from slackwater.sinks.common.batch_function import BatchFailed, batch_function
 from tests.support.ledgers import STREAM
@@ -69,7 +69,7 @@ def test_the_error_names_both_fences(ledger: Ledger, lease: Lease) -> None:
 
 def test_an_answer_from_before_the_machine_was_suspended_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
     clocks = {time.CLOCK_MONOTONIC: 100.0, time.CLOCK_BOOTTIME: 100.0}
-    monkeypatch.setattr("slackwater.ledger.lease.lease.time.clock_gettime", clocks.__getitem__)
+    monkeypatch.setattr("slackwater.ledger.lease.time.clock_gettime", clocks.__getitem__)
     before = now_s()
     clocks[time.CLOCK_BOOTTIME] += 3600
     assert now_s() - before == 3600

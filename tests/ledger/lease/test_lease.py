@@ -13,7 +13,7 @@ import pytest
 
 from slackwater.core.errors import LeaseHeld
 from slackwater.core.records import Holder, LeaseRecord
-from slackwater.ledger.lease.lease import Lease, is_alive, this_process, wait_until_free
+from slackwater.ledger.lease import Lease, is_alive, this_process, wait_until_free
 from slackwater.ledger.ledger import Ledger
 from tests.ledger.programs import Program, start_program
 from tests.support.ledgers import STREAM, Clock

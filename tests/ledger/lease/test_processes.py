@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from slackwater.ledger.lease.lease import UNKNOWN_START, can_look_up, is_alive, start_time, this_process
+from slackwater.ledger.lease import UNKNOWN_START, can_look_up, is_alive, start_time, this_process
 
 pytestmark = pytest.mark.skipif(not pathlib.Path("/proc/self/stat").exists(), reason="start times come from /proc")
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from slackwater.ledger.lease.lease import Lease
+from slackwater.ledger.lease import Lease
 from slackwater.ledger.ledger import Ledger
 
 url, stream, folder = sys.argv[1:]

@@ -28,7 +28,7 @@ from slackwater.cli.main import main
 from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import NotFound, Refused, SlackwaterError
 from slackwater.core.records import BatchRecord
-from slackwater.ledger.located import find_stream
+from slackwater.ledger.workspace import find_stream
 from slackwater.operations.adopted import adopted_directory, quiet_time_ms
 from slackwater.operations.apply.adopted import AdoptedDirectory
 from slackwater.operations.plan.document import ALL_MS

@@ -15,7 +15,7 @@ import pytest
 from slackwater.cli.verbs.prune import Prunable, delete_prunable, prunable
 from slackwater.core.errors import LeaseHeld, NotFound, Refused
 from slackwater.core.records import OperationRecord
-from slackwater.ledger.lease.lease import RUN, Lease
+from slackwater.ledger.lease import RUN, Lease
 from slackwater.operations.plan.plan import Plan
 from slackwater.storage.open import Location
 from tests.support.homes import STATELESS, STREAM, HomeSpec

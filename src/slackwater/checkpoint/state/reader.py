@@ -276,9 +276,7 @@ def shape(rows: FamilyRows, choice: StateChoice) -> dict[str, pa.Array]:
         # `index` counts the rows of a join key and `matched` is Spark's mark for outer joins: neither is a column of
         # the input.
         matched = (
-            value.field("matched")
-            if value.type.get_field_index("matched") >= 0
-            else pa.nulls(len(value), pa.bool_())
+            value.field("matched") if value.type.get_field_index("matched") >= 0 else pa.nulls(len(value), pa.bool_())
         )
         return {"key": without(key, "index"), "value": without(value, "matched"), "matched": matched}
     return {"key": key, "value": value}

@@ -28,8 +28,7 @@ from slackwater.diagnose.doctor import Diagnosis, diagnose
 from slackwater.diagnose.error_codes import error_codes
 from slackwater.diagnose.error_texts import Symptom, recognise
 from slackwater.facts.collect import facts_of_location, facts_of_stream
-from slackwater.ledger.located import stream_at
-from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.ledger.workspace import Workspace, open_workspace, stream_at
 from slackwater.sinks.common.registry import Identity, identity_at
 from slackwater.storage.local import exists
 from slackwater.storage.open import is_uri, open_read_store, resolved
@@ -105,7 +104,7 @@ def _nothing(target: str) -> NotFound:
 
 
 def _in_use(target: str, settings: Settings) -> GenerationRecord | None:
-    from slackwater.ledger.located import generation_in_use  # noqa: PLC0415 - a path needs no ledger
+    from slackwater.ledger.workspace import generation_in_use  # noqa: PLC0415 - a path needs no ledger
 
     return generation_in_use(settings, target)
 

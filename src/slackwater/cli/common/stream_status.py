@@ -22,11 +22,10 @@ from slackwater.facts import served
 from slackwater.facts.collect import facts_of_start
 from slackwater.formats.text_log import parse_commit_entry, parse_offset_entry
 from slackwater.ledger.home import Place, place_of
-from slackwater.ledger.lease.view import LeaseView, end_of, view_of
+from slackwater.ledger.lease import LeaseView, end_of, view_of
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.located import moved_beside
 from slackwater.ledger.recording.snapshot import look_at_stream
-from slackwater.ledger.workspace import Workspace
+from slackwater.ledger.workspace import Workspace, moved_beside
 from slackwater.sources import kind_described
 from slackwater.sources.common.contract import SourceRange, Uncounted
 from slackwater.storage.open import open_read_store

@@ -26,15 +26,14 @@ from slackwater.core.reference import absolute_path
 from slackwater.core.sink import WriterCalls, sink_text
 from slackwater.core.units import counted
 from slackwater.facts.collect import facts_of_stream
-from slackwater.ledger.lease.keeper import LeaseKeeper
-from slackwater.ledger.located import record_move, stream_at, stream_moved_to
+from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.recording.stream_files import forget, write_stream_file_of
 from slackwater.ledger.streams import OPERATORS, STATE_STORES
-from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.ledger.workspace import Workspace, open_workspace, record_move, stream_at, stream_moved_to
 from slackwater.operations.apply.replayer import QueryRuntime
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.runtime.loader import full_reference, is_application
@@ -94,7 +93,7 @@ def adopt_checkpoint(workspace: Workspace, request: AdoptRequest, consent: Conse
     sink = _identity(request.sink)
     check_home(workspace, consent, workspace.say)
     stream, known = _stream(workspace, location, sink, request)
-    with LeaseKeeper([stream], workspace.home, workspace.ledger, "adopt", workspace.say), ExitStack() as undo:
+    with LeaseKeeper([stream.full_name], workspace.home, workspace.ledger, "adopt", workspace.say), ExitStack() as undo:
         # Again: until the lease was taken, another process may have recorded it.
         stream, known = _stream(workspace, location, sink, replace(request, name=stream.name))
         if not known:

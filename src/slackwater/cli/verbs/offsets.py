@@ -19,8 +19,7 @@ from slackwater.core.errors import Refused, UsageError
 from slackwater.core.profile import QueryProfile, not_reproducible
 from slackwater.core.records import History
 from slackwater.core.snapshot import Snapshot
-from slackwater.ledger.lease.lease import JVM_WAIT_S, wait_until_free
-from slackwater.ledger.lease.view import view_of
+from slackwater.ledger.lease import JVM_WAIT_S, view_of, wait_until_free
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.gather import gather, refuse_unreadable

@@ -18,9 +18,8 @@ from slackwater.core.records import OperationRecord, StreamRecord
 from slackwater.core.staging_names import staging_path
 from slackwater.diagnose.checks.stream import in_progress, unfinished
 from slackwater.diagnose.refusal import refusal
-from slackwater.ledger.lease.keeper import LeaseKeeper
-from slackwater.ledger.lease.lease import RUN, LeaseCheck
-from slackwater.ledger.lease.view import view_of
+from slackwater.ledger.lease import RUN, LeaseCheck, view_of
+from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.places import generation_location
@@ -217,7 +216,7 @@ def _no_operation_starts(
     if lease.state == "held" and lease.record is not None and lease.record.purpose == RUN:
         yield LeaseCheck(ledger, name, lease.record.fence)
         return
-    with LeaseKeeper([stream], workspace.home, ledger, "prune", say) as leases:
+    with LeaseKeeper([stream.full_name], workspace.home, ledger, "prune", say) as leases:
         yield LeaseCheck(ledger, name, leases.fence(name))
 
 

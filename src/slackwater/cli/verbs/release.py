@@ -12,11 +12,10 @@ from slackwater.core.errors import Refused
 from slackwater.core.records import OperationRecord, StreamRecord
 from slackwater.diagnose.checks.stream import unfinished
 from slackwater.diagnose.refusal import refusal
-from slackwater.ledger.lease.keeper import LeaseKeeper
-from slackwater.ledger.located import find_stream
+from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.stream_files import forget
-from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
 from slackwater.operations.adopted import check_stopped
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.sinks.common.registry import open_each
@@ -61,7 +60,7 @@ def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: C
         workspace.ledger.forget_stream(stream.full_name)
         return stream
     identifier = stream_id(workspace.home, stream)
-    with LeaseKeeper([stream], workspace.home, workspace.ledger, "release", workspace.say):
+    with LeaseKeeper([stream.full_name], workspace.home, workspace.ledger, "release", workspace.say):
         # What may have happened until the lease was taken.
         released(workspace, stream.full_name, consent)
         if identifier is not None:

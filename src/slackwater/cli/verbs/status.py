@@ -33,9 +33,8 @@ from slackwater.core.records import NEWEST_BATCHES
 from slackwater.core.settings import Settings
 from slackwater.core.units import counted, size_text
 from slackwater.ledger.home import Home, streams_of
-from slackwater.ledger.lease.view import LeaseView, expires_ms
-from slackwater.ledger.located import find_stream
-from slackwater.ledger.workspace import Workspace, open_workspace, restore_command
+from slackwater.ledger.lease import LeaseView, expires_ms
+from slackwater.ledger.workspace import Workspace, find_stream, open_workspace, restore_command
 
 URGENCY = (3, 5, 7)
 """Exit codes of ``status``, the most urgent first: damaged, must not be started, failed."""

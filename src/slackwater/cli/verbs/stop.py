@@ -12,10 +12,8 @@ from slackwater.cli.common.console import err, out, parse_seconds, prepare, prin
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, OutcomeUnknown
 from slackwater.core.records import RunRecord, StreamRecord
-from slackwater.ledger.lease.lease import RUN
-from slackwater.ledger.lease.view import KILLED, LeaseView, is_running, view_of
-from slackwater.ledger.located import find_stream
-from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.ledger.lease import KILLED, RUN, LeaseView, is_running, view_of
+from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
 
 POLL_S = 0.2
 SCHEMA = "slackwater.stop/1"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from slackwater.core.commands import command
 from slackwater.core.errors import FormatError, Refused
@@ -14,7 +13,7 @@ from slackwater.core.sink import Cut
 from slackwater.formats.compactible import parse_file_source_log
 from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.lineage import INPUT_WATERMARKS, METADATA, SINK, SIZES, SOURCES, contributions
+from slackwater.ledger.lineage import INPUT_WATERMARKS, METADATA, SINK, SIZES, SOURCES, Contribution, contributions
 from slackwater.ledger.recording.batch_history import offsets_by_source
 from slackwater.ledger.recording.snapshot import profile_of
 from slackwater.sinks.common.contract import Output, of_query
@@ -85,17 +84,6 @@ def _sizes(ledger: Ledger, name: str, recorded_logs: Sequence[str]) -> dict[str,
     return {path: size for entry in entries for path, size in entry.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
-    """The past of an output. ``entries``: the first naming entry of each source's log.
-
-    ``by_version``: the source reads table versions and has no log of files.
-    """
-
-    entries: Mapping[str, int]
-    by_version: bool = False
-
-
 def readers_of(ledger: Ledger, stream: StreamRecord, cut: Cut) -> list[str]:
     others = [other.full_name for other in ledger.streams() if other.full_name != stream.full_name]
     return [other for other in others if read_of(ledger, stream, cut, other) is not None]
@@ -105,7 +93,7 @@ def output_of(ledger: Ledger, stream: StreamRecord) -> Output:
     return of_query(open_output(stream.sink), ledger.generation(stream.full_name, stream.current_generation).query_id)
 
 
-def read_of(ledger: Ledger, stream: StreamRecord, cut: Cut, other: str) -> Read | None:
+def read_of(ledger: Ledger, stream: StreamRecord, cut: Cut, other: str) -> Mapping[str, int] | None:
     if not cut.batches:
         return None
     each = open_each(stream.sink) if cut.members else (output_of(ledger, stream),)
@@ -115,15 +103,15 @@ def read_of(ledger: Ledger, stream: StreamRecord, cut: Cut, other: str) -> Read 
     if not known:
         return None
     entries: dict[str, int] = {}
-    for source, entry in (item for one in known for item in one.entries.items()):
+    for source, entry in (item for one in known for item in one.items()):
         entries[source] = min(entry, entries.get(source, entry))
-    return Read(entries, any(one.by_version for one in known))
+    return entries if all(known) else {}
 
 
-def _read_of(ledger: Ledger, output: Output, cut: Cut, other: str) -> Read | None:
+def _read_of(ledger: Ledger, output: Output, cut: Cut, other: str) -> Mapping[str, int] | None:
     was_read = output.was_read(_offsets(ledger, other), cut)
     if was_read is not None:
-        return Read({}, by_version=True) if was_read else None
+        return {} if was_read else None
     wanted, entries = set(cut.files), {}
     for log in (log for log in ledger.logs(other) if log.startswith(SOURCES)):
         texts = [text for text in ledger.lines(other, log).values() if '"path"' in text]
@@ -131,7 +119,7 @@ def _read_of(ledger: Ledger, output: Output, cut: Cut, other: str) -> Read | Non
         named = [file.log_offset for file in files if output.relative_path(file.path) in wanted]
         if named:
             entries[log.removeprefix(SOURCES)] = min(named)
-    return Read(entries) if entries else None
+    return entries or None
 
 
 def _offsets(ledger: Ledger, stream: str) -> Iterator[str]:
@@ -203,32 +191,21 @@ def executed(ledger: Ledger, stream: StreamRecord) -> tuple[SourceRange, ...]:
     return tuple(one for share in shares(ledger, stream) for one in _of_share(ledger, stream.full_name, share))
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The batches that a generation itself ran: after ``base`` (-1: all), to ``last`` (``None``: open)."""
-
-    generation: int
-    base: int
-    last: int | None
+def shares(ledger: Ledger, stream: StreamRecord) -> tuple[Contribution, ...]:
+    return contributions(ledger.generations(stream.full_name), stream.current_generation)
 
 
-def shares(ledger: Ledger, stream: StreamRecord) -> Iterator[Share]:
-    known = {generation.number: generation for generation in ledger.generations(stream.full_name)}
-    for one in contributions(known.values(), stream.current_generation):
-        based_at = known[one.generation].based_at
-        yield Share(one.generation, -1 if based_at is None else based_at, one.last_batch)
-
-
-def _of_share(ledger: Ledger, stream: str, share: Share) -> Iterator[SourceRange]:
-    lines = ledger.lines(stream, "offsets", max(share.base, 0), share.last, generation=share.generation)
+def _of_share(ledger: Ledger, stream: str, share: Contribution) -> Iterator[SourceRange]:
+    lines = ledger.lines(stream, "offsets", max(share.base, 0), share.last_batch, generation=share.generation)
     newest = max((batch for batch in lines if batch > share.base), default=None)
-    if share.last is not None and share.last > share.base and newest != share.last:
+    last = share.last_batch
+    if last is not None and last > share.base and newest != last:
         raise Refused(
             "backfill-unknown",
-            f"What generation {share.generation} has read up to batch {share.last} is not recorded, so that rows could "
+            f"What generation {share.generation} has read up to batch {last} is not recorded, so that rows could "
             "be written twice",
             where=f"stream {stream}",
-            expected=f"the range of batch {share.last}",
+            expected=f"the range of batch {last}",
             found="no range" if newest is None else f"batch {newest} as the newest",
             hint="restore the ledger from a backup; or process everything again: "
             f"{command('plan', 'reset', stream, '--from', 'earliest')}",

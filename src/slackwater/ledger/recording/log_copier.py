@@ -82,12 +82,8 @@ class _Progress:
         self.highest = max(self.highest, *entries)
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    log: str
-    store: ReadStore
-    folder: str
-    names: Mapping[int, str]
+_Listed = tuple[str, ReadStore, str, Mapping[int, str]]
+"""A log, its store and folder, and the file names of its entries."""
 
 
 class LogCopier:
@@ -118,7 +114,7 @@ class LogCopier:
     def copy(self) -> int:
         # All is listed before anything is read, and each log before those that Spark writes earlier in a batch:
         # whatever an offsets entry means was then in sources/ when that was listed.
-        fresh = {listed.log: self._fresh(listed) for listed in list(self._listed())}
+        fresh = {listed[0]: self._fresh(*listed) for listed in list(self._listed())}
         changed: list[LogLine] = []
         replaced: list[LogLine] = []
         for log, texts in fresh.items():
@@ -162,21 +158,20 @@ class LogCopier:
             folder = self._sink.folder
             names = self._sink_folders.entries(folder)
             self._newest_in_sink = max(names, default=-1)
-            yield _Listed(SINK, self._sink.store, folder, names)
+            yield SINK, self._sink.store, folder, names
         sources = (SOURCES + source for source in self._checkpoint_folders.folders("sources"))
         for log in itertools.chain(("commits", "offsets"), sources):
-            yield _Listed(log, self._checkpoint, log, self._checkpoint_folders.entries(log))
-        yield _Listed(METADATA, self._checkpoint, "", {0: METADATA})
+            yield log, self._checkpoint, log, self._checkpoint_folders.entries(log)
+        yield METADATA, self._checkpoint, "", {0: METADATA}
 
-    def _fresh(self, listed: _Listed) -> dict[int, str]:
-        log, names = listed.log, listed.names
+    def _fresh(self, log: str, store: ReadStore, folder: str, names: Mapping[int, str]) -> dict[int, str]:
         if not names:
             return {}
         progress = self._progress.get(log) or self._begin(log, names)
         progress.forget_above(max(names))
         texts: dict[int, str] = {}
         for entry in sorted(names.keys() - progress.known):
-            text = _read(listed.store, f"{listed.folder}/{names[entry]}".lstrip("/"))
+            text = _read(store, f"{folder}/{names[entry]}".lstrip("/"))
             if text is None or not _is_whole(log, text):
                 continue
             if _is_compact(names[entry]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from slackwater.checkpoint.damage import Depth, FoundDamage, find_damage
 from slackwater.checkpoint.logs import CheckpointLogs, marks_of_inventory
@@ -19,7 +19,7 @@ from slackwater.core.sink import Owner
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked, Unreadable
 from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.home import Home, Place, place_of, read_stream_file
-from slackwater.ledger.lease.view import view_of
+from slackwater.ledger.lease import view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import INPUT_WATERMARKS, SINK, SOURCES
 from slackwater.ledger.recording.source_availability import StoreAvailability
@@ -30,24 +30,10 @@ from slackwater.sources.common.contract import SourceRange
 from slackwater.storage.open import open_read_store
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """Outputs should show batch ``finished`` (-1: none) or a later batch.
-
-    ``unsure``: a later batch was planned and may be written.
-    """
-
-    finished: int
-    unsure: bool
-
-    def misses(self, mark: int, output: Output) -> bool:
-        return mark < self.finished or (self.unsure and output.owner() is None)
-
-
 def look_at_output(
     sink: Mapping[str, str],
     stream_id: str | None,
-    expected: Expected,
+    expected: tuple[int, bool],
     depth: Depth,
     *,
     recorded: Mapping[int, str] | None = None,
@@ -55,8 +41,9 @@ def look_at_output(
 ) -> tuple[int | None, OutputSeen]:
     """The stream's ``written`` mark, and the state of its outputs.
 
-    With ``query_id`` an output shows the rows of Spark's own writer. The depth ``all`` compares with ``recorded`` log
-    entries.
+    ``expected``: a batch (-1: none) that the outputs should show, if not a later one; and whether a later one was
+    planned and may be written. With ``query_id`` an output shows the rows of Spark's own writer. The depth ``all``
+    compares with ``recorded`` log entries.
     """
     each = open_each(sink)
     # A single output is opened once: reading its log a second time takes as long as the first time.
@@ -99,15 +86,16 @@ def look_at_output(
     )
 
 
-def _unmarked(each: tuple[Output, ...], marks: Sequence[int | None], expected: Expected) -> Unmarked | None:
+def _unmarked(each: tuple[Output, ...], marks: Sequence[int | None], expected: tuple[int, bool]) -> Unmarked | None:
+    finished, unsure = expected
     for one, mark in zip(each, marks, strict=False):
-        if mark is None or one.shows_rows is None or not expected.misses(mark, one):
+        if mark is None or one.shows_rows is None:
             continue
-        if one.may_have_rows(mark):
+        if (mark < finished or (unsure and one.owner() is None)) and one.may_have_rows(mark):
             # A swap claims the output. Undone, it must be seen again that the marker is not that of the rows.
-            replaceable = len(each) == 1 and one.without_marker() is not None and mark < expected.finished
+            replaceable = len(each) == 1 and one.without_marker() is not None and mark < finished
             emptied = one.how_to_empty(mark)
-            return Unmarked(one.location, mark, expected.finished, emptied, one.shows_rows, replaceable)
+            return Unmarked(one.location, mark, finished, emptied, one.shows_rows, replaceable)
     return None
 
 
@@ -221,8 +209,8 @@ def look_at_stream(
         holder=holder,
         last_run=run,
         last_refusal=ledger.last_refusal(name),
-        home=seen_at.place,
-        home_was=seen_at.was,
+        home=seen_at[0],
+        home_was=seen_at[1],
         code_file=stream.pipeline_file or _code_of_operations(ledger, name),
         inputs_recorded=frozenset(ledger.entries(name, INPUT_WATERMARKS)),
     )
@@ -273,13 +261,13 @@ def _recorded(ledger: Ledger, stream: StreamRecord, marks: Marks) -> Recorded:
     )
 
 
-def _expected(marks: Marks, recorded: Recorded, generation: GenerationRecord) -> Expected:
+def _expected(marks: Marks, recorded: Recorded, generation: GenerationRecord) -> tuple[int, bool]:
     """The expected state; ignores batches before a reset or backfill."""
     if marks.planned < 0:
         finished, planned = recorded.committed, recorded.planned
     else:
         finished, planned = marks.next_batch - 1, marks.planned
-    return Expected(finished if finished > generation.floor else NONE_YET, planned > max(finished, generation.floor))
+    return finished if finished > generation.floor else NONE_YET, planned > max(finished, generation.floor)
 
 
 def _parsed(text: str) -> OffsetEntry | None:

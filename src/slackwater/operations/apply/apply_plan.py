@@ -16,8 +16,8 @@ from slackwater.core.records import UNDOING, OperationFiles, OperationRecord, St
 from slackwater.core.sink import Cut, Swap
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.home import ensure_identity
-from slackwater.ledger.lease.keeper import LeaseKeeper
-from slackwater.ledger.lease.lease import LeaseCheck
+from slackwater.ledger.lease import LeaseCheck
+from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.snapshot import look_at_stream, stream_id
@@ -212,7 +212,9 @@ def apply_plan(
     streams = [ledger.find_stream(one.stream) for one in plan.members]
     # In this order: the JVM of a replayer writes until it has ended, and only then may the leases be released.
     with (
-        LeaseKeeper(streams, workspace.home, ledger, f"apply {plan.goal}", display.say) as leases,
+        LeaseKeeper(
+            [one.full_name for one in streams], workspace.home, ledger, f"apply {plan.goal}", display.say
+        ) as leases,
         _one_at_a_time(workspace, runtime, leases.add_jvm, plan) as opened,
     ):
         for stream in streams:

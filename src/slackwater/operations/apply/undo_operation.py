@@ -9,7 +9,7 @@ from slackwater.core.errors import DataError, FormatError, NotFound, Refused, Us
 from slackwater.core.records import UNDOING, OperationRecord, leader_id
 from slackwater.core.settings import Settings
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.adopted import check_stopped, modified_ms
@@ -116,7 +116,9 @@ def undo_operation(
         return Outcome(plan, "undone", repeated=True)
     _check_kept(records, plan)
     streams = [workspace.ledger.find_stream(one.stream) for one in plan.members]
-    with LeaseKeeper(streams, workspace.home, workspace.ledger, f"undo {plan.goal}", display.say) as leases:
+    with LeaseKeeper(
+        [one.full_name for one in streams], workspace.home, workspace.ledger, f"undo {plan.goal}", display.say
+    ) as leases:
         for stream in streams:
             reconcile(workspace, stream)
         left = _left(operations_of(workspace, plan, display, leases.fence), records)

@@ -24,7 +24,7 @@ from slackwater.core.errors import PipelineError, Refused, SlackwaterError
 from slackwater.core.program import Program, parsed_program
 from slackwater.core.records import STREAM_NAME, WATCHED
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.located import record_move, stream_with
+from slackwater.ledger.workspace import record_move, stream_with
 from slackwater.runtime.application.writers import Start
 from slackwater.runtime.loader import digest, locate
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition, StreamFunction

@@ -20,7 +20,7 @@ from slackwater.core.errors import Refused, SlackwaterError, StreamFailed
 from slackwater.core.escaping import printable
 from slackwater.core.records import StreamRecord
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.keeper import LeaseKeeper
+from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import POLL_S, OwnThreads, run_code
 from slackwater.runtime.application.queries import (
@@ -207,7 +207,9 @@ class RunningQueries:
     def _started(self, definition: StreamDefinition, start: Start) -> Any:
         closing = ExitStack()
         try:
-            leases = closing.enter_context(LeaseKeeper([definition], self._home, self._ledger, "run", self._say))
+            leases = closing.enter_context(
+                LeaseKeeper([definition.full_name], self._home, self._ledger, "run", self._say)
+            )
             leases.add_jvm(driver_jvm_pid(start.frame.sparkSession))
             built = BuiltStream(definition, start.frame, frozenset(), start)
             settle_place(definition, self._ledger)

@@ -22,10 +22,10 @@ from slackwater.core.reference import reference_of
 from slackwater.diagnose.checks.stream import unfinished
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.ledger import Ledger
-from slackwater.ledger.located import record_move, stream_with
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher
 from slackwater.ledger.streams import STATE_STORES
+from slackwater.ledger.workspace import record_move, stream_with
 from slackwater.runtime.application.queries import ApplicationCode, definition_of, name_beside, repeated
 from slackwater.runtime.application.writers import Start, intercepted, is_client, is_intercepted, refuse_connect
 from slackwater.runtime.loader import digest, is_application, locate

@@ -19,7 +19,7 @@ from slackwater.core.errors import PipelineError, SlackwaterError
 from slackwater.core.records import BatchRecord, StreamRecord
 from slackwater.core.trigger import Trigger
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.keeper import LeasedStream, LeaseKeeper
+from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
@@ -82,7 +82,8 @@ def run(request: RunRequest, home: Home, ledger: Ledger, display: RunDisplay) ->
     """
     definitions = request.loaded.selected(request.streams)
     not_started = NotStarted(len(definitions), display.say, ledger)
-    with LeaseKeeper(definitions, home, ledger, "run", display.say, refuse=not_started.refuse) as leases:
+    names = [definition.full_name for definition in definitions]
+    with LeaseKeeper(names, home, ledger, "run", display.say, refuse=not_started.refuse) as leases:
         not_started.leases = leases
         records = _registered(request, definitions, home, ledger, not_started)
         display.say("starting Spark")
@@ -113,7 +114,7 @@ def _registered(
     for definition in definitions:
         if definition.name in not_started.outcomes:
             continue
-        with not_started.guard(definition):
+        with not_started.guard(definition.full_name):
             _check_trigger(definition)
             record = register(definition, request.loaded.reference, home, ledger, request.session.words)
             _check_now(record, home, ledger, alone=len(definitions) == 1)
@@ -142,7 +143,7 @@ def _built(
 ) -> list[tuple[StreamRecord, BuiltStream]]:
     found: list[tuple[StreamRecord, BuiltStream]] = []
     for definition, record in records:
-        with not_started.guard(definition):
+        with not_started.guard(definition.full_name):
             built = build(session_of(spark, definition), loaded, definition, known[0].given)
             check_output_apart(*known, record, built.paths_read)
             # Before the output is created: a start that is refused leaves nothing behind.
@@ -276,7 +277,7 @@ class Application:
         if self._request.until_caught_up and not trigger.ends_by_itself:
             trigger = Trigger("available-now")
         run = StreamRun(self._services, record, built, trigger, leases.fence(record.full_name))
-        with not_started.guard(record):
+        with not_started.guard(record.full_name):
             run.start()
         if record.name in not_started.outcomes:
             return not_started.outcomes[record.name]
@@ -369,27 +370,27 @@ class NotStarted:
         self._ledger = ledger
         self._first: Exception | None = None
 
-    def refuse(self, stream: LeasedStream, error: Exception) -> None:
+    def refuse(self, stream: str, error: Exception) -> None:
         ours = error if isinstance(error, SlackwaterError) else None
         if self._selected == 1 or (ours and ours.code.startswith(OF_THE_HOME)):
             raise error
         failure = classify(error)
         hint = f" (hint: {ours.hint})" if ours and ours.hint else ""
-        self._say(f"{stream.full_name} does not start: {failure.reason}{hint}")
-        self.outcomes[stream.name] = StreamOutcome(stream.full_name, "failed", failure.reason, error=ours)
+        self._say(f"{stream} does not start: {failure.reason}{hint}")
+        self.outcomes[stream.partition("/")[2]] = StreamOutcome(stream, "failed", failure.reason, error=ours)
         self._first = self._first or error
         if self.leases is not None:
             # At once: another run may start the stream while this one continues with the others.
-            self.leases.release(stream.full_name)
+            self.leases.release(stream)
 
     @contextmanager
-    def guard(self, stream: LeasedStream) -> Iterator[None]:
+    def guard(self, stream: str) -> Iterator[None]:
         expected: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:
             yield
         except expected as error:
             if self._ledger is not None:
-                record_refusal(self._ledger, stream.full_name, error)
+                record_refusal(self._ledger, stream, error)
             self.refuse(stream, error)
 
     def require_one(self) -> None:

@@ -14,7 +14,7 @@ from slackwater.core.records import StreamRecord
 from slackwater.core.sink import WriteContext
 from slackwater.core.trigger import Trigger
 from slackwater.diagnose.checks.common.snapshot import FAILURES
-from slackwater.ledger.lease.lease import LeaseCheck
+from slackwater.ledger.lease import LeaseCheck
 from slackwater.runtime.program.logical_plan import analysed_plan, class_name, nodes_of
 from slackwater.runtime.program.unsupported import check_left_out
 from slackwater.runtime.run.before_start import check, claim_output, record_program, record_start, warnings_about

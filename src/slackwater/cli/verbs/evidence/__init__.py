@@ -28,7 +28,7 @@ from slackwater.core.units import counted, size_text, utc_text
 from slackwater.diagnose.doctor import diagnose
 from slackwater.facts.collect import facts_of_location
 from slackwater.ledger.home import Home
-from slackwater.ledger.located import find_filed
+from slackwater.ledger.workspace import find_filed
 from slackwater.storage.open import open_read_store
 from slackwater.storage.user_files import PRIVATE, NewFile
 
@@ -99,9 +99,10 @@ def examine_for_evidence(
         filed = find_filed(Home(settings.home), target) if error.code in LEDGER_ERRORS else None
         if filed is None:
             raise
+        name, file, location = filed
         unknown = Unknown(f"the ledger cannot be read: {error.message}", error.hint)
-        facts = facts_of_location(open_read_store(filed.location), filed.file.sink, "all" if verify else "start")
-        facts = facts._replace(name=filed.full_name, history=unknown)
+        facts = facts_of_location(open_read_store(location), file.sink, "all" if verify else "start")
+        facts = facts._replace(name=name, history=unknown)
         return Examined(facts.name, facts, diagnose(facts)), error
 
 

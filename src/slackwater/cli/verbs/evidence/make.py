@@ -32,7 +32,7 @@ from slackwater.core.records import StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.diagnose.doctor import diagnose
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.view import end_of, view_of
+from slackwater.ledger.lease import end_of, view_of
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import open_workspace
 

@@ -20,10 +20,9 @@ from slackwater.core.masking import brief
 from slackwater.core.records import BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import newest_batch
 from slackwater.formats.text_log import parse_offset_entry
-from slackwater.ledger.lease.view import end_of, view_of
-from slackwater.ledger.located import find_stream
+from slackwater.ledger.lease import end_of, view_of
 from slackwater.ledger.recording.history import shares
-from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
 from slackwater.sinks.common.registry import open_output
 
 NEWEST_BATCHES = 20
@@ -169,7 +168,7 @@ def _ranges(workspace: Workspace, stream: StreamRecord, wanted: BatchRange) -> d
     first, found = 0 if wanted.first is None else wanted.first, dict[int, _Ends]()
     for share in shares(workspace.ledger, stream):
         base = max(share.base, first - 1)
-        last = min((one for one in (share.last, wanted.last) if one is not None), default=None)
+        last = min((one for one in (share.last_batch, wanted.last) if one is not None), default=None)
         lines = workspace.ledger.lines(stream.full_name, "offsets", max(base, 0), last, generation=share.generation)
         entries = {batch: _entry(line) for batch, line in lines.items()}
         found |= {batch: (entries.get(batch - 1), entry) for batch, entry in entries.items() if batch > base}

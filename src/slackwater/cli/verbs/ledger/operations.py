@@ -17,9 +17,8 @@ from slackwater.core.commands import undo_command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.records import UNDOING, OperationRecord
 from slackwater.diagnose.checks.stream import unfinished
-from slackwater.ledger.lease.view import view_of
-from slackwater.ledger.located import find_stream
-from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.ledger.lease import view_of
+from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
 from slackwater.operations.action import Action, Inverse
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, check_undoable
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 import structlog
 
 from slackwater.core.errors import LeaseHeld, SlackwaterError
 from slackwater.ledger.home import Home
-from slackwater.ledger.lease.lease import EXPIRES_S, JVM_WAIT_S, Lease, Seen, seen, wait_until_free
+from slackwater.ledger.lease import EXPIRES_S, JVM_WAIT_S, Lease, Seen, seen, wait_until_free
 from slackwater.ledger.ledger import Ledger
 
 # Several heartbeats in a row may fail before a holder on another host counts as dead.
@@ -20,32 +20,21 @@ HEARTBEAT_S = EXPIRES_S / 6
 log = structlog.get_logger(__name__)
 
 
-class LeasedStream(Protocol):
-    @property
-    def pipeline(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def full_name(self) -> str: ...
-
-
 class LeaseKeeper:
-    """Takes all of some streams' leases or none, after waiting for a killed driver's JVM to exit.
+    """Takes all leases of some streams, by full name, or none, after waiting for a killed driver's JVM to exit.
 
-    With ``refuse`` it takes the free leases: ``refuse`` gets each error, and raises it or returns.
+    With ``refuse`` it takes the free leases: ``refuse`` gets the stream and the error, and raises it or returns.
     """
 
     def __init__(
         self,
-        streams: Sequence[LeasedStream],
+        streams: Sequence[str],
         home: Home,
         ledger: Ledger,
         purpose: str,
         say: Callable[[str], None],
         *,
-        refuse: Callable[[LeasedStream, SlackwaterError], None] | None = None,
+        refuse: Callable[[str, SlackwaterError], None] | None = None,
     ) -> None:
         self._streams = streams
         self._home = home
@@ -65,7 +54,7 @@ class LeaseKeeper:
         self._thread.start()
         try:
             # Of all at first: those of one dead host are then watched together.
-            self._before = {stream.full_name: seen(self._ledger, stream.full_name) for stream in self._streams}
+            self._before = {stream: seen(self._ledger, stream) for stream in self._streams}
             for stream in self._streams:
                 self._take(stream)
         except BaseException:
@@ -92,12 +81,12 @@ class LeaseKeeper:
     def fence(self, stream: str) -> int:
         return next(lease.fence for lease in self._leases if lease.record.stream == stream)
 
-    def _take(self, stream: LeasedStream) -> None:
+    def _take(self, stream: str) -> None:
         try:
-            name = stream.full_name
-            wait_until_free(self._ledger, name, wait_s=JVM_WAIT_S, say=self._say, before=self._before[name])
-            folder = self._home.stream_folder(stream.pipeline, stream.name)
-            self._leases.append(Lease.acquire(self._ledger, stream.full_name, folder, self._purpose))
+            wait_until_free(self._ledger, stream, wait_s=JVM_WAIT_S, say=self._say, before=self._before[stream])
+            pipeline, _, name = stream.partition("/")
+            folder = self._home.stream_folder(pipeline, name)
+            self._leases.append(Lease.acquire(self._ledger, stream, folder, self._purpose))
         except SlackwaterError as error:
             if self._refuse is None:
                 raise

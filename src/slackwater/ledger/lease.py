@@ -27,12 +27,12 @@ from enum import Enum
 from functools import cache
 from pathlib import Path
 from types import NoneType, TracebackType
-from typing import TYPE_CHECKING, Any, Self, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args, get_type_hints
 
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, LeaseHeld, SlackwaterError
 from slackwater.core.escaping import is_unicode
-from slackwater.core.records import Holder, LeaseRecord
+from slackwater.core.records import Holder, LeaseRecord, RunRecord
 from slackwater.core.units import iso_text
 from slackwater.storage.open import AnyLocation, open_read_store, open_write_store
 
@@ -430,3 +430,55 @@ class LeaseCheck:
         if lease is None or lease.fence != self.fence:
             raise lost(self.stream, self.fence, lease)
         self._held_at = asked_at
+
+
+KILLED = "killed"
+"""The end of a run that could not record its own end: its driver was killed, or the ledger was unreachable."""
+
+LeaseState = Literal["free", "held", "only-jvm", "abandoned", "expired"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseView:
+    """The state of a lease. ``held``: the holder is alive.
+
+    ``only-jvm``: the driver was killed, its JVM may still write. ``abandoned``: both have exited. ``expired``: the same
+    for a different host, by heartbeat.
+    """
+
+    state: LeaseState
+    record: LeaseRecord | None = None
+
+
+def view_of(record: LeaseRecord | None, now_ms: int) -> LeaseView:
+    if record is None or record.holder is None:
+        return LeaseView("free")
+    signs = signs_of(record, now_ms)
+    if signs is Signs.ALIVE:
+        return LeaseView("held", record)
+    if signs is Signs.ONLY_JVM:
+        return LeaseView("only-jvm", record)
+    return LeaseView("abandoned" if can_look_up(record.holder) else "expired", record)
+
+
+def is_running(run: RunRecord | None, lease: LeaseView) -> bool:
+    if run is None or run.end is not None or lease.state != "held" or lease.record is None:
+        return False
+    return run.started_ms >= lease.record.acquired_ms
+
+
+def end_of(run: RunRecord, lease: LeaseView) -> str:
+    """The word ``running`` or ``stopping``, or the end of the run.
+
+    A run without an end whose holder has exited counts as killed.
+    """
+    if run.end is not None:
+        return run.end
+    if not is_running(run, lease):
+        return KILLED
+    return "stopping" if run.stop_requested_ms is not None else "running"
+
+
+def expires_ms(lease: LeaseRecord) -> int:
+    """The time at which a holder on a different host counts as dead without another heartbeat."""
+    return lease.heartbeat_ms + int(EXPIRES_S * 1000)
