@@ -106,7 +106,8 @@ def load(reference: str, ledger: Ledger | None = None, given: GivenSession | Non
     file, name = locate(reference)
     module = _import(file, name)
     pipeline = _only_pipeline(module, file)
-    connectors = tuple(sorted({*pipeline.connectors, *_of_sinks(pipeline), *_formats_used(file)}))
+    of_sinks = {connector for stream in pipeline.streams.values() for connector in stream.sink.connectors}
+    connectors = tuple(sorted({*pipeline.connectors, *of_sinks, *_formats_used(file)}))
     return LoadedPipeline(pipeline, module, str(file) if name is None else reference, file, connectors)
 
 
@@ -114,10 +115,6 @@ def full_reference(reference: str) -> str:
     code, arguments = split_reference(reference)
     file, name = locate(reference)
     return reference_of(str(file) if name is None else code, arguments)
-
-
-def _of_sinks(pipeline: Pipeline) -> set[str]:
-    return {connector for stream in pipeline.streams.values() for connector in stream.sink.connectors}
 
 
 def digest(reference: str) -> str:
@@ -406,7 +403,10 @@ def refuse_other_program(file: Path) -> None:
         # Reported when the file is loaded.
         return
     nodes = list(ast.walk(tree))
-    imported = _imports_of(nodes)
+    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+            imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
     if "slackwater" in imported:
         return
     if imported & set(_DECLARATIVE):
@@ -440,14 +440,6 @@ def _refused(message: str, file: Path, expected: str, found: str, way: str) -> P
         hint=f"{way}; a checkpoint that its queries have is examined by {mention('doctor', 'LOCATION')}, and recorded "
         f"by {mention('adopt', 'LOCATION')}",
     )
-
-
-def _imports_of(nodes: list[ast.AST]) -> set[str]:
-    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return names
 
 
 def _free(nodes: list[ast.AST]) -> list[str]:

@@ -232,13 +232,9 @@ def _settings(value: object) -> dict[str, str]:
     return found
 
 
-def _is_sink(sink: object) -> bool:
-    return isinstance(sink, Sink)
-
-
 def _check_sink(definition: StreamDefinition) -> None:
     place = f"stream {definition.full_name}"
-    if not _is_sink(definition.sink):
+    if not isinstance(definition.sink, Sink):
         raise PipelineError(
             "sink-kind",
             "A stream's sink must be one of slackwater.sinks",

@@ -38,6 +38,10 @@ class ForeachSink(PlacelessSink):
     kind = "foreach"
     traits = FOREACH_TRAITS
 
+    @property
+    def called(self) -> object:
+        return self.function
+
     def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
         """Attach the function; functions of the pipeline file are pickled by value."""
         return writer.foreach(self.function)

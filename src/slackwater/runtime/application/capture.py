@@ -26,17 +26,16 @@ from slackwater.core.reference import reference_of, split_reference
 from slackwater.runtime.application import launch
 from slackwater.runtime.application.launch import OwnThreads, run_code
 from slackwater.runtime.application.queries import (
-    ApplicationCode,
     ApplicationQueries,
     apart,
     as_known,
     calling_line,
     definition_of,
 )
-from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Start, intercepted
+from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Handler, Start, intercepted
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
-from slackwater.runtime.run.query import first_line
+from slackwater.runtime.run.query import ApplicationCode, first_line
 from slackwater.runtime.session.options import GivenSession
 from slackwater.sinks.common.registry import Identity, is_same_sink
 from slackwater.sinks.common.written import RecognisedSink
@@ -67,7 +66,7 @@ _ASKED = frozenset(
 )
 
 
-class Capture:
+class Capture(Handler):
     """Keeps the last query of each name that an application would start."""
 
     def __init__(self, file: Path, capture_again: Callable[[], Capture], loops: set[object]) -> None:

@@ -12,7 +12,7 @@ import re
 import sys
 import traceback
 from collections.abc import Container
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,11 +27,10 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import record_move, stream_with
 from slackwater.runtime.application.writers import Start
 from slackwater.runtime.loader import digest, locate
-from slackwater.runtime.pipeline import Pipeline, StreamDefinition, StreamFunction
-from slackwater.runtime.program.code_reach import CodeReach, reach_of_file
+from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.runtime.run.before_start import program_digest
 from slackwater.runtime.run.failures import NOT_THE_USERS
-from slackwater.runtime.run.query import check_query
+from slackwater.runtime.run.query import ApplicationCode, check_query
 from slackwater.sinks.common.registry import Identity, is_same_sink, recognised
 from slackwater.sinks.common.written import RecognisedSink
 from slackwater.storage.open import check_no_secret, open_read_store
@@ -59,26 +58,6 @@ class ApplicationQueries(Pipeline):
         self._audit_readers = {}
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationCode:
-    """Returns a query's DataFrame; its code is everything that the application's file reaches."""
-
-    file: Path
-    build: StreamFunction
-
-    def __call__(self, spark: object) -> object:
-        return self.build(spark)
-
-    def reach(self) -> CodeReach:
-        return reach_of_file(self.file)
-
-    def is_of(self, reference: str) -> bool:
-        try:
-            return locate(reference)[0] == self.file
-        except SlackwaterError:
-            return True
-
-
 def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | None:
     """The stream definition of a query, or ``None`` if Spark would delete its checkpoint.
 
@@ -99,8 +78,7 @@ def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | Non
             found=repr(name),
             hint="give the query such a name with .queryName(...)",
         )
-    sink = RecognisedSink(start, identity)
-    location = local if (local := _local(checkpoint)) else checkpoint
+    sink, location = RecognisedSink(start, identity), _local(checkpoint) or checkpoint
     return StreamDefinition(WATCHED, name, code, sink, given.mode, given.trigger, given.partition_by, location)
 
 
@@ -165,7 +143,12 @@ def _is_other(ledger: Ledger, name: str, definition: StreamDefinition) -> bool:
     if not is_same_sink(stream.sink, identity):
         return True
     code = definition.function
-    return place_of(identity) is None and isinstance(code, ApplicationCode) and not code.is_of(stream.pipeline_file)
+    if place_of(identity) is not None or not isinstance(code, ApplicationCode):
+        return False
+    try:
+        return locate(stream.pipeline_file)[0] != code.file
+    except SlackwaterError:
+        return False
 
 
 def place_of(identity: Identity) -> str | None:

@@ -24,14 +24,13 @@ from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import POLL_S, OwnThreads, run_code
 from slackwater.runtime.application.queries import (
-    ApplicationCode,
     as_known,
     definition_of,
     refuse_repeated,
     refuse_unsupported,
     settle_place,
 )
-from slackwater.runtime.application.writers import CONTEXT, MANAGER, QUERY, SESSION, Start, intercepted
+from slackwater.runtime.application.writers import CONTEXT, MANAGER, QUERY, SESSION, Handler, Start, intercepted
 from slackwater.runtime.loader import digest, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.before_start import (
@@ -44,7 +43,7 @@ from slackwater.runtime.run.before_start import (
 )
 from slackwater.runtime.run.failures import SPARK_ERRORS
 from slackwater.runtime.run.listener import STOP_SIGNALS, ProgressRecorder, make_listener
-from slackwater.runtime.run.query import BuiltStream, first_line
+from slackwater.runtime.run.query import ApplicationCode, BuiltStream, first_line
 from slackwater.runtime.run.query_run import RunServices
 from slackwater.runtime.run.stream_run import StreamOutcome, StreamRun
 from slackwater.runtime.session.options import GivenSession, spark_version
@@ -123,7 +122,7 @@ class Active:
     definition: StreamDefinition | None = field(default=None)
 
 
-class RunningQueries:
+class RunningQueries(Handler):
     """A running application's queries, polled by a thread."""
 
     def __init__(self, run: ApplicationRun, home: Home, ledger: Ledger, display: RunDisplay) -> None:
@@ -335,7 +334,9 @@ class RunningQueries:
                     self._poll(name, active)
                 drained = self.stopping is not None and not self._active
             if drained:
-                self._wake()
+                number = next((one for one in STOP_SIGNALS if signal.getsignal(one) == self._on_signal), None)
+                if number is not None:
+                    signal.pthread_kill(threading.main_thread().ident or 0, number)
                 return
 
     @contextmanager
@@ -437,11 +438,6 @@ class RunningQueries:
 
     def _leave(self) -> NoReturn:
         raise SystemExit(0)
-
-    def _wake(self) -> None:
-        number = next((one for one in STOP_SIGNALS if signal.getsignal(one) == self._on_signal), None)
-        if number is not None:
-            signal.pthread_kill(threading.main_thread().ident or 0, number)
 
     def _say(self, text: str) -> None:
         self._display.say(text)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -26,15 +25,22 @@ from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher
 from slackwater.ledger.streams import STATE_STORES
 from slackwater.ledger.workspace import record_move, stream_with
-from slackwater.runtime.application.queries import ApplicationCode, definition_of, name_beside, repeated
-from slackwater.runtime.application.writers import Start, intercepted, is_client, is_intercepted, refuse_connect
+from slackwater.runtime.application.queries import definition_of, name_beside, repeated
+from slackwater.runtime.application.writers import (
+    Handler,
+    Start,
+    intercepted,
+    is_client,
+    is_intercepted,
+    refuse_connect,
+)
 from slackwater.runtime.loader import digest, is_application, locate
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.program.code_reach import environment_settings
 from slackwater.runtime.run.before_start import program_digest, program_json
 from slackwater.runtime.run.failures import SPARK_ERRORS
 from slackwater.runtime.run.listener import ProgressRecorder, QueryLife, RecordedQuery, make_listener
-from slackwater.runtime.run.query import BuiltStream
+from slackwater.runtime.run.query import ApplicationCode, BuiltStream
 from slackwater.runtime.session.options import spark_version
 from slackwater.runtime.session.settings import effective_settings
 from slackwater.sinks.common.registry import UNKNOWN, open_output
@@ -68,22 +74,17 @@ def watch(spark: SparkSession, *, ledger: str | PathLike[str]) -> Watching:
     if is_client(spark):
         refuse_connect("slackwater.watch() was given a session")
     if is_intercepted(other_than=_UNDER_WAY):
-        return WatchedByRun()
+        return Watching()
     return SessionWatch(spark, Ledger.open(ledger, create=True))
 
 
-class Watching(Protocol):
+class Watching:
+    """Records nothing, in a program that Slackwater runs: the run records its queries."""
+
     @property
     def errors(self) -> int:
         """Failed recordings; the next start copies the data that the checkpoint still has."""
-
-    def close(self) -> None: ...
-
-
-class WatchedByRun:
-    """A session in a program that Slackwater runs, which records the queries itself."""
-
-    errors = 0
+        return 0
 
     def close(self) -> None: ...
 
@@ -100,7 +101,7 @@ class Before:
     committed: int
 
 
-class SessionWatch:
+class SessionWatch(Watching):
     def __init__(self, spark: SparkSession, ledger: Ledger) -> None:
         self._spark = spark
         self._ledger = ledger
@@ -282,7 +283,7 @@ def _own_reference() -> str | None:
         return None
 
 
-class _StartsUnderWay:
+class _StartsUnderWay(Handler):
     """Starts that are inside PySpark's own call.
 
     The writer has facts that listeners lack. A single replacement of PySpark's methods serves all watched sessions, so
@@ -325,9 +326,6 @@ class _StartsUnderWay:
         finally:
             with self._lock:
                 self._noticed.remove(noticed)
-
-    def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
-        return {}
 
 
 def _notice(start: Start) -> _Noticed | None:

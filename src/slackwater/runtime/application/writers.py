@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -82,7 +83,10 @@ class Start:
             elif name == "options":
                 _set_options(writer, arguments.get("options", {}))
             elif name not in _OF_A_RUN:
-                _called(writer, name, arguments)
+                method = getattr(writer, name)
+                bound = inspect.signature(method).bind_partial()
+                bound.arguments.update(arguments)
+                method(*bound.args, **bound.kwargs)
         if path is not None:
             return writer.format(self.calls.format).option("path", path)
         return writer if self.table is None else IntoTable(writer, self.table)
@@ -122,13 +126,6 @@ def _set_options(writer: DataStreamWriter, options: Mapping[str, Any]) -> None:
             writer.option(key, value)
 
 
-def _called(writer: DataStreamWriter, name: str, arguments: Mapping[str, Any]) -> None:
-    method = getattr(writer, name)
-    bound = inspect.signature(method).bind_partial()
-    bound.arguments.update(arguments)
-    method(*bound.args, **bound.kwargs)
-
-
 @dataclass(frozen=True, slots=True)
 class CatalogTable:
     """A table in Spark's catalog: Spark uses an existing table's provider, whatever the writer says."""
@@ -156,12 +153,15 @@ _DETAILS = "# Detailed Table Information"
 """The row that ends the table's columns, which can have any name."""
 
 
-class Handler(Protocol):
+class Handler(ABC):
     """Replaces PySpark's own calls."""
 
+    @abstractmethod
     def start(self, start: Start) -> Any: ...
 
-    def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]: ...
+    def replacements(self) -> Mapping[type, Mapping[str, Callable[..., Any]]]:
+        """The functions called in place of other methods, with the original as first argument."""
+        return {}
 
 
 @contextmanager

@@ -350,14 +350,11 @@ class ValueWriter:
         elif isinstance(value, (list, tuple)) and (kind in (list, tuple) or self._only_functions):
             self._parts(kind.__name__, value)
         elif isinstance(value, (set, frozenset)) and (kind in (set, frozenset) or self._only_functions):
-            self._unordered(value)
+            # The order of strings in a set differs between processes (``PYTHONHASHSEED``).
+            self._parts("set", sorted(value, key=repr))
         elif not self._only_functions:
             # Also a class derived from one of these, whose methods decide what its elements mean.
             raise _NotPlain
-
-    def _unordered(self, value: Iterable[object]) -> None:
-        # The order of strings in a set differs between processes (``PYTHONHASHSEED``).
-        self._parts("set", sorted(value, key=repr))
 
     def _parts(self, kind: str, parts: Iterable[object]) -> None:
         self._add(f"{kind} (")

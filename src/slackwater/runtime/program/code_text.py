@@ -286,18 +286,15 @@ class _Writer:
     def _write_annassign(self, node: ast.AnnAssign, scope: CodeScope) -> None:
         # A base class or a decorator, such as ``dataclass``, may read the annotations of a class.
         if isinstance(scope.node, ast.ClassDef) and (scope.node.bases or scope.node.decorator_list):
-            self._annotation(node.annotation, scope, _is_dataclass(scope.node))
+            kept = [name for name in KEPT_ANNOTATIONS if name in ast.dump(node.annotation)]
+            if not scope.node.bases and all(_named(_called(one), "dataclass") for one in scope.node.decorator_list):
+                self.tokens += kept
+            else:
+                self.node(node.annotation, scope)
         if node.value is None:
             self.node(node.target, scope)
         else:
             self._generic(ast.Assign([node.target], node.value), scope)
-
-    def _annotation(self, node: ast.expr, scope: CodeScope, is_dataclass: bool) -> None:
-        kept = [name for name in KEPT_ANNOTATIONS if name in ast.dump(node)]
-        if is_dataclass:
-            self.tokens += kept
-        else:
-            self.node(node, scope)
 
     _write_importfrom = _write_import
 
@@ -320,7 +317,8 @@ class _Writer:
         for decorator in decorators:
             self.node(decorator, outer)
         keeps_annotations = any(
-            not isinstance(self._meanings.path(_called(one), outer), Library) and not _is_transparent(one)
+            not isinstance(self._meanings.path(_called(one), outer), Library)
+            and not any(_named(one, name) for name in (*TRANSPARENT_DECORATORS, "setter", "getter"))
             for one in decorators
         )
         self._arguments(node.args, inner, outer, keeps_annotations)
@@ -422,14 +420,6 @@ def _is_stream(decorator: ast.expr) -> bool:
         and isinstance(decorator.func, ast.Attribute)
         and decorator.func.attr == "stream"
     )
-
-
-def _is_transparent(decorator: ast.expr) -> bool:
-    return any(_named(decorator, name) for name in (*TRANSPARENT_DECORATORS, "setter", "getter"))
-
-
-def _is_dataclass(node: ast.ClassDef) -> bool:
-    return not node.bases and all(_named(_called(one), "dataclass") for one in node.decorator_list)
 
 
 def _is_pure(node: ast.AST) -> bool:

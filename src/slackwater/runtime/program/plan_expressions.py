@@ -110,7 +110,10 @@ def canonical(expression: TreeNode, columns: Columns) -> Value:
     elif expression.name in TRANSPARENT:
         value = canonical(expression.children[0], columns)
     elif expression.name in INFIX:
-        value = _infix(expression, columns)
+        left, word, right = _operation(expression, columns)
+        type_ = left.type if word in ("+", "-", "*", "%") and left.type == right.type else ""
+        operands = (left.refs, right.refs) if word in ("=", "<=>") else ()
+        value = merged(f"({left.text} {word} {right.text})", (left, right), type=type_, operands=operands)
     else:
         value = _call(expression, columns)
     return _bounded(replace(value, functions=value.functions.union(_own_functions(expression))))
@@ -261,26 +264,15 @@ def _flattened(expression: TreeNode, name: str) -> list[TreeNode]:
     return found
 
 
-def _infix(expression: TreeNode, columns: Columns) -> Value:
-    left, word, right = _operation(expression, columns)
-    type_ = left.type if word in ("+", "-", "*", "%") and left.type == right.type else ""
-    operands = (left.refs, right.refs) if word in ("=", "<=>") else ()
-    return merged(f"({left.text} {word} {right.text})", (left, right), type=type_, operands=operands)
-
-
 def _operation(expression: TreeNode, columns: Columns) -> tuple[Value, str, Value]:
     left, right = (canonical(child, columns) for child in expression.children)
     word = INFIX[expression.name]
-    if _other_way_round(left, right):
+    if (left.literal, left.text) > (right.literal, right.text):
         if word in COMMUTATIVE:
             left, right = right, left
         elif word in MIRRORED:
             left, right, word = right, left, MIRRORED[word]
     return left, word, right
-
-
-def _other_way_round(left: Value, right: Value) -> bool:
-    return (left.literal, left.text) > (right.literal, right.text)
 
 
 def _not(expression: TreeNode, columns: Columns) -> Value:

@@ -151,7 +151,11 @@ class Shapes:
         return branch.with_columns(columns, step)
 
     def opaque(self, node: TreeNode, branch: Branch) -> Branch:
-        inner = [canonical(one, branch.columns) for key in sorted(node.fields) for one in _inner(node, key)]
+        inner = [
+            canonical(one, branch.columns)
+            for key in sorted(node.fields)
+            for one in ([] if key in ("output", "outputAttrs") else node.expressions(key))
+        ]
         self.reading.use([*inner, *branch.filters.values()])
         step = merged(f"{node.name}({', '.join(one.text for one in inner)})", inner)
         where = sorted((replace(one, text=f"where {one.text}") for one in branch.filters.values()), key=_text)
@@ -282,10 +286,6 @@ def _renumbered(columns: Mapping[int, Value], ids: list[int]) -> dict[int, Value
     if len(columns) != len(ids):
         raise ValueError(f"a table of WITH has {len(columns)} columns, and a reference to it {len(ids)}")
     return dict(zip(ids, columns.values(), strict=True))
-
-
-def _inner(node: TreeNode, field: str) -> list[TreeNode]:
-    return [] if field in ("output", "outputAttrs") else node.expressions(field)
 
 
 def _described(branch: Branch) -> str:

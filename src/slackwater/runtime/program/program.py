@@ -9,12 +9,12 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 from pyspark.sql import streaming
@@ -297,19 +297,6 @@ def _short_text(text: str) -> str:
     )
 
 
-@runtime_checkable
-class CallsFunction(Protocol):
-    @property
-    def function(self) -> object | None:
-        """The function, or the object with ``process``."""
-
-
-@runtime_checkable
-class Combines(Protocol):
-    @property
-    def members(self) -> Sequence[Sink]: ...
-
-
 def with_output_functions(program: Program, sink: Sink, reach: CodeReach, spark: SparkSession) -> Program:
     found: dict[str, list[tuple[str, Taken]]] = {}
     for place, (function, in_driver) in enumerate(_functions(sink, spark)):
@@ -334,12 +321,11 @@ def with_output_functions(program: Program, sink: Sink, reach: CodeReach, spark:
 
 
 def _functions(sink: Sink, spark: SparkSession) -> Iterator[tuple[object, bool]]:
-    if isinstance(sink, Combines):
-        yield from (each for member in sink.members for each in _functions(member, spark))
-    elif isinstance(sink, CallsFunction) and sink.function is not None:
-        yield sink.function, sink.kind == "foreach_batch"
-    elif sink.kind not in SINKS.names() and (made := data_source(sink.kind, spark)) is not None:
-        yield made, False
+    for part in sink.parts:
+        if part.called is not None:
+            yield part.called, part.kind == "foreach_batch"
+        elif part.kind not in SINKS.names() and (made := data_source(part.kind, spark)) is not None:
+            yield made, False
 
 
 def _taken_by_output(function: object, reach: CodeReach) -> tuple[Taken, Uses]:

@@ -99,7 +99,7 @@ def resolve(
     wanted = _at_source(target, now_ms)
     if only_source is None and isinstance(wanted, Earliest):
         # What was read does not matter for the beginning, so that there may be more or fewer sources than recorded.
-        current, logs = _if_same_sources(frame, current, logs)
+        current, logs = (current, logs) if len(streaming_sources(analysed_plan(frame))) == len(current) else ({}, {})
     sources = _sources(frame, current, logs)
     given = offsets or {}
     chosen = set(sources) if only_source is None else {only_source}
@@ -117,12 +117,6 @@ def resolve(
         name: _position(source, wanted, given.get(name)) if name in moved else _unmoved(source)
         for name, source in sources.items()
     }
-
-
-def _if_same_sources(
-    frame: DataFrame, current: Mapping[str, str | None], logs: Mapping[str, SourceEntries]
-) -> tuple[Mapping[str, str | None], Mapping[str, SourceEntries]]:
-    return (current, logs) if len(streaming_sources(analysed_plan(frame))) == len(current) else ({}, {})
 
 
 def _at_source(target: PositionTarget, now_ms: int) -> SourceTarget:

@@ -351,7 +351,11 @@ class InputWatermarkKeeper:
             lock.lock()
             try:
                 tracked = _Tracked(execution)
-                _before_commits(execution, lambda batch: self._record(tracked, batch))
+                commits = execution.commitLog()
+                field = java_field(commits, "fileManager")
+                inner = field.get(commits)
+                interface = next(one for one in _interfaces(inner.getClass()) if one.endswith("CheckpointFileManager"))
+                field.set(commits, _recording_manager(inner, interface, lambda batch: self._record(tracked, batch)))
                 # Not before the file manager is replaced: the first batch could be committed without a record.
                 ready.set()
                 if _waits_for(lock, execution):
@@ -431,14 +435,6 @@ def _waits_for(lock: Any, execution: Any) -> bool:
             return True
         time.sleep(POLL_S)
     return False
-
-
-def _before_commits(execution: Any, record: Callable[[int], None]) -> None:
-    commits = execution.commitLog()
-    field = java_field(commits, "fileManager")
-    inner = field.get(commits)
-    interface = next(one for one in _interfaces(inner.getClass()) if one.endswith("CheckpointFileManager"))
-    field.set(commits, _recording_manager(inner, interface, record))
 
 
 def _recording_manager(inner: Any, interface: str, record: Callable[[int], None]) -> Any:

@@ -290,7 +290,13 @@ class StartGate:
     def require_found(self) -> None:
         unknown = sorted(self.accepted - self.found)
         if unknown:
-            raise _not_found(unknown, sorted(self.found))
+            raise UsageError(
+                "accept-unknown",
+                "A change that is to be accepted was not found: --accept takes the code of a change that there is now",
+                expected=", ".join(sorted(self.found)) or "no --accept: there is no change",
+                found=", ".join(unknown),
+                hint=f"the changes and their codes: {command('check', 'FILE')}",
+            )
 
 
 def ways_of(definition: StreamDefinition, reference: str, words: tuple[str, ...] = ()) -> Ways:
@@ -381,13 +387,3 @@ def _user() -> str:
         # A container may run as a user id that has no name.
         name = str(os.geteuid())
     return f"{name}@{platform.node()}"
-
-
-def _not_found(unknown: Sequence[str], known: Sequence[str]) -> UsageError:
-    return UsageError(
-        "accept-unknown",
-        "A change that is to be accepted was not found: --accept takes the code of a change that there is now",
-        expected=", ".join(known) or "no --accept: there is no change",
-        found=", ".join(unknown),
-        hint=f"the changes and their codes: {command('check', 'FILE')}",
-    )

@@ -335,7 +335,8 @@ class _Loop:
             self._state.set(self._ended)
             return True
         lock = self._execution.awaitProgressLock()
-        if not lock.tryLock(LOCK_WAIT_MS, _milliseconds(self._loader)):
+        unit = self._loader.loadClass("java.util.concurrent.TimeUnit").getField("MILLISECONDS").get(None)
+        if not lock.tryLock(LOCK_WAIT_MS, unit):
             return False
         try:
             return self._wait_for_a_safe_phase(lock) and self._set_and_check()
@@ -380,7 +381,3 @@ class _Loop:
 
     def _named_state(self, name: str) -> Any:
         return self._loader.loadClass(f"{self._package}.{name}$").getField("MODULE$").get(None)
-
-
-def _milliseconds(loader: Any) -> Any:
-    return loader.loadClass("java.util.concurrent.TimeUnit").getField("MILLISECONDS").get(None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import structlog
 from py4j.protocol import Py4JJavaError
@@ -23,8 +23,8 @@ from slackwater.core.program import Program
 from slackwater.core.sink import WriteContext
 from slackwater.core.trigger import Trigger
 from slackwater.runtime.loader import LoadedPipeline, place_in
-from slackwater.runtime.pipeline import StreamContext, StreamDefinition
-from slackwater.runtime.program.code_reach import CodeReach, reach_of, with_environment
+from slackwater.runtime.pipeline import StreamContext, StreamDefinition, StreamFunction
+from slackwater.runtime.program.code_reach import CodeReach, reach_of, reach_of_file, with_environment
 from slackwater.runtime.program.profile import profile_of
 from slackwater.runtime.program.program import program_of, with_output_functions
 from slackwater.runtime.program.unsupported import NotSupported, Unsupported, check_supported, unsupported_by
@@ -60,11 +60,15 @@ _ENDS_PYTHON = "return a streaming DataFrame: the function of a stream must not 
 _WHOLE_TRACEBACK = "repeat the command with --debug for the traceback"
 
 
-@runtime_checkable
-class KnowsReach(Protocol):
-    """A function that is only part of its stream's code."""
+@dataclass(frozen=True, slots=True)
+class ApplicationCode:
+    """Returns a query's DataFrame; its code is everything that the application's file reaches."""
 
-    def reach(self) -> CodeReach: ...
+    file: Path
+    build: StreamFunction
+
+    def __call__(self, spark: object) -> object:
+        return self.build(spark)
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,8 @@ class BuiltStream:
     def reach(self) -> CodeReach | None:
         """The code's reach, read once; ``None`` if not found, which stops no query."""
         try:
-            function: object = self.definition.function
-            return function.reach() if isinstance(function, KnowsReach) else reach_of(self.definition.function)
+            code = self.definition.function
+            return reach_of_file(code.file) if isinstance(code, ApplicationCode) else reach_of(code)
         except _UNREADABLE_CODE as error:
             log.warning("the code cannot be compared", stream=self.definition.full_name, error=str(error))
             return None

@@ -115,7 +115,17 @@ class StreamRun:
             check_left_out(self._services.ledger, self._generation, ready.planned, self._built.frame)
             if self._trigger.kind == "available-now":
                 check_reads_all(self.stream.full_name, self._built.frame)
-            context = self._write_context(ready.planned)
+            stream, partition_by = self.stream, self._built.definition.partition_by
+            check_lease = LeaseCheck(self._services.ledger, stream.full_name, self._epoch)
+            context = WriteContext(
+                stream.id or "",
+                stream.full_name,
+                self._epoch,
+                stream.output_mode,
+                ready.planned,
+                partition_by,
+                check_lease,
+            )
             # Before the first write: a driver that was paused, also while it waited for a restart, may have lost it.
             context.check_lease()
             claim_output(self._services.home, self.stream)
@@ -126,7 +136,11 @@ class StreamRun:
             how = QueryStart(self._trigger, context, completes_batch=self._completes(ready.completed_batch))
             # The completed batch may advance the watermark: the start after it plans the batch without data.
             if not how.completes_batch:
-                self._plan_no_data_batch()
+                planned, message = self._no_data.plan()
+                if message:
+                    self._services.say(f"{self.stream.full_name}: {message}")
+                # A query that runs one batch would run this one and leave the data that is there.
+                self._once_more = planned and self._trigger.kind == "once"
             self._active = QueryRun(self._services, self._generation, self._built, how, ready.copier)
         except SlackwaterError as error:
             failure = classify(error)
@@ -178,13 +192,6 @@ class StreamRun:
         newest = read_logs(open_read_store(self._generation.location)).newest_offset
         return overridden(self._built.definition, newest)
 
-    def _write_context(self, planned: int) -> WriteContext:
-        stream, partition_by = self.stream, self._built.definition.partition_by
-        check_lease = LeaseCheck(self._services.ledger, stream.full_name, self._epoch)
-        return WriteContext(
-            stream.id or "", stream.full_name, self._epoch, stream.output_mode, planned, partition_by, check_lease
-        )
-
     def _completes(self, batch: int | None) -> bool:
         # In real-time mode Spark writes ``offsets/N`` when batch N has ended: there is no planned batch to complete.
         if batch is None or not self._trigger.in_micro_batches:
@@ -195,13 +202,6 @@ class StreamRun:
         )
         self._once_more = True
         return True
-
-    def _plan_no_data_batch(self) -> None:
-        planned, message = self._no_data.plan()
-        if message:
-            self._services.say(f"{self.stream.full_name}: {message}")
-        # A query that runs one batch would run this one and leave the data that is there.
-        self._once_more = planned and self._trigger.kind == "once"
 
     def _advance(self) -> None:
         if self._active is None:

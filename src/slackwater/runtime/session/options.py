@@ -69,21 +69,19 @@ def session_options(
     words = session_words(master, spark or {})
     if loaded.runs_itself:
         return SessionOptions("", settings=chosen, existing=True, words=words)
-    _check_default_store(chosen, _given_to_spark(loaded, settings))
+    named = _given_to_spark(loaded, settings)
+    of_stores = connectors_of([str(settings.home), *named])
+    _check_default_store(chosen, named)
     paths = [str(loaded.file.parent), *filter(None, chosen.get(WORKER_PATH, "").split(os.pathsep))]
     return SessionOptions(
         application=f"slackwater {loaded.pipeline.name}",
         master=master or settings.master,
         settings={**chosen, WORKER_PATH: os.pathsep.join(dict.fromkeys(paths))},
-        connectors=tuple(sorted({*loaded.connectors, *settings.connectors, *_of_stores(loaded, settings)})),
+        connectors=tuple(sorted({*loaded.connectors, *settings.connectors, *of_stores})),
         file=loaded.file,
         brief=brief,
         words=words,
     )
-
-
-def _of_stores(loaded: LoadedPipeline, settings: Settings) -> frozenset[str]:
-    return connectors_of([str(settings.home), *_given_to_spark(loaded, settings)])
 
 
 def _given_to_spark(loaded: LoadedPipeline, settings: Settings) -> list[str]:

@@ -124,7 +124,9 @@ def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
     present = _set_explicitly(spark)
     for key in _replaceable(spark, present, present):
         if key not in settings:
-            _unset(spark, key)
+            spark.conf.unset(key)
+            if not key.startswith(PREFIX):
+                _application_conf(spark).remove(key)
     for key in _replaceable(spark, settings, present):
         if present.get(key) != settings[key]:
             _set(spark, key, settings[key])
@@ -185,12 +187,6 @@ def _set(spark: SparkSession, key: str, value: str) -> None:
     if not key.startswith(PREFIX):
         # Where code reads it by ``spark.sparkContext.getConf()``.
         _application_conf(spark).set(key, value)
-
-
-def _unset(spark: SparkSession, key: str) -> None:
-    spark.conf.unset(key)
-    if not key.startswith(PREFIX):
-        _application_conf(spark).remove(key)
 
 
 def _replaceable(spark: SparkSession, keys: Iterable[str], present: Mapping[str, str]) -> list[str]:

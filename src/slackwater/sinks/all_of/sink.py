@@ -213,6 +213,10 @@ class AllOfSink(Sink):
     creates_output = True
 
     @property
+    def parts(self) -> tuple[Sink, ...]:
+        return self.members
+
+    @property
     def traits(self) -> Traits:
         return combined_traits([member.traits for member in self.members])
 

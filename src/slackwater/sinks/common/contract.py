@@ -61,6 +61,16 @@ class Sink(ABC):
         """Needed connectors, as named by ``slackwater connectors``."""
         return ()
 
+    @property
+    def parts(self) -> tuple[Sink, ...]:
+        """The sinks that write each batch, one after the other."""
+        return (self,)
+
+    @property
+    def called(self) -> object | None:
+        """The user's function that writes the rows, or the object with ``process``."""
+        return None
+
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         """Create an empty output, unless it exists, before queries that read it are built. Raises PipelineError."""
 

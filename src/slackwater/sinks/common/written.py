@@ -36,7 +36,7 @@ class RecognisedSink(Sink):
     into: str | None = None
 
     @property
-    def function(self) -> object | None:
+    def called(self) -> object | None:
         return self.writer.function
 
     @property

@@ -229,6 +229,10 @@ class ForeachBatchSink(Sink):
     kind = "foreach_batch"
 
     @property
+    def called(self) -> object:
+        return self.function
+
+    @property
     def traits(self) -> Traits:
         """Exactly-once with a declared database, else at-least-once."""
         return UNMARKED if self.writes_to is None else MARKED
