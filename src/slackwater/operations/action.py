@@ -129,10 +129,6 @@ class Action(PlanStep):
     __slots__ = ()
 
     needs: ClassVar[tuple[PreconditionName, ...]] = ()
-    needs_adopted: ClassVar[tuple[PreconditionName, ...]] = ()
-    """More preconditions for the user's program: no lease keeps it from being started."""
-    risk_adopted: ClassVar[str] = ""
-    """The risk if the user's program is started before the end of the plan."""
     changes_in_use: ClassVar[bool] = False
     """Whether output or checkpoint in use change: an apply that fails afterwards is not taken back."""
     changes_output: ClassVar[bool] = False

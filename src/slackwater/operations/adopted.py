@@ -8,19 +8,20 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.writer import is_halted
-from slackwater.core.commands import APPLICATION, application_words, command, write_code_command
+from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.escaping import quoted
 from slackwater.core.records import STREAM_NAME, BatchRecord, OperationRecord, StreamRecord
 from slackwater.core.staging_names import exchange_path, staging_path
 from slackwater.core.units import utc_text
 from slackwater.ledger.workspace import Workspace
+from slackwater.operations.action import PreconditionName
 from slackwater.sinks.common.staging import MARK
 from slackwater.storage.open import Location, local_path_of, open_read_store
 
@@ -41,10 +42,26 @@ SETTINGS_UNKNOWN = (
     "the settings of the query's runs are not recorded: batches are run again under those that the checkpoint pins, "
     "and else under those of this session; give others, such as the time zone, with --conf"
 )
-OUTPUT_FIRST = (
+_UNTIL = (
     "until the plan is wholly applied or undone the program must not be started, also after an apply that was killed: "
-    "its output has batches that its checkpoint has not, and it would skip its own with the same numbers"
 )
+_OUTPUT_FIRST = (
+    f"{_UNTIL}its output has batches that its checkpoint has not, and it would skip its own with the same numbers"
+)
+RISKS: Mapping[str, str] = {
+    "cut-sink": f"{_UNTIL}rows that were cut are missing from its output, and its checkpoint counts their batches as "
+    "written",
+    "run-backfill": _OUTPUT_FIRST,
+    "swap-output": _OUTPUT_FIRST,
+}
+"""The risk of an action if the program is started before the end of the plan."""
+NEEDS: Mapping[str, tuple[PreconditionName, ...]] = {
+    "cut-sink": ("planned", "committed", "writer"),
+    "run-backfill": ("writer",),
+    "swap-output": ("planned", "committed", "writer"),
+    "switch-generation": ("planned", "committed", "writer"),
+}
+"""More preconditions of an action: no lease keeps the program from being started."""
 BUILT, KEPT = "checkpoint", "kept"
 """Folders of the operation, on stores without directories."""
 
@@ -70,21 +87,6 @@ def adopted_directory(workspace: Workspace, stream: StreamRecord) -> str | None:
             hint="mount it one level higher, or repeat the command as the user who runs the query",
         )
     return str(real)
-
-
-def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
-    """Raises Refused (``code-needed``)."""
-    if not reference:
-        raise Refused(
-            "code-needed",
-            f"A {goal} of stream {stream.full_name} runs its query again, and Slackwater does not have its code",
-            where=f"stream {stream.full_name}",
-            expected=f"the program that starts the query, or a pipeline file with a stream {stream.name} whose "
-            "function returns the query's DataFrame",
-            found="no --pipeline",
-            hint=command("plan", goal, stream.full_name, "--pipeline", APPLICATION, *stream.session)
-            + f"\n{application_words(stream.name, write_code_command(stream))}",
-        )
 
 
 def check_stopped(workspace: Workspace, stream: StreamRecord, *, since_ms: int, stopped: bool) -> None:

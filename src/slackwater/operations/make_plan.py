@@ -24,7 +24,6 @@ from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_s
 from slackwater.ledger.recording.history import history_of, output_of, read_of, readers_of
 from slackwater.ledger.workspace import Workspace, find_stream
 from slackwater.operations.actions.generations import query_in
-from slackwater.operations.adopted import require_code
 from slackwater.operations.apply.executor import check_restorable
 from slackwater.operations.apply.replayer import QueryRuntime, Replayer
 from slackwater.operations.check_home import Consent, check_home
@@ -33,7 +32,14 @@ from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.plan.context import StreamFacts
 from slackwater.operations.plan.document import HOW_TO_PLAN, at_batch, plan_command
 from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, Plan, Request
-from slackwater.operations.planner import Planning, QueryReader, backfill_directory, derive, refuse_without_session
+from slackwater.operations.planner import (
+    Planning,
+    QueryReader,
+    backfill_directory,
+    derive,
+    refuse_without_session,
+    require_code,
+)
 from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.storage.user_files import read_text

@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from slackwater.core.commands import code_words, command, mention, output_command
+from slackwater.core.commands import (
+    APPLICATION,
+    application_words,
+    code_words,
+    command,
+    mention,
+    output_command,
+    write_code_command,
+)
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.escaping import quoted
 from slackwater.core.owners import check_owner
@@ -23,7 +31,6 @@ from slackwater.ledger.recording.places import checkpoints, home_place, inputs, 
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
-from slackwater.operations.adopted import require_code
 from slackwater.operations.apply.replayer import PipelineReader
 from slackwater.operations.gather import gather, readers_now, refuse_unreadable
 from slackwater.operations.goals.backfill import ranges_of
@@ -218,13 +225,28 @@ def _with_query(context: PlanContext, read_query: QueryReader) -> PlanContext:
     """Raises Refused (``code-needed``)."""
     require_code(context.snapshot.stream, context.goal, context.snapshot.stream.pipeline_file)
     # Nothing but its checkpoint shows whether a query that was only watched has state.
-    may_have_state = context.snapshot.stateful or context.facts.adopted is not None
+    may_have_state = context.snapshot.stateful or context.snapshot.stream.is_watched
     if not may_have_state or _is_recorded(context):
         return context
     query = read_query()
     if query is None:
         return replace(context, request=replace(context.request, query_read=False))
     return replace(context, query=query)
+
+
+def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
+    """Raises Refused (``code-needed``)."""
+    if not reference:
+        raise Refused(
+            "code-needed",
+            f"A {goal} of stream {stream.full_name} runs its query again, and Slackwater does not have its code",
+            where=f"stream {stream.full_name}",
+            expected=f"the program that starts the query, or a pipeline file with a stream {stream.name} whose "
+            "function returns the query's DataFrame",
+            found="no --pipeline",
+            hint=command("plan", goal, stream.full_name, "--pipeline", APPLICATION, *stream.session)
+            + f"\n{application_words(stream.name, write_code_command(stream))}",
+        )
 
 
 def _is_recorded(context: PlanContext) -> bool:
@@ -268,9 +290,9 @@ def _cut(planning: Planning, context: PlanContext, scope: Scope) -> tuple[Cut, l
 def _swap(planning: Planning, context: PlanContext, scope: Scope, operation: str) -> tuple[Swap, PlanContext]:
     stream = context.snapshot.stream
     output = open_output(stream.sink)
-    if context.facts.adopted is not None:
+    if stream.is_watched:
         output = of_query(output, query_id(context, scope.target))
-        _check_swap_of_adopted(planning, context, output, operation)
+        _check_swap_by_program(planning, context, output, operation)
     if not output.traits.swaps:
         emptying = replace(context.request, output=goal_named(context.goal).emptying_output)
         raise Refused(
@@ -296,7 +318,7 @@ def _swap(planning: Planning, context: PlanContext, scope: Scope, operation: str
     return swap, replace(context, readers=tuple(readers), replaced=whole)
 
 
-def _check_swap_of_adopted(planning: Planning, context: PlanContext, output: Output, operation: str) -> None:
+def _check_swap_by_program(planning: Planning, context: PlanContext, output: Output, operation: str) -> None:
     stream, location = context.snapshot.stream, context.snapshot.generation.location
     if not stream.has_output:
         raise Refused(
@@ -306,7 +328,7 @@ def _check_swap_of_adopted(planning: Planning, context: PlanContext, output: Out
             hint=f"first: {output_command(stream, location, context.snapshot.code_file)}",
         )
     if output.staged_path(operation) is None or not output.exists:
-        raise _swap_of_adopted(context, output.location)
+        raise _swap_by_program(context, output.location)
     if stream_id(planning.workspace.home, stream) is None:
         raise Refused(
             "swap-unsupported",
@@ -316,7 +338,7 @@ def _check_swap_of_adopted(planning: Planning, context: PlanContext, output: Out
         )
 
 
-def _swap_of_adopted(context: PlanContext, location: str | None) -> Refused:
+def _swap_by_program(context: PlanContext, location: str | None) -> Refused:
     goal = goal_named(context.goal)
     # The code of a query that was only watched is in each of the commands.
     request = replace(context.request, output=goal.emptying_output, pipeline_named=False)

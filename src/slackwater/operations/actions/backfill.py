@@ -18,7 +18,6 @@ from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.operations.action import LAYOUT, NOTHING, ActionFacts, Inverse
 from slackwater.operations.actions.generations import base_of
 from slackwater.operations.actions.running import OneBatch, record_of, run_once
-from slackwater.operations.adopted import OUTPUT_FIRST
 from slackwater.operations.apply.executor import refused
 from slackwater.operations.apply.operation import BACKUP, PLAN_FILE, Operation
 from slackwater.operations.plan.plan import BEFORE_ALL
@@ -109,8 +108,6 @@ class RunBackfill(OneBatch):
     kind: Literal["run-backfill"] = "run-backfill"
 
     needs = ("generation", "planned", "committed", "written")
-    needs_adopted = ("writer",)
-    risk_adopted = OUTPUT_FIRST
     changes_in_use = changes_output = True
     undone_by = CutBackfill
 

@@ -11,7 +11,6 @@ from slackwater.core.records import leader_id
 from slackwater.core.sink import Cut, Owner, Swap, cut_step
 from slackwater.core.units import batch_range
 from slackwater.operations.action import NOTHING, Action, ActionFacts, Inverse
-from slackwater.operations.adopted import OUTPUT_FIRST
 from slackwater.operations.apply.executor import others_in
 from slackwater.operations.apply.operation import Operation, backup_for, changed_nothing, check_records, check_started
 
@@ -42,11 +41,6 @@ class CutSink(Action):
     kind: Literal["cut-sink"] = "cut-sink"
 
     needs = ("written", "readers", "others")
-    needs_adopted = ("planned", "committed", "writer")
-    risk_adopted = (
-        "until the plan is wholly applied or undone the program must not be started, also after an apply that was "
-        "killed: rows that were cut are missing from its output, and its checkpoint counts their batches as written"
-    )
     changes_in_use = changes_output = True
     undone_by = RestoreSink
 
@@ -167,8 +161,6 @@ class SwapOutput(Action):
     kind: Literal["swap-output"] = "swap-output"
 
     needs = ("written", "readers", "others")
-    needs_adopted = ("planned", "committed", "writer")
-    risk_adopted = OUTPUT_FIRST
     changes_in_use = changes_output = True
     undone_by = SwapBack
 

@@ -134,7 +134,6 @@ class SwitchGeneration(Action, Inverse):
     kind: Literal["switch-generation"] = "switch-generation"
 
     needs = ("generation",)
-    needs_adopted = ("planned", "committed", "writer")
     changes_in_use = uses_checkpoint = True
 
     @property
@@ -151,26 +150,23 @@ class SwitchGeneration(Action, Inverse):
         return SwitchGeneration(self.new, self.old)
 
     def do(self, operation: Operation) -> ActionFacts:
-        ledger, adopted = operation.ledger, operation.adopted
+        places = operation.places
         _record_kept(operation, self)
-        if adopted is not None:
+        if places.by_hand:
             # The journal has how to do by hand what a failure of the machine leaves halfway.
-            _journal(operation, self, {BY_HAND: list(adopted.by_hand)})
-            # The exchange first: until the ledger has recorded it, a mark shows which checkpoint is where.
-            adopted.swap_in()
-            record = record_of(operation, self.new)
-            adopted.record_in_place(record)
-        else:
-            record = record_of(operation, self.new)
-            ledger.add_generation(record)
-        copy_new(ledger, record.stream, record.number, operation.store(self.new))
+            _journal(operation, self, {BY_HAND: list(places.by_hand)})
+        # The exchange first: until the ledger has recorded it, a mark shows which checkpoint is where.
+        places.swap_in()
+        record = record_of(operation, self.new)
+        places.record_in_place(record)
+        copy_new(operation.ledger, record.stream, record.number, operation.store(self.new))
         # For a stream of a pipeline this is the switch: until here a kill leaves the old generation in use.
         _use(operation, self.new)
         return NOTHING
 
     def check_continued(self, operation: Operation) -> None:
-        expected, adopted = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.adopted
-        if expected is None or adopted is None or not adopted.is_old_in_place:
+        expected = operation.journal.facts(operation.index_of(self)).get(KEPT)
+        if expected is None or not operation.places.is_old_in_place:
             return
         # Its program can start the query at any time before the exchange, and the sink would have its batches.
         # In its place, and not the copy that the switch makes on an object store: that may be incomplete.
@@ -189,12 +185,11 @@ class SwitchGeneration(Action, Inverse):
 
     def check(self, operation: Operation) -> None:
         """The previous checkpoint must be unchanged since the switch."""
-        expected, adopted = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.adopted
-        if expected is None or (adopted is not None and adopted.is_old_in_place):
+        expected, places = operation.journal.facts(operation.index_of(self)).get(KEPT), operation.places
+        if expected is None or places.is_old_in_place:
             # A checkpoint at the path is not compared: its program may have run since.
             return
-        location = operation.ledger.generation(operation.plan.stream, self.new).location
-        store = open_read_store(location) if adopted is None else adopted.store_of_old()
+        store = places.store_of_old()
         found = _seen_in(store)
         if found != expected:
             raise Refused(
@@ -210,18 +205,17 @@ class SwitchGeneration(Action, Inverse):
 
     def check_unused(self, operation: Operation) -> None:
         """The new generation must be in use, and have run no batch."""
-        state, adopted = operation.journal.state(operation.index_of(self)), operation.adopted
+        state = operation.journal.state(operation.index_of(self))
         # Its own program could start the query as soon as the new checkpoint was in place.
-        exchanged = state == "started" and adopted is not None and adopted.is_new_in_place
+        exchanged = state == "started" and operation.places.is_new_in_place
         if state == "done" or exchanged:
             _check_in_use(operation, self.old, exchanged=exchanged)
             _check_not_run(operation, self.old)
 
     def take_back(self, operation: Operation) -> None:
-        adopted = operation.adopted
-        if adopted is not None:
-            adopted.swap_back()
-            adopted.record_back()
+        places = operation.places
+        places.swap_back()
+        places.record_back()
         _use(operation, self.new)
 
 
@@ -257,8 +251,8 @@ def _check_in_use(operation: Operation, number: int, *, exchanged: bool) -> None
 
 
 def _check_not_run(operation: Operation, number: int) -> None:
-    plan, adopted = operation.plan, operation.adopted
-    found = read_logs(operation.store(number) if adopted is None else adopted.store_of_new())
+    plan = operation.plan
+    found = read_logs(operation.places.store_of_new())
     planned, committed = _left_at(operation, number)
     if found.committed > committed or found.planned > planned:
         raise Refused(

@@ -1,4 +1,6 @@
-"""Puts a new checkpoint at the path in the user's code, and keeps the old checkpoint.
+"""Places of a stream's checkpoints: in the home, or at the path in the user's code.
+
+There a new checkpoint takes the place of the old one, which is kept.
 
 On a local disk two adjacent directories are exchanged. From just before the exchange until the ledger has recorded it,
 a mark in the new checkpoint shows its position, so that each step can be repeated after a kill.
@@ -22,8 +24,10 @@ from pathlib import Path
 from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.writer import halted_by, is_halted, relocate_operators
 from slackwater.core.errors import Refused
-from slackwater.core.records import GenerationRecord
+from slackwater.core.records import GenerationRecord, StreamRecord
+from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.places import generation_location
 from slackwater.operations.action import Switch
 from slackwater.operations.adopted import BUILT, COPIES, KEPT, recovery, recovery_of_objects
 from slackwater.operations.plan.plan import Plan
@@ -41,56 +45,78 @@ Copies = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class AdoptedCheckpoint(ABC):
-    """``location`` is as ``slackwater.watch`` recorded it; ``folder`` is in the home."""
+class CheckpointPlaces:
+    """In the home each generation has its own directory: nothing changes places, and the ledger alone switches."""
 
     plan: Plan
+    stream: StreamRecord
+    home: Home
     ledger: Ledger
-    location: str
-    folder: Location
+
+    @property
+    def is_new_in_place(self) -> bool:
+        """Whether the new checkpoint is at the path that the code names."""
+        return False
+
+    @property
+    def is_old_in_place(self) -> bool:
+        """Between two steps no checkpoint may be there."""
+        return False
+
+    @property
+    def by_hand(self) -> tuple[str, ...]:
+        """How to finish or undo by hand after a failure of the machine."""
+        return ()
 
     @cached_property
     def switch(self) -> Switch:
         return next(one.switch for one in self.plan.actions if one.switch is not None)
 
-    def exchanges(self, number: int) -> bool:
-        switches = (one.switch for one in self.plan.actions if one.switch is not None)
-        return any(number in (switch.old, switch.new) for switch in switches)
-
-    @property
-    @abstractmethod
-    def is_new_in_place(self) -> bool:
-        """Whether the new checkpoint is at the path that the code names."""
-
-    @property
-    @abstractmethod
-    def by_hand(self) -> tuple[str, ...]:
-        """How to finish or undo by hand after a failure of the machine."""
-
-    @abstractmethod
     def checkpoint(self, number: int) -> Location:
-        """The directory of a generation that the user's program does not change."""
+        """The directory of a generation that the user's program does not change; never read from a plan."""
+        return generation_location(self.home, self.ledger, self.stream, number)
 
-    @property
-    @abstractmethod
-    def is_old_in_place(self) -> bool:
-        """Between two steps no checkpoint may be there."""
-
-    @abstractmethod
     def store_of_old(self) -> ReadStore:
         """The old generation while it is not in place. Raises Refused (``backup-damaged``) for an incomplete copy."""
+        return open_read_store(self.ledger.generation(self.plan.stream, self.switch.old).location)
 
-    @abstractmethod
     def store_of_new(self) -> ReadStore:
         """The new generation, with the entries that the user's program has added."""
+        return open_read_store(self.checkpoint(self.switch.new))
 
-    @abstractmethod
     def swap_in(self) -> None:
         """Finish putting the new checkpoint in place."""
 
-    @abstractmethod
     def swap_back(self) -> None:
         """Finish restoring the old checkpoint."""
+
+    def record_in_place(self, new: GenerationRecord) -> None:
+        self.ledger.add_generation(new)
+
+    def record_back(self) -> None: ...
+
+
+class AdoptedCheckpoint(CheckpointPlaces, ABC):
+    @cached_property
+    def location(self) -> str:
+        """The path that the code names, as it is recorded: whichever generation is in use is there."""
+        name = self.plan.stream
+        return self.ledger.generation(name, self.ledger.find_stream(name).current_generation).location
+
+    @property
+    def folder(self) -> Location:
+        return self.home.operation(self.stream.pipeline, self.stream.name, self.plan.id)
+
+    def checkpoint(self, number: int) -> Location:
+        switches = (one.switch for one in self.plan.actions if one.switch is not None)
+        if any(number in (switch.old, switch.new) for switch in switches):
+            return self.exchanged(number)
+        # One that only runs the batch of a backfill never comes to the path that the code names.
+        return self.home.checkpoint(self.stream.pipeline, self.stream.name, number)
+
+    @abstractmethod
+    def exchanged(self, number: int) -> Location:
+        """The directory of the old or the new generation."""
 
     @abstractmethod
     def end(self, *, applied: bool) -> None:
@@ -170,15 +196,12 @@ class AdoptedDirectory(AdoptedCheckpoint):
     def built(self) -> Location:
         return Location(self.staging.folder)
 
-    def checkpoint(self, number: int) -> Location:
+    def exchanged(self, number: int) -> Location:
         in_place = self.is_new_in_place is (number == self.switch.new)
         return Location(self.staging.real if in_place else self.staging.folder)
 
     def store_of_old(self) -> LocalStore:
         return LocalStore(self._path_of_old)
-
-    def store_of_new(self) -> LocalStore:
-        return LocalStore(self.checkpoint(self.switch.new))
 
     def swap_in(self) -> None:
         """Raises Refused if the directories cannot be renamed."""
@@ -251,7 +274,7 @@ class AdoptedObjects(AdoptedCheckpoint):
     def built(self) -> Location:
         return self.folder / BUILT
 
-    def checkpoint(self, number: int) -> Location:
+    def exchanged(self, number: int) -> Location:
         return self.built if number == self.switch.new else self.kept
 
     def store_of_old(self) -> ReadStore:
@@ -344,6 +367,14 @@ class AdoptedObjects(AdoptedCheckpoint):
             self._store.delete(METADATA)
         else:
             self._store.write(METADATA, content)
+
+
+def places_of(plan: Plan, stream: StreamRecord, home: Home, ledger: Ledger) -> CheckpointPlaces:
+    if not stream.is_watched:
+        return CheckpointPlaces(plan, stream, home, ledger)
+    directory = AdoptedDirectory(plan, stream, home, ledger)
+    moves = open_write_store(directory.location).traits.moves_directories
+    return directory if moves else AdoptedObjects(plan, stream, home, ledger)
 
 
 def _hashes(store: ReadStore) -> Mapping[str, str]:

@@ -13,9 +13,8 @@ from slackwater.core.sink import Cut
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory
-from slackwater.ledger.recording.places import generation_location
 from slackwater.operations.action import Action, Inverse, PreconditionName
-from slackwater.operations.apply.adopted import AdoptedCheckpoint, AdoptedDirectory, AdoptedObjects
+from slackwater.operations.apply.adopted import CheckpointPlaces, places_of
 from slackwater.operations.apply.journal import Journal
 from slackwater.operations.apply.replayer import Replayer
 from slackwater.operations.plan.plan import Plan
@@ -95,15 +94,8 @@ class Operation:
         return BatchHistory(self.history)
 
     @property
-    def adopted(self) -> AdoptedCheckpoint | None:
-        if not self.stream.is_watched:
-            return None
-        name = self.plan.stream
-        # Whichever generation is in use is the one at the path that the code names.
-        current = self.ledger.generation(name, self.ledger.find_stream(name).current_generation)
-        moves = open_write_store(current.location).traits.moves_directories
-        kind = AdoptedDirectory if moves else AdoptedObjects
-        return kind(self.plan, self.ledger, current.location, self.folder)
+    def places(self) -> CheckpointPlaces:
+        return places_of(self.plan, self.stream, self.home, self.ledger)
 
     def index_of(self, step: Action | Inverse) -> int:
         actions = (index for index, one in enumerate(self.plan.actions) if one is step)
@@ -114,14 +106,7 @@ class Operation:
         return open_write_store(self.checkpoint(number))
 
     def checkpoint(self, number: int) -> Location:
-        """The generation's location, never read from a plan."""
-        adopted = self.adopted
-        if adopted is None:
-            return generation_location(self.home, self.ledger, self.stream, number)
-        if adopted.exchanges(number):
-            return adopted.checkpoint(number)
-        # One that only runs the batch of a backfill never comes to the path that the code names.
-        return self.home.checkpoint(self.stream.pipeline, self.stream.name, number)
+        return self.places.checkpoint(number)
 
 
 class WitnessedBackup(Below):

@@ -13,7 +13,7 @@ from slackwater.operations.actions.generations import Base, BuildGeneration, Cop
 from slackwater.operations.actions.outputs import CutSink, StageOutput, SwapOutput
 from slackwater.operations.actions.running import RunStaged
 from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
-from slackwater.operations.adopted import SETTINGS_UNKNOWN, notes_of_adopted
+from slackwater.operations.adopted import NEEDS, RISKS, SETTINGS_UNKNOWN, notes_of_adopted
 from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.plan.context import PlanContext, Scope, batches_used, query_id, written_text
 from slackwater.operations.plan.contributing import StateBounds
@@ -60,7 +60,7 @@ def _plan(context: PlanContext, scope: Scope, actions: tuple[Action, ...], ident
         batches = () if scope.copied else range(scope.first, scope.target + 1)
         if any(context.history.runs.get(batch) is None for batch in batches):
             risks = (*risks, SETTINGS_UNKNOWN)
-        risks = (*risks, *dict.fromkeys(one.risk_adopted for one in actions if one.risk_adopted))
+        risks = (*risks, *dict.fromkeys(RISKS[one.kind] for one in actions if one.kind in RISKS))
         if context.side is None:
             facts = replace(facts, notes=(*facts.notes, *notes_of_adopted(context.facts.adopted, identity[0])))
     return Plan(
@@ -246,5 +246,5 @@ def _preconditions(context: PlanContext, scope: Scope, actions: tuple[Action, ..
     return tuple(
         Precondition(index, name, expected[name])
         for index, action in enumerate(actions)
-        for name in (action.needs if context.facts.adopted is None else (*action.needs, *action.needs_adopted))
+        for name in (*action.needs, *(() if context.facts.adopted is None else NEEDS.get(action.kind, ())))
     )
