@@ -52,7 +52,13 @@ def found_in(output: BackfillDirectory) -> tuple[str, ...]:
     """
     store = open_write_store(output.path)
     found = (entry for entry in store.list() if not entry.name.endswith(LEFTOVER))
-    names = tuple(sorted(entry.name for entry in found if not entry.is_dir or _has_files(store, entry.name)))
+    names = tuple(
+        sorted(
+            entry.name
+            for entry in found
+            if not entry.is_dir or any(folder.files for folder in store.folders(entry.name))
+        )
+    )
     if not names and store.exists("") and next(store.folders(), None) is None:
         return ("a file",)
     return names
@@ -80,10 +86,6 @@ def discard(output: BackfillDirectory, operation: str) -> None:
     for entry in store.list():
         if entry.name.endswith(LEFTOVER):
             store.delete(entry.name)
-
-
-def _has_files(store: WriteStore, path: str) -> bool:
-    return any(folder.files for folder in store.folders(path))
 
 
 def _is_owned(store: WriteStore, operation: str) -> bool:

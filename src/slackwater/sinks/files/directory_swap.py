@@ -61,7 +61,10 @@ class DirectorySwap:
     def check(self, swap: Swap) -> None:
         """Raises Refused unless the staged output is ready and its place is free."""
         _check(self._place, swap)
-        _check_free(self._place, self._place.real, self._place.folder)
+        named = _named(self._place, self._place.folder)
+        for name in _others(self._place, self._place.real):
+            if name in named and not _is_same(self._place.real / name, self._place.folder / name):
+                raise unsupported(str(self._place.folder / name), "a name that no batch has used", "a file of a batch")
 
     def resume(self) -> None:
         self._place.finish_exchange()
@@ -71,11 +74,15 @@ class DirectorySwap:
         place = self._place
         if not place.is_swapped:
             # Written again, as the staged output may have other files since a swap that was undone.
-            record(_only_in(place, place.folder, place.real))
+            record(tuple(name for name in _others(place, place.folder) if not os.path.lexists(place.real / name)))
             # Before the exchange: no reader may find entries that name files in the staging folder.
             name_files_in(place, place.real)
             _carry(place, place.real, place.folder)
-        _exchange(place)
+        if place.mark_in(place.folder) == "staged":
+            place.exchange()
+        # In this order one of the two marks shows at any time that the folders were exchanged (``is_swapped``).
+        place.set_mark(place.folder, "replaced")
+        place.remove_mark(place.real)
         # What others have written to the old output between the first copy and the exchange.
         _carry(place, place.folder, place.real)
 
@@ -161,14 +168,6 @@ def name_files_in(staging: StagingDirectory, place: Path) -> None:
             store.write(f"{SINK_LOG}/{name}", moved.encode())
 
 
-def _exchange(staging: StagingDirectory) -> None:
-    if staging.mark_in(staging.folder) == "staged":
-        staging.exchange()
-    # In this order one of the two marks shows at any time that the folders were exchanged (``is_swapped``).
-    staging.set_mark(staging.folder, "replaced")
-    staging.remove_mark(staging.real)
-
-
 def _exchange_back(staging: StagingDirectory) -> None:
     if staging.mark_in(staging.folder) == "replaced":
         # The new mark before the old one is removed, as in ``_exchange``.
@@ -230,17 +229,6 @@ def _damage(staging: StagingDirectory) -> Iterator[Damage]:
             yield Damage(str(path.relative_to(staging.folder)), "torn", f"{file.size} bytes", found)
 
 
-def _only_in(place: StagingDirectory, folder: Path, other: Path) -> tuple[str, ...]:
-    return tuple(name for name in _others(place, folder) if not os.path.lexists(other / name))
-
-
-def _check_free(place: StagingDirectory, source: Path, target: Path) -> None:
-    named = _named(place, target)
-    for name in _others(place, source):
-        if name in named and not _is_same(source / name, target / name):
-            raise unsupported(str(target / name), "a name that no batch has used", "a file of a batch")
-
-
 def _carry(place: StagingDirectory, source: Path, target: Path, without: Collection[str] = ()) -> None:
     """Link unlisted files into the target, except for ``without``.
 
@@ -252,7 +240,10 @@ def _carry(place: StagingDirectory, source: Path, target: Path, without: Collect
             continue
         if not os.path.lexists(target / name):
             missing.append(name)
-        elif not _is_same(source / name, target / name) and _is_newer(source / name, target / name):
+        elif (
+            not _is_same(source / name, target / name)
+            and (source / name).lstat().st_mtime_ns > (target / name).lstat().st_mtime_ns
+        ):
             (target / name).unlink()
             missing.append(name)
     link_files(source, target, missing)
@@ -267,7 +258,8 @@ def _others(place: StagingDirectory, folder: Path) -> Iterator[str]:
         if path == Path():
             folders[:] = [name for name in folders if name not in _OURS]
         for name in sorted((*files, *links)):
-            data = _data_name(name)
+            is_side_file = name.startswith(".") and name.endswith(".crc")
+            data = name.removeprefix(".").removesuffix(".crc") if is_side_file else name
             if not name.endswith(LEFTOVER) and not (path == Path() and data in _OURS) and str(path / data) not in named:
                 yield (path / name).as_posix()
 
@@ -279,18 +271,9 @@ def _named(place: StagingDirectory, folder: Path) -> set[str]:
     }
 
 
-def _data_name(name: str) -> str:
-    is_side_file = name.startswith(".") and name.endswith(".crc")
-    return name.removeprefix(".").removesuffix(".crc") if is_side_file else name
-
-
 def _is_same(one: Path, other: Path) -> bool:
     """Return whether files are the same; a copy, without hard links, has equal size and time."""
     left, right = one.lstat(), other.lstat()
     if (left.st_dev, left.st_ino) == (right.st_dev, right.st_ino):
         return True
     return (left.st_size, left.st_mtime_ns) == (right.st_size, right.st_mtime_ns)
-
-
-def _is_newer(one: Path, other: Path) -> bool:
-    return one.lstat().st_mtime_ns > other.lstat().st_mtime_ns

@@ -347,7 +347,7 @@ def restore(store: WriteStore, backup: ReadStore, record: FilesCut, manifest: Ma
 
 def check_restore(store: ReadStore, backup: ReadStore, record: FilesCut, manifest: Manifest) -> list[TakenFile]:
     """The missing files. Raises Refused if ``restore`` would."""
-    missing = [taken for taken in record.taken if _is_missing(store, taken)]
+    missing = [taken for taken in record.taken if _hash_of(store, taken.path) is None]
     _check_output(store, record, manifest)
     for taken in missing:
         if _hash_of(backup, taken.path) != taken.sha256:
@@ -426,10 +426,6 @@ def _changed(taken: TakenFile) -> Refused:
         expected=f"{taken.size} bytes with sha256 {taken.sha256}",
         hint="restore the file from a backup, or find out which program writes to the output",
     )
-
-
-def _is_missing(store: ReadStore, taken: TakenFile) -> bool:
-    return _hash_of(store, taken.path) is None
 
 
 def _write_once(store: WriteStore, path: str, data: bytes) -> None:

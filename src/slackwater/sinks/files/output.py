@@ -92,11 +92,12 @@ class FilesOutput(DirectoryOutput):
                 listed += self._manifest.parse(name)[1]
         newest = _server(listed[-1].path) if listed else ""
         folders = Counter(file.path.rpartition("/")[0] for file in listed)
-        elsewhere = {folder: files for folder, files in folders.items() if self._is_elsewhere(folder, newest)}
+        elsewhere = {
+            folder: files
+            for folder, files in folders.items()
+            if _server(folder) != newest or self.relative_path(f"{folder}/part") is None
+        }
         return ListedFiles(len(listed), elsewhere)
-
-    def _is_elsewhere(self, folder: str, newest: str) -> bool:
-        return _server(folder) != newest or self.relative_path(f"{folder}/part") is None
 
     def log(self) -> SinkLog | None:
         return SinkLog(self._store, SINK_LOG, parse_file_sink_log)

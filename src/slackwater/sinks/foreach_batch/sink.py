@@ -262,7 +262,13 @@ class ForeachBatchSink(Sink):
                 return
             self.function(frame, batch)
             if not batch.is_marked:
-                raise _unmarked(self.name, self.writes_to)
+                raise PipelineError(
+                    "batch-unmarked",
+                    f"The function {self.name} returned without its transaction on the database of writes_to",
+                    where=self.writes_to.location,
+                    expected="with batch.transaction() as connection: ..., also for a batch without rows",
+                    hint="put it last in the function; or remove writes_to, and the function is called at-least-once",
+                )
 
         return write
 
@@ -306,16 +312,6 @@ def _check_function(function: Any) -> None:
             expected="a function (df, batch)",
             found=str(error),
         ) from error
-
-
-def _unmarked(name: str, writes_to: Address) -> PipelineError:
-    return PipelineError(
-        "batch-unmarked",
-        f"The function {name} returned without its transaction on the database of writes_to",
-        where=writes_to.location,
-        expected="with batch.transaction() as connection: ..., also for a batch without rows",
-        hint="put it last in the function; or remove writes_to, and the function is called at-least-once",
-    )
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:

@@ -177,7 +177,11 @@ def _metadata(fields: Mapping[str, Any], file: str) -> Metadata:
         {one.id: one for one in snapshots},
         # Writers that know no branches record the current snapshot alone.
         branches if current is None else {MAIN: current, **branches},
-        {key: _mark(json.loads(value)) for key, value in properties.items() if _is_property(key)},
+        {
+            key: _mark(json.loads(value))
+            for key, value in properties.items()
+            if key == PROPERTY or key.startswith(f"{PROPERTY}.")
+        },
         properties,
         tuple(str(entry["metadata-file"]) for entry in reversed(fields.get("metadata-log") or ())),
         fields,
@@ -245,10 +249,6 @@ def written(newest: Metadata, older: Iterator[Metadata], stream: str) -> int:
         if batch is not None:
             return batch
     return -1
-
-
-def _is_property(key: str) -> bool:
-    return key == PROPERTY or key.startswith(f"{PROPERTY}.")
 
 
 def _mark(fields: Mapping[str, Any]) -> TableMark:

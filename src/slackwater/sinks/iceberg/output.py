@@ -247,7 +247,9 @@ class IcebergQueryTable(IcebergOutput):
         del recorded  # As above.
         metadata = self._for_swap()
         self._check_start(after)
-        _check_format(metadata)
+        version = int(metadata.fields["format-version"])
+        if version > _VERSION_MAX:
+            raise unsupported(metadata.location, f"a table of format version {_VERSION_MAX} or lower", f"{version}")
         if self._phase(metadata, operation) is None:
             _start_second(self._folder(operation), metadata, operation)
 
@@ -324,12 +326,6 @@ class IcebergQueryTable(IcebergOutput):
 def _second_folder(operation: str) -> str:
     """The folder of the second line; not hidden, as it stays with files that were swapped in."""
     return f"slackwater-{operation}"
-
-
-def _check_format(metadata: Metadata) -> None:
-    version = int(metadata.fields["format-version"])
-    if version > _VERSION_MAX:
-        raise unsupported(metadata.location, f"a table of format version {_VERSION_MAX} or lower", f"{version}")
 
 
 def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None:

@@ -139,7 +139,10 @@ def kind_of(spark: DataType) -> ColumnKind | None:
         return _SIMPLE[name]
     described: Any = spark
     if name == "DecimalType":
-        return _decimal(described.precision, described.scale)
+        takers = _INTEGERS if described.scale == 0 else frozenset({"numeric"})
+        return ColumnKind(
+            "numeric", f"numeric({described.precision}, {described.scale})", takers, places=described.scale
+        )
     if name == "ArrayType":
         return _array(described.elementType)
     if name in {"StructType", "MapType", "VariantType"}:
@@ -186,11 +189,6 @@ _SIMPLE = {
     ),
     "NullType": ColumnKind("text", "text", frozenset({"any"}), spark="CAST({} AS STRING)", published="NULL"),
 }
-
-
-def _decimal(precision: int, scale: int) -> ColumnKind:
-    takers = _INTEGERS if scale == 0 else frozenset({"numeric"})
-    return ColumnKind("numeric", f"numeric({precision}, {scale})", takers, places=scale)
 
 
 def _array(element: DataType) -> ColumnKind:
