@@ -40,7 +40,7 @@ from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session.options import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks import delta, files
-from slackwater.sinks.common.contract import Sink, Startable
+from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.registry import open_output
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Bench:
         reader = self.spark.readStream.schema("id LONG, text STRING").option("maxFilesPerTrigger", 1)
         return reader.json(str(self.source))
 
-    def run(self, attach: Callable[[DataStreamWriter], Startable]) -> float:
+    def run(self, attach: Callable[[DataStreamWriter], DataStreamWriter]) -> float:
         """Run to the end of the input; the seconds of all batches but the first."""
         checkpoint = self.folder / "checkpoint"
         writer = self.rows().writeStream.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)

@@ -15,10 +15,11 @@ from slackwater.audit.steps import BY_FUNCTION, CHOICES, Drill, Step
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, UsageError
 from slackwater.core.sink import Traits, WriteContext
-from slackwater.sinks.common.contract import Sink, Startable
+from slackwater.sinks.common.contract import Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
@@ -89,9 +90,13 @@ class DrilledSink(Sink):
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         self.inner.check(frame, context)
 
-    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> Startable:
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
         between: Any = _Writer(writer, self.armed)
         return self.inner.attach(between, context)
+
+    def start(self, writer: DataStreamWriter, context: WriteContext, /) -> StreamingQuery:
+        between: Any = _Writer(writer, self.armed)
+        return self.inner.start(between, context)
 
 
 def check_drilled(sink: Sink, stream: str, drills: Sequence[Drill] = ()) -> None:

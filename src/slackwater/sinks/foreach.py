@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
@@ -13,6 +13,7 @@ from slackwater.sinks.common.registry import SinkKind
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
+    from pyspark.sql._typing import SupportsProcess
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 FOREACH_TRAITS = opaque_traits(
@@ -25,15 +26,9 @@ FOREACH_TRAITS = opaque_traits(
 )
 
 
-class RowWriter(Protocol):
-    """An object that gets rows; may also have ``open(partition_id, batch_id)`` and ``close(error)``."""
-
-    def process(self, row: Row, /) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class ForeachSink(PlacelessSink):
-    function: Callable[[Row], Any] | RowWriter
+    function: Callable[[Row], Any] | SupportsProcess
 
     kind = "foreach"
     traits = FOREACH_TRAITS
@@ -47,7 +42,7 @@ class ForeachSink(PlacelessSink):
         return writer.foreach(self.function)
 
 
-def foreach(function: Callable[[Row], Any] | RowWriter) -> ForeachSink:
+def foreach(function: Callable[[Row], Any] | SupportsProcess) -> ForeachSink:
     """Spark's foreach sink: at least once.
 
     ``function`` is called with each row on the executors. An object has ``process(row)``, and may have

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError, SinkUnchecked, SlackwaterError
 from slackwater.core.sink import CatalogueEntry, Delivery, Traits, WriteContext, WriterCalls
-from slackwater.sinks.common.batch_function import IntoTable
 from slackwater.sinks.common.contract import OpaqueOutput, Output, Sink, opaque_traits
 from slackwater.sinks.common.directory import absolute
 from slackwater.sinks.common.problem import is_text, option_strings, table_unchecked
@@ -18,9 +17,8 @@ from slackwater.storage.open import local_path_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-    from slackwater.sinks.common.contract import Startable
 
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "text"})
 CONNECTORS: Mapping[str, tuple[str, ...]] = {"delta": ("delta",), "iceberg": ("iceberg",)}
@@ -94,8 +92,11 @@ class TableSink(Sink):
         if spark.catalog.tableExists(self.name):
             _check_columns(self.name, spark.table(self.name), frame)
 
-    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> Startable:
-        return IntoTable(writer.format(self.format).options(**self.options), self.name)
+    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
+        return writer.format(self.format).options(**self.options)
+
+    def start(self, writer: DataStreamWriter, context: WriteContext, /) -> StreamingQuery:
+        return self.attach(writer, context).toTable(self.name)
 
 
 def table(name: str, format: str = "parquet", **options: object) -> TableSink:

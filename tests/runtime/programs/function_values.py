@@ -13,9 +13,9 @@ from typing import Any
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
+from slackwater.runtime.application.queries import RecognisedSink
 from slackwater.runtime.program.code_reach import reach_of
 from slackwater.runtime.program.program import program_of, with_output_functions
-from slackwater.sinks.common.written import RecognisedSink
 from tests.runtime.function_ways import HARMLESS, HEAD, OTHER, RATE, STREAM, UNCOMPARED, WAYS
 
 FOLDER = Path(sys.argv[1])
@@ -41,7 +41,8 @@ def program(text: str, rate: int) -> dict[str, Any]:
     began = time.perf_counter()
     found = program_of(frame, "complete", reach)
     if hasattr(module, "written_by"):
-        sink = RecognisedSink(SimpleNamespace(function=None, onto=None), {"kind": module.written_by(spark)})
+        start: Any = SimpleNamespace(function=None)
+        sink = RecognisedSink(lambda: start, {"kind": module.written_by(spark)})
         found = with_output_functions(found, sink, reach, spark)
     took.append(time.perf_counter() - began)
     return found.as_json()

@@ -12,7 +12,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +27,7 @@ from slackwater.runtime.application import launch
 from slackwater.runtime.application.launch import OwnThreads, run_code
 from slackwater.runtime.application.queries import (
     ApplicationQueries,
+    RecognisedSink,
     apart,
     as_known,
     calling_line,
@@ -38,14 +39,11 @@ from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.query import ApplicationCode, first_line
 from slackwater.runtime.session.options import GivenSession
 from slackwater.sinks.common.registry import Identity, is_same_sink
-from slackwater.sinks.common.written import RecognisedSink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.ledger.ledger import Ledger
-    from slackwater.sinks.common.contract import Startable
 
 
 log = structlog.get_logger(__name__)
@@ -86,7 +84,7 @@ class Capture(Handler):
                 self._supervision.restart()
             code = ApplicationCode(self._file, self._again(name))
             self.starts[name] = start
-            sink = RecognisedSink(_Newest(self.starts, name), identity)
+            sink = RecognisedSink(lambda: self.starts[name], identity)
             self.definitions[name] = replace(definition, name=name, function=code, sink=sink)
         self._supervision.noticed("start", name)
         return NotStarted(start.given.name, lambda asked: self._supervision.noticed(asked, name))
@@ -123,19 +121,6 @@ class Capture(Handler):
     def _active(self, original: Callable[[Any], Any], manager: object) -> Any:
         self._supervision.noticed("active")
         return original(manager)
-
-
-@dataclass(frozen=True, slots=True)
-class _Newest:
-    starts: Mapping[str, Start]
-    name: str
-
-    @property
-    def function(self) -> object | None:
-        return self.starts[self.name].function
-
-    def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
-        return self.starts[self.name].onto(writer, path)
 
 
 def captured(reference: str, ledger: Ledger | None, given: GivenSession) -> LoadedPipeline:

@@ -12,7 +12,7 @@ import re
 import sys
 import traceback
 from collections.abc import Container
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,16 +31,20 @@ from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.runtime.run.before_start import program_digest
 from slackwater.runtime.run.failures import NOT_THE_USERS
 from slackwater.runtime.run.query import ApplicationCode, check_query
-from slackwater.sinks.common.registry import Identity, is_same_sink, recognised
-from slackwater.sinks.common.written import RecognisedSink
+from slackwater.sinks.common.changes import unsupported
+from slackwater.sinks.common.contract import Sink, of_any_query
+from slackwater.sinks.common.registry import Identity, is_same_sink, open_output, recognised
 from slackwater.storage.open import check_no_secret, open_read_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from slackwater.core.records import StreamRecord
+    from slackwater.core.sink import Traits, WriteContext
     from slackwater.runtime.run.query import BuiltStream
 
 
@@ -56,6 +60,51 @@ class ApplicationQueries(Pipeline):
         self.connectors = ()
         self._streams = {one.name: one for one in definitions}
         self._audit_readers = {}
+
+
+@dataclass(frozen=True, slots=True)
+class RecognisedSink(Sink):
+    """An application's own writer; Spark writes with its settings.
+
+    ``given`` returns the newest start of the query, ``into`` is a staged output's path.
+    """
+
+    given: Callable[[], Start]
+    recognised: Identity
+    into: str | None = None
+
+    @property
+    def called(self) -> object | None:
+        return self.given().function
+
+    @property
+    def kind(self) -> str:
+        return self.recognised["kind"]
+
+    @property
+    def traits(self) -> Traits:
+        output = open_output(self.recognised)
+        return replace(output.traits, cuts=of_any_query(output).traits.cuts)
+
+    def identity(self) -> Identity:
+        return self.recognised
+
+    def attach(self, writer: DataStreamWriter, _context: WriteContext, /) -> DataStreamWriter:
+        start = self.given()
+        attached = start.onto(writer)
+        return attached if self.into is None else attached.format(start.calls.format).option("path", self.into)
+
+    def start(self, writer: DataStreamWriter, context: WriteContext, /) -> StreamingQuery:
+        table, attached = self.given().table, self.attach(writer, context)
+        return attached.start() if table is None or self.into is not None else attached.toTable(table)
+
+    def staged(self, operation: str, /) -> RecognisedSink:
+        path = of_any_query(open_output(self.recognised)).staged_path(operation)
+        if path is None:
+            raise unsupported(
+                self.kind, "files of Spark's own file sink, or a table that Slackwater can change", self.kind
+            )
+        return replace(self, into=path)
 
 
 def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | None:
@@ -78,7 +127,7 @@ def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | Non
             found=repr(name),
             hint="give the query such a name with .queryName(...)",
         )
-    sink, location = RecognisedSink(start, identity), _local(checkpoint) or checkpoint
+    sink, location = RecognisedSink(lambda: start, identity), _local(checkpoint) or checkpoint
     return StreamDefinition(WATCHED, name, code, sink, given.mode, given.trigger, given.partition_by, location)
 
 

@@ -210,7 +210,7 @@ class RunningQueries(Handler):
                 LeaseKeeper([definition.full_name], self._home, self._ledger, "run", self._say)
             )
             leases.add_jvm(driver_jvm_pid(start.frame.sparkSession))
-            built = BuiltStream(definition, start.frame, frozenset(), start)
+            built = BuiltStream(definition, start.frame, frozenset(), start.begin)
             settle_place(definition, self._ledger)
             if not start.given.name:
                 refuse_repeated(built, self._run.reference, self._ledger, self._started_streams)

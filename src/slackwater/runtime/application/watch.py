@@ -205,7 +205,7 @@ class SessionWatch(Watching):
         return Before(generation, committed)
 
     def _describe(self, noticed: _Noticed, before: Before, run: RunRecord, *, is_new: bool) -> None:
-        built = BuiltStream(noticed.definition, noticed.start.frame, frozenset(), noticed.start)
+        built = BuiltStream(noticed.definition, noticed.start.frame, frozenset(), noticed.start.begin)
         generation, layout = before.generation, None
         programs = with_started(generation.programs, program_json(built.program), before.committed)
         if built.profile is not None:

@@ -29,14 +29,12 @@ from slackwater.core.masking import KNOWN_SECRETS
 from slackwater.core.sink import WriterCalls
 from slackwater.core.trigger import Trigger, TriggerKind
 from slackwater.runtime.run.failures import SPARK_ERRORS
-from slackwater.sinks.common.batch_function import IntoTable
 from slackwater.triggers import as_trigger
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from slackwater.runtime.application.launch import OwnThreads
-    from slackwater.sinks.common.contract import Startable
 
 
 Keeper = Callable[["Given", Mapping[str, Any]], None]
@@ -72,10 +70,7 @@ class Start:
     table: str | None
     begin: Callable[[], Any]
 
-    def start(self) -> Any:
-        return self.begin()
-
-    def onto(self, writer: DataStreamWriter, /, path: str | None = None) -> Startable:
+    def onto(self, writer: DataStreamWriter) -> DataStreamWriter:
         """Apply the arguments, except checkpoint, trigger and name, to ``writer``."""
         for name, arguments in self.given.calls:
             if name == "option":
@@ -87,9 +82,7 @@ class Start:
                 bound = inspect.signature(method).bind_partial()
                 bound.arguments.update(arguments)
                 method(*bound.args, **bound.kwargs)
-        if path is not None:
-            return writer.format(self.calls.format).option("path", path)
-        return writer if self.table is None else IntoTable(writer, self.table)
+        return writer
 
     @property
     def function(self) -> object | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-    from slackwater.sinks.common.contract import Startable
     from slackwater.sources.common.contract import SparkSource
 
 
@@ -81,7 +80,7 @@ class BuiltStream:
     definition: StreamDefinition
     frame: DataFrame
     upstreams: frozenset[str]
-    written: Startable | None = None
+    written: Callable[[], StreamingQuery] | None = None
 
     @cached_property
     def reach(self) -> CodeReach | None:
@@ -187,7 +186,7 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
         return start_without_output(built, checkpoint)
     definition = built.definition
     if built.written is not None:
-        return built.written.start()
+        return built.written()
     writer = (
         built.frame.writeStream.outputMode(definition.output_mode)
         .queryName(definition.full_name)
@@ -197,7 +196,7 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
     # ``foreachBatch``.
     if definition.partition_by and not definition.sink.creates_output:
         writer = writer.partitionBy(*definition.partition_by)
-    return _start(definition.sink.attach(with_trigger(writer, how.trigger), how.context), definition)
+    return _start(partial(definition.sink.start, with_trigger(writer, how.trigger), how.context), definition)
 
 
 def start_without_output(built: BuiltStream, checkpoint: str, *, interval: str | None = None) -> StreamingQuery:
@@ -213,7 +212,7 @@ def start_without_output(built: BuiltStream, checkpoint: str, *, interval: str |
     )
     # Trigger.Once runs the planned batch and nothing else; available-now would also run what has arrived since.
     writer = writer.trigger(once=True) if interval is None else writer.trigger(processingTime=interval)
-    return _start(writer.format("noop"), definition)
+    return _start(writer.format("noop").start, definition)
 
 
 def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
@@ -313,9 +312,9 @@ def _pickle_by_value(loaded: LoadedPipeline) -> None:
         register(loaded.module)
 
 
-def _start(writer: Startable, definition: StreamDefinition) -> StreamingQuery:
+def _start(begin: Callable[[], StreamingQuery], definition: StreamDefinition) -> StreamingQuery:
     try:
-        return writer.start()
+        return begin()
     except AnalysisException as error:
         raise _refused_by_spark(definition, error) from error
     # PySpark wraps a Java exception that it has no class for, such as one about an output that is a file.

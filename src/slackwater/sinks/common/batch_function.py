@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import SlackwaterError
@@ -12,8 +11,6 @@ from slackwater.core.sink import WriteContext
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 
 def backquoted(name: str) -> str:
@@ -29,17 +26,6 @@ def session_settings(session: SparkSession, values: Mapping[str, str]) -> Iterat
     finally:
         for name in values:
             session.conf.unset(name)
-
-
-@dataclass(frozen=True, slots=True)
-class IntoTable:
-    """``toTable`` names the table and starts the query at once."""
-
-    writer: DataStreamWriter
-    table: str
-
-    def start(self) -> StreamingQuery:
-        return self.writer.toTable(self.table)
 
 
 class BatchFailed(Exception):

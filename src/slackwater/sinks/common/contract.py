@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
 from slackwater.core.checkpoint import Damage
 from slackwater.core.errors import PipelineError, Refused
@@ -24,12 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
-
-
-class Startable(Protocol):
-    """A ``DataStreamWriter``, or a call of its ``toTable``."""
-
-    def start(self) -> StreamingQuery: ...
 
 
 class Sink(ABC):
@@ -80,9 +74,13 @@ class Sink(ABC):
         Raises PipelineError or Refused for a permanent problem, StreamFailed if a restart may help.
         """
 
-    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> Startable:
-        """Configure the writer. Returns it, or an object whose ``start()`` calls Spark's own method."""
+    def attach(self, writer: DataStreamWriter, context: WriteContext, /) -> DataStreamWriter:
+        """Configure the writer."""
         return writer.foreachBatch(batch_function(self.batch_writer(context), context))
+
+    def start(self, writer: DataStreamWriter, context: WriteContext, /) -> StreamingQuery:
+        """Start the query of the writer, with Spark's own ``start`` unless the sink is a table of the catalog."""
+        return self.attach(writer, context).start()
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
         """The batch function, which skips a batch that is already in the output; asked if ``traits.combines``.
