@@ -137,7 +137,7 @@ def whole(bench: Bench) -> None:
     home = Home(bench.folder / "home")
     with _ledger(bench) as (ledger, record), _recording(bench, ledger) as recorder:
         built = bench.built()
-        with LeaseKeeper([built.definition], home, ledger, "run", print) as leases:
+        with LeaseKeeper([built.definition.full_name], home, ledger, "run", print) as leases:
             services = RunServices(home, ledger, recorder, spark_version(), 0, print)
             run = StreamRun(services, record, built, HOW.trigger, leases.fence(record.full_name))
             run.start()

@@ -1,7 +1,7 @@
 """Prints the test files that a change can break: those that import what was changed since main, directly or not.
 
-Kinds of a family are found by their names (``core/registry.py``), so nothing imports them: for a changed kind the tests
-that import the family's registry themselves are taken too.
+A registry names the kinds of a family (``core/registry.py``), and nothing else imports them: for a changed kind the
+tests that import the registry themselves are taken too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,7 +34,7 @@ class Imports:
     modules: Mapping[str, Path]
     importers: Mapping[str, Collection[str]]
     families: Mapping[str, Collection[str]]
-    """The packages of the registries that a module makes."""
+    """The kinds of the registries that a module makes: modules or packages."""
 
     @classmethod
     def of(cls, root: Path) -> Imports:
@@ -46,7 +45,7 @@ class Imports:
         for name, tree in trees.items():
             for imported in _imports(tree):
                 importers.setdefault(imported, set()).add(name)
-        return cls(modules, importers, {name: tuple(_families(tree, name)) for name, tree in trees.items()})
+        return cls(modules, importers, {name: tuple(_families(tree)) for name, tree in trees.items()})
 
     def reached(self, changed: Iterable[Path]) -> list[Path]:
         """The test files that a change of these files can break, sorted."""
@@ -59,7 +58,7 @@ class Imports:
         return sorted(file for file in tests if file.name.startswith("test_"))
 
     def kinds(self) -> dict[str, Path]:
-        """The modules that registries find by their names."""
+        """The modules of kinds, and those below them."""
         packages = [package for of_module in self.families.values() for package in of_module]
         return {name: file for name, file in self.modules.items() if any(_is_below(name, one) for one in packages)}
 
@@ -71,7 +70,7 @@ class Imports:
 
 
 def _is_below(name: str, package: str) -> bool:
-    return name.startswith(f"{package}.")
+    return f"{name}.".startswith(f"{package}.")
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:
@@ -87,39 +86,24 @@ def _imports(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield (name := node.value.partition(":")[0])
             yield name.rpartition(".")[0]
+        elif _makes_registry(node):
+            continue
         elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             yield from (name for other in node.orelse for name in _imports(ast.Module([other], [])))
         else:
             yield from _imports(node)
 
 
-def _families(tree: ast.Module, module: str) -> Iterator[str]:
-    """The packages of the registries that a module makes; of a package that is known in part, the part."""
-    known = {"__name__": module} | {
-        target.id: node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+def _families(tree: ast.Module) -> Iterator[str]:
+    """The modules of the kinds that a module's registries name, as ``module:NAME``."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).partition("[")[0] == "Registry":
-            named = next((one.value for one in node.keywords if one.arg == "package"), None)
-            package = named or next(iter(node.args), None)
-            if package is not None and (text := _known_text(package, known)):
-                yield text
+        if _makes_registry(node):
+            named = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
+            yield from (text.partition(":")[0] for text in named if isinstance(text, str) and ":" in text)
 
 
-def _known_text(node: ast.expr, known: Mapping[str, str]) -> str:
-    """The text of an expression, up to its first part that is not known before the module runs."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    if isinstance(node, ast.Name):
-        return known.get(node.id, "")
-    if isinstance(node, ast.FormattedValue):
-        return _known_text(node.value, known)
-    parts = [_known_text(part, known) for part in node.values] if isinstance(node, ast.JoinedStr) else []
-    return "".join(takewhile(bool, parts)).rstrip(".")
+def _makes_registry(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).partition("[")[0] == "Registry"
 
 
 def changed_files(root: Path) -> list[Path]:

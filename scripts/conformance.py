@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from slackwater.connectors.locked import known
+from slackwater.connectors.cache import known
 
 LIST = Path(__file__).parents[1] / "tests" / "conformance" / "guide.toml"
 EXACT = "exact"

@@ -8,8 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from slackwater.connectors.download import by_ivy
-from slackwater.connectors.locked import Jar
+from slackwater.connectors.cache import Jar, by_ivy
 
 LIST = Path(__file__).resolve().parent.parent / "src/slackwater/connectors/locked.toml"
 UNLOCKED = re.compile(r'\["([^":]+):([^":]+):([^":]+)", ""\]')

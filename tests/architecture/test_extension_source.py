@@ -40,9 +40,9 @@ from slackwater.sources.common.contract import (
     SourceRange,
     SourceSeen,
     SparkSource,
+    out_of_range,
 )
 from slackwater.sources.common.source import LiveSource, Source
-from slackwater.sources.common.targets import out_of_range
 from slackwater.storage.protocols import ReadStore
 from tests.refusals.scene import APPLY, PIPELINE, Player, Scene
 from tests.support import homes

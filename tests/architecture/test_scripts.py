@@ -15,7 +15,9 @@ MODULES = {
     "src/house/leaf.py": "",
     "src/house/middle.py": "def late():\n    from house import leaf\n",
     "src/house/kinds/one.py": "",
-    "src/house/families.py": 'KINDS: Registry[object] = Registry("house.kinds", "KIND", "house.kinds")',
+    "src/house/families.py": """
+KINDS: Registry[object] = Registry("house.kinds", {"one": "house.kinds.one:KIND", "two": "house.kinds.two:KIND"})
+""",
     "src/house/verb.py": "from house.families import KINDS",
     "src/house/helper.py": "",
     "src/house/kinds/two.py": "from house.helper import HELP",
@@ -23,21 +25,19 @@ MODULES = {
 from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from house.leaf import Leaf
-PLACE = "house.areas_of"
-def registry(area):
-    return Registry(f"{PLACE}.{area}", "KIND", "house.areas")
+KINDS = Registry("house.areas", {"three": "house.areas_of.north:KIND"})
 LATE = "house.late:NAME"
 """,
     "src/house/areas_of/north/three.py": "",
     "src/house/late.py": "",
-    "src/house/own/__init__.py": 'KINDS = Registry(package=__name__, attribute="KIND", group="house.own")',
+    "src/house/own/__init__.py": 'KINDS = Registry("house.own", {"four": "house.own.four:KIND"})',
     "src/house/own/four.py": "",
     "tests/test_leaf.py": "import house.leaf",
     "tests/test_middle.py": "from house.middle import late",
     "tests/test_kinds.py": "from house import families",
     "tests/test_verb.py": "from house import verb",
     "tests/test_other.py": "import house",
-    "tests/test_areas.py": "from house.areas import registry",
+    "tests/test_areas.py": "from house.areas import KINDS",
     "tests/test_own.py": "from house.own import KINDS",
 }
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.connectors.download import Download
-from slackwater.connectors.locked import Jar
+from slackwater.connectors.cache import Download, Jar
 
 CONTENT = b"not a real jar"
 

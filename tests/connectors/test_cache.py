@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.connectors.cache import JarCache
-from slackwater.connectors.download import Download
-from slackwater.connectors.locked import Jar
+from slackwater.connectors.cache import Download, Jar, JarCache
 from slackwater.core.errors import EnvironmentMissing
 
 CONTENT = b"not a real jar"
@@ -128,7 +126,7 @@ def test_a_jar_altered_with_its_size_and_time_kept_is_fetched_again(
 def _in_another_process(folder: Path, jar: Jar) -> str:
     program = (
         "import sys\nfrom pathlib import Path\nfrom slackwater.connectors.cache import JarCache\n"
-        "from slackwater.connectors.locked import Jar\nprint(JarCache(Path(sys.argv[1])).has(Jar(*sys.argv[2:])))\n"
+        "from slackwater.connectors.cache import Jar\nprint(JarCache(Path(sys.argv[1])).has(Jar(*sys.argv[2:])))\n"
     )
     command = [sys.executable, "-c", program, str(folder), jar.group, jar.artifact, jar.version, jar.sha256]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

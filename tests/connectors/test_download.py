@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.connectors.cache import JarCache
-from slackwater.connectors.download import by_ivy, by_maven, from_local_stores
-from slackwater.connectors.locked import Jar
+from slackwater.connectors.cache import Jar, JarCache, by_ivy, by_maven, from_local_stores
 from slackwater.core.errors import EnvironmentMissing
 from tests.connectors.conftest import CONTENT
 

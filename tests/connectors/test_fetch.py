@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from slackwater import connectors
-from slackwater.connectors.cache import JarCache
-from slackwater.connectors.download import by_ivy, by_maven
-from slackwater.connectors.locked import jars_of
+from slackwater.connectors.cache import JarCache, by_ivy, by_maven, jars_of
 
 
 def test_the_ivy_inside_pyspark_fetches_the_locked_jar(tmp_path: Path) -> None:

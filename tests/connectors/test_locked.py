@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from slackwater import connectors
-from slackwater.connectors.locked import Jar, jars_of, known, parse
+from slackwater.connectors.cache import Jar, jars_of, known, parse
 from slackwater.core.errors import EnvironmentMissing, UsageError
 
 LOCKED = parse(resources.files("slackwater.connectors").joinpath("locked.toml").read_text())

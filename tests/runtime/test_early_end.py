@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.connectors.download import WAYS
-from slackwater.connectors.locked import Jar
+from slackwater.connectors.cache import WAYS, Jar
 from slackwater.sources import kind_named
 from tests.conformance.matrix import EXAMPLES
 from tests.support.outputs import rows_of

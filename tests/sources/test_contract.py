@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.ledger.recording.log_copier import decode, split_source_compact
 from slackwater.sources import UNKNOWN, kind_named, kind_of, kinds
-from slackwater.sources.common.contract import SourceEntries, SourceRange
+from slackwater.sources.common.contract import Reach, SourceEntries, SourceRange
 from slackwater.sources.common.source import Source
 from tests.sources.examples import EXAMPLES, Example
 from tests.sources.made_up import EXAMPLE
@@ -23,7 +23,7 @@ every_interval = pytest.mark.parametrize("interval", [2, 7, 10, 100])
 
 
 @dataclass(frozen=True)
-class Outside:
+class Outside(Reach):
     """What the outside still has."""
 
     files: bool = True

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from slackwater.sources import UNKNOWN, kind_of, kinds
-from slackwater.sources.common.shapes import decoded
+from slackwater.sources.common.contract import decoded
 from tests.sources.examples import EXAMPLES, file_log
 from tests.sources.made_up import EXAMPLE
 

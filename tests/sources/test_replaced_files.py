@@ -12,8 +12,7 @@ import pytest
 from slackwater.core.checkpoint import SourceFile
 from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.source_availability import StoreAvailability
-from slackwater.sources.common.contract import Replaced, SourceRange
-from slackwater.sources.common.read_files import sizes_as_read
+from slackwater.sources.common.contract import Replaced, SourceRange, sizes_as_read
 from slackwater.sources.files import Files
 from slackwater.storage.open import open_write_store
 from tests.support.s3 import before_requests, s3_endpoint, s3_location

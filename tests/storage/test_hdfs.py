@@ -19,7 +19,7 @@ from slackwater.core.errors import UsageError
 from slackwater.storage import hdfs_filesystem
 from slackwater.storage.hadoop import hadoop_settings
 from slackwater.storage.hdfs_filesystem import HdfsFileSystem
-from slackwater.storage.kinds.hdfs import http_addresses, umask
+from slackwater.storage.kinds import http_addresses, umask
 from slackwater.storage.open import open_read_store, open_write_store
 from slackwater.storage.protocols import WriteStore
 from tests.support.hdfs import USER, HdfsServer

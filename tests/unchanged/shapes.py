@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 from pyiceberg.table import StaticTable
 
 from slackwater import connectors
-from slackwater.connectors.locked import jars_of
+from slackwater.connectors.cache import jars_of
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.reference import reference_of
 from slackwater.runtime.session.options import spark_version

@@ -6,7 +6,6 @@ imports no pyspark.
 
 from __future__ import annotations
 
-from slackwater.connectors.cache import resolve
-from slackwater.connectors.locked import known
+from slackwater.connectors.cache import known, resolve
 
 __all__ = ["known", "resolve"]

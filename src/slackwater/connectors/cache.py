@@ -6,16 +6,218 @@ Size and modification time prove nothing. Files are moved in atomically, under a
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib import resources
 from pathlib import Path
 
-from slackwater.connectors.download import WAYS, Download, sha256_of
-from slackwater.connectors.locked import Jar, jars_of
-from slackwater.connectors.machine import cache_folder
-from slackwater.core.errors import EnvironmentMissing
+from slackwater.connectors.machine import cache_folder, java_program, spark_jars_folder
+from slackwater.core.errors import EnvironmentMissing, UsageError
+
+FILE_NAME = "locked.toml"
+ANY_SPARK = "any"
+"""Connectors that are the same for every Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """A file of a Maven repository, with the only accepted hash."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def coordinate(self) -> str:
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.artifact}-{self.version}.jar"
+
+    @property
+    def repository_path(self) -> str:
+        return f"{self.group.replace('.', '/')}/{self.artifact}/{self.version}/{self.file_name}"
+
+
+def known(spark_version: str) -> tuple[str, ...]:
+    """Sorted names of the connectors locked for this Spark (``4.1`` or ``4.1.3``)."""
+    return tuple(sorted(_connectors(spark_version)))
+
+
+def jars_of(name: str, spark_version: str) -> tuple[Jar, ...]:
+    """Raises UsageError for an unknown name, EnvironmentMissing for an unknown Spark."""
+    connectors = _connectors(spark_version)
+    if name in connectors:
+        return connectors[name]
+    if any(name in table for table in _locked().values()):
+        raise EnvironmentMissing(
+            "connector-not-locked",
+            f"The jars of connector {name!r} are not locked for Spark {_minor(spark_version)}",
+            expected=f"Spark {', '.join(minor for minor, table in _locked().items() if name in table)}",
+            found=spark_version,
+            hint="install a PySpark of an expected version, or provide the jars: set spark.jars or "
+            "spark.jars.packages in slackwater.toml under [spark]",
+        )
+    raise UsageError(
+        "connector-unknown",
+        f"There is no connector named {name!r}",
+        expected=f"one of {', '.join(known(spark_version))}",
+        found=name,
+        hint="for other jars, set spark.jars or spark.jars.packages in slackwater.toml under [spark]",
+    )
+
+
+def parse(text: str) -> Mapping[str, Mapping[str, tuple[Jar, ...]]]:
+    """The jars by Spark's minor version (or ``any``) and connector."""
+    return {
+        minor: {name: tuple(_jar(*entry) for entry in entries) for name, entries in connectors.items()}
+        for minor, connectors in tomllib.loads(text).items()
+    }
+
+
+def _jar(coordinate: str, sha256: str) -> Jar:
+    group, artifact, version = coordinate.split(":")
+    return Jar(group, artifact, version, sha256)
+
+
+@cache
+def _locked() -> Mapping[str, Mapping[str, tuple[Jar, ...]]]:
+    return parse(resources.files("slackwater.connectors").joinpath(FILE_NAME).read_text(encoding="utf-8"))
+
+
+def _connectors(spark_version: str) -> dict[str, tuple[Jar, ...]]:
+    return {**_locked()[ANY_SPARK], **_locked().get(_minor(spark_version), {})}
+
+
+def _minor(spark_version: str) -> str:
+    return ".".join(spark_version.split(".")[:2])
+
+
+Download = Callable[[Sequence[Jar], Path], str]
+"""Puts jars into a folder, under their ``file_name``; returns the tool's output."""
+
+DOWNLOAD_S_MAX = 900
+
+# One resolver with Ivy's own default address, and no poms: the locked list is complete.
+# Ivy checks the sha1 next to each file; the cache checks the locked sha256.
+_IVY_SETTINGS = """<ivysettings>
+  <settings defaultResolver="public"/>
+  <caches defaultCacheDir={cache}/>
+  <resolvers><ibiblio name="public" m2compatible="true" usepoms="false"/></resolvers>
+</ivysettings>
+"""
+
+
+def sha256_of(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def from_local_stores(jars: Sequence[Jar], folder: Path) -> str:
+    """Copy earlier downloads of Maven or Ivy; a damaged file is passed over."""
+    home = Path.home()
+    for jar in jars:
+        candidates = (
+            home / ".m2/repository" / jar.repository_path,
+            # Spark 4 keeps its Ivy cache in `~/.ivy2.5.2`, Spark 3.5 in `~/.ivy2`.
+            home / ".ivy2.5.2/cache" / jar.group / jar.artifact / "jars" / jar.file_name,
+            home / ".ivy2/cache" / jar.group / jar.artifact / "jars" / jar.file_name,
+        )
+        found = next((path for path in candidates if path.is_file() and sha256_of(path) == jar.sha256), None)
+        if found:
+            shutil.copyfile(found, folder / jar.file_name)
+    return ""
+
+
+def by_ivy(jars: Sequence[Jar], folder: Path) -> str:
+    """Fetch all jars in a single JVM, by the user's ``~/.ivy2/ivysettings.xml``.
+
+    Ivy copies jars when it has all. Until then its cache stays next to ``folder``, so that the next try continues.
+    """
+    work = folder / ".ivy"
+    work.mkdir(exist_ok=True)
+    module = work / "ivy.xml"
+    module.write_text(_ivy_module(jars), encoding="utf-8")
+    cache = folder.parent / ".ivy-cache"
+    settings = Path.home() / ".ivy2" / "ivysettings.xml"
+    if not settings.is_file():
+        settings = work / "ivysettings.xml"
+        settings.write_text(_IVY_SETTINGS.format(cache=_quoted(str(cache))), encoding="utf-8")
+    output = _run(
+        str(java_program()),
+        "-cp",
+        f"{spark_jars_folder()}/*",
+        "org.apache.ivy.Main",
+        *("-settings", str(settings), "-ivy", str(module), "-types", "jar"),
+        *("-retrieve", f"{folder}/[artifact]-[revision].[ext]"),
+    )
+    if all((folder / jar.file_name).is_file() for jar in jars):
+        # Also where one of them is a wrong file: it is fetched again.
+        shutil.rmtree(cache, ignore_errors=True)
+    return output
+
+
+def by_maven(jars: Sequence[Jar], folder: Path) -> str:
+    """Fetch with Maven and the user's ``~/.m2/settings.xml``; does nothing without ``mvn``."""
+    program = shutil.which("mvn")
+    if program is None:
+        return ""
+    messages = [
+        _run(
+            *(program, "--batch-mode", "--quiet", "dependency:copy"),
+            *(f"-Dartifact={jar.coordinate}", f"-DoutputDirectory={folder}"),
+        )
+        for jar in jars
+    ]
+    return "\n".join(messages)
+
+
+WAYS: tuple[Download, ...] = (from_local_stores, by_ivy, by_maven)
+"""The cheapest first."""
+
+
+def _ivy_module(jars: Sequence[Jar]) -> str:
+    dependencies = "\n".join(
+        f"    <dependency org={_quoted(jar.group)} name={_quoted(jar.artifact)} rev={_quoted(jar.version)}"
+        f' transitive="false" conf="*->*"><artifact name={_quoted(jar.artifact)} type="jar" ext="jar"/></dependency>'
+        for jar in jars
+    )
+    return (
+        '<ivy-module version="2.0">\n  <info organisation="slackwater" module="connectors"/>\n'
+        f"  <dependencies>\n{dependencies}\n  </dependencies>\n</ivy-module>\n"
+    )
+
+
+def _run(*command: str) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=DOWNLOAD_S_MAX,
+            check=False,
+            text=True,
+            errors="replace",
+        )
+    except subprocess.TimeoutExpired:
+        return f"{Path(command[0]).name} did not end within {DOWNLOAD_S_MAX} s"
+    return done.stdout
+
+
+def _quoted(value: str) -> str:
+    return f'"{escape(value)}"'
+
 
 Say = Callable[[str], None]
 NAMED_MAX = 3

@@ -17,7 +17,7 @@ from slackwater.ledger.lineage import SIZES, SOURCES
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.sinks.common.registry import identity_at, open_output
 from slackwater.sources import kind_of
-from slackwater.sources.common.read_files import replaced_file
+from slackwater.sources.common.contract import replaced_file
 from slackwater.storage.open import local_file_of
 
 _MOST_FILES = 500

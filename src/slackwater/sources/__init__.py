@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.registry import Registry
-from slackwater.sources.common.contract import SourceEntries
-from slackwater.sources.common.shapes import decoded
+from slackwater.sources.common.contract import SourceEntries, decoded
 from slackwater.sources.common.source import Source
 
 
@@ -23,7 +22,20 @@ class Unknown(Source):
         return True
 
 
-SOURCES: Registry[Source] = Registry(package=__name__, attribute="SOURCE", group="slackwater.sources")
+SOURCES: Registry[Source] = Registry(
+    "slackwater.sources",
+    {
+        "delta": "slackwater.sources.delta:SOURCE",
+        "files": "slackwater.sources.files:SOURCE",
+        "iceberg": "slackwater.sources.iceberg:SOURCE",
+        "kafka": "slackwater.sources.kafka:SOURCE",
+        "kinesis": "slackwater.sources.opaque:KINESIS",
+        "number": "slackwater.sources.opaque:NUMBER",
+        "rate": "slackwater.sources.opaque:RATE",
+        "rate-continuous": "slackwater.sources.opaque:RATE_CONTINUOUS",
+        "rate-micro-batch": "slackwater.sources.opaque:RATE_MICRO_BATCH",
+    },
+)
 UNKNOWN = Unknown()
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slackwater.sources.common.contract import EarlyEnd, End, Reached, SourceEntries, SourceRange
-from slackwater.sources.common.shapes import decoded, is_long
+from slackwater.sources.common.contract import EarlyEnd, End, Reached, SourceEntries, SourceRange, decoded, is_long
 from slackwater.sources.common.source import Source
 
 _FIELDS = {"version", "snapshot_id", "position", "scan_all_files"}

@@ -72,7 +72,17 @@ class FsspecKind(StoreKind):
         return f"{self.protocol}:{location.partition(':')[2]}", self.options
 
 
-STORES: Registry[StoreKind] = Registry("slackwater.storage.kinds", "STORE", "slackwater.stores")
+STORES: Registry[StoreKind] = Registry(
+    "slackwater.stores",
+    {
+        "abfs": "slackwater.storage.kinds:ABFS",
+        "file": "slackwater.storage.kinds:LOCAL_DISK",
+        "gs": "slackwater.storage.kinds:GS",
+        "hdfs": "slackwater.storage.kinds:HDFS",
+        "memory": "slackwater.storage.kinds:MEMORY",
+        "s3": "slackwater.storage.kinds:S3",
+    },
+)
 
 
 def kind_of(location: str) -> StoreKind:

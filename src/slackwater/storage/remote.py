@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from glob import has_magic
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import fsspec
 
@@ -26,6 +26,9 @@ from slackwater.storage.replacement import (
 )
 from slackwater.storage.waits import WAITS
 
+if TYPE_CHECKING:
+    from slackwater.storage.registry import FsspecKind
+
 _WRITTEN = ("LastModified", "last_modified", "mtime", "modified", "created")
 """The fields with the time in listings of S3, Azure, SFTP and memory; any other store needs a request per file."""
 _PIECE = 1 << 20
@@ -38,16 +41,7 @@ _LEVELS_BEFORE_FLAT = 2
 """Two levels are listed by name, everything below them flat: ``state/<operator>`` is then a single paged request."""
 
 
-class Opens(Protocol):
-    protocol: str
-    implementation: str | None
-    package: str | None
-    traits: StoreTraits
-
-    def connection(self, location: str, /) -> tuple[str, dict[str, object]]: ...
-
-
-def open_remote_store(location: str, kind: Opens) -> RemoteStore:
+def open_remote_store(location: str, kind: FsspecKind) -> RemoteStore:
     """Open a store with credentials and endpoint from fsspec's own configuration and environment."""
     scheme = location.partition(":")[0]
     url, options = kind.connection(location)

@@ -10,8 +10,7 @@ from typing import Any
 from slackwater import connectors
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import err, out, prepare, print_json, write
-from slackwater.connectors.cache import JarCache, default_folder
-from slackwater.connectors.locked import jars_of
+from slackwater.connectors.cache import JarCache, default_folder, jars_of
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.runtime.session.options import spark_version
 

@@ -34,7 +34,7 @@ from slackwater.ledger.lineage import METADATA, SINK, SIZES, SOURCES
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.sinks.common.contract import Output, SinkLog
 from slackwater.sources import kind_of_entry
-from slackwater.sources.common.read_files import sizes_as_read
+from slackwater.sources.common.contract import sizes_as_read
 from slackwater.storage.open import local_file_of
 from slackwater.storage.protocols import FileTooLarge, ReadStore
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError
-from slackwater.sources.common.contract import Served
+from slackwater.sources.common.contract import Reach
 from slackwater.storage.open import local_file_of, open_read_store
 from slackwater.storage.protocols import ReadStore
 
 
-@dataclass(frozen=True, slots=True)
-class StoreAvailability:
-    """Checks files on their store; ``positions`` are the served positions by source, as far as known."""
-
-    positions: Mapping[str, Served] = field(default_factory=dict)
+class StoreAvailability(Reach):
+    """Checks files on their store."""
 
     def exists(self, path: str) -> bool:
         store, name = _place_of(path)
@@ -57,14 +53,6 @@ class StoreAvailability:
             return store.size(name)
         except (OSError, SlackwaterError):
             return None
-
-    def earliest(self, source: str) -> str | None:
-        served = self.positions.get(source)
-        return None if served is None else served.earliest
-
-    def latest(self, source: str) -> str | None:
-        served = self.positions.get(source)
-        return None if served is None else served.latest
 
 
 def _require_access(file: str | None) -> None:

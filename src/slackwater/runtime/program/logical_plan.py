@@ -24,7 +24,7 @@ from slackwater.runtime.program.pickled import (
     broadcast_with,
     read_pickled,
 )
-from slackwater.sources.common.scala import scala_map
+from slackwater.sources.common.contract import scala_map
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -42,7 +42,7 @@ from slackwater.runtime.program.pickled import NOT_READ
 from slackwater.runtime.program.plan_expressions import LEFT_OUT, type_name
 from slackwater.runtime.program.plan_shapes import Leaf, Shapes
 from slackwater.sinks.common.registry import SINKS
-from slackwater.sources.common.scala import scala_map
+from slackwater.sources.common.contract import scala_map
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -26,9 +26,11 @@ from slackwater.sources.common.contract import (
     SourceRange,
     SourceSeen,
     SparkSource,
+    out_of_range,
+    unrecorded,
+    unsupported,
 )
 from slackwater.sources.common.source import LiveSource, Source
-from slackwater.sources.common.targets import out_of_range, unrecorded, unsupported
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

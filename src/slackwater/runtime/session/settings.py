@@ -42,7 +42,7 @@ from slackwater.runtime.program.code_reach import (
     restore_environment,
 )
 from slackwater.runtime.run.failures import SPARK_ERRORS
-from slackwater.sources.common.scala import scala_map
+from slackwater.sources.common.contract import scala_map
 
 if TYPE_CHECKING:
     from slackwater.runtime.pipeline import StreamDefinition

@@ -75,7 +75,24 @@ UNKNOWN: Identity = {"kind": "unknown"}
 _AS_SPARK_NAMES_IT = re.compile(r"Sink$|Table$|@")
 """Kinds that ``slackwater.watch`` recorded until 2026: the name of a Spark class instead of the output."""
 
-SINKS: Registry[SinkKind] = Registry("slackwater.sinks", "SINK", "slackwater.sinks")
+SINKS: Registry[SinkKind] = Registry(
+    "slackwater.sinks",
+    {
+        "all-of": "slackwater.sinks.all_of:SINK",
+        "console": "slackwater.sinks.console:SINK",
+        "delta": "slackwater.sinks.delta:SINK",
+        "files": "slackwater.sinks.files:SINK",
+        "foreach": "slackwater.sinks.foreach:SINK",
+        "foreach-batch": "slackwater.sinks.foreach_batch:SINK",
+        "iceberg": "slackwater.sinks.iceberg:SINK",
+        "jdbc": "slackwater.sinks.jdbc:SINK",
+        "kafka": "slackwater.sinks.kafka:SINK",
+        "memory": "slackwater.sinks.memory:SINK",
+        "noop": "slackwater.sinks.noop:SINK",
+        "postgres": "slackwater.sinks.postgres:SINK",
+        "table": "slackwater.sinks.table:SINK",
+    },
+)
 
 
 def open_output(identity: Identity) -> Output:

@@ -2,10 +2,64 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard
+
+from slackwater.core.checkpoint import SourceFile
+from slackwater.core.errors import Refused
+from slackwater.formats.text_log import LEADING
+
+_LONG = range(-(2**63), 2**63)
+_INDEX = re.compile("0|[1-9][0-9]{0,18}")
+_FIRST_ENTRY = 0
+_KAFKA_VERSION = f"{LEADING}v"
+LogShape: TypeAlias = Literal["files", "kafka", "rate", "none"]
+
+
+def decoded(offset: str | None) -> object:
+    """The JSON value; ``None`` for no offset; the string itself if it is not JSON or is ``null``."""
+    if offset is None:
+        return None
+    try:
+        value: object = json.loads(offset)
+    except (ValueError, RecursionError):
+        return offset
+    return offset if value is None else value
+
+
+def is_long(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value in _LONG
+
+
+def is_index(value: str) -> bool:
+    return _INDEX.fullmatch(value) is not None
+
+
+def may_be_initial_offsets(entry: str) -> bool:
+    """Return whether an entry may be Kafka's, even damaged: other connectors write different JSON."""
+    version, _, body = entry.partition("\n")
+    if not version.startswith(LEADING):
+        return False
+    value = decoded(body) if version.startswith(_KAFKA_VERSION) else body
+    return isinstance(value, str) or (isinstance(value, dict) and all(isinstance(one, dict) for one in value.values()))
+
+
+def log_shape(log: SourceEntries) -> LogShape:
+    """The shape of the log's newest entry; "none" without a recognised entry."""
+    if not log:
+        return "none"
+    newest = max(log)
+    version, _, body = log[newest].partition("\n")
+    if version.startswith(_KAFKA_VERSION):
+        return "kafka" if newest == _FIRST_ENTRY and may_be_initial_offsets(log[newest]) else "none"
+    if body.startswith('{"path":'):
+        return "files"
+    return "rate" if newest == _FIRST_ENTRY and is_index(body.strip()) else "none"
+
 
 SourceEntries: TypeAlias = Mapping[int, str]
 """The entries of ``sources/<source>/`` by number, as strings; compacted entries are split."""
@@ -58,30 +112,39 @@ class Served(NamedTuple):
     latest: str | None = None
 
 
-class Reach(Protocol):
-    """The positions and files that sources can still serve. Callers that may do IO pass an implementation."""
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The positions and files that sources can still serve; ``positions`` are by source, as far as known.
 
-    def exists(self, path: str) -> bool: ...
+    Callers that may do IO pass a subclass, which asks stores.
+    """
+
+    positions: Mapping[str, Served] = field(default_factory=dict)
+
+    def exists(self, path: str) -> bool:
+        raise NotImplementedError
 
     def modified_ms(self, path: str) -> int | None:
         """The write time of a file; ``None`` if unknown."""
-        ...
+        raise NotImplementedError
 
     def all_modified_ms(self, paths: Iterable[str]) -> Mapping[str, int]:
         """The write times of files; omits files with an unknown time."""
-        ...
+        raise NotImplementedError
 
     def size(self, path: str) -> int | None:
         """The size in bytes; ``None`` if the file does not exist."""
-        ...
+        raise NotImplementedError
 
     def earliest(self, source: str) -> str | None:
         """The oldest position served, as an offset string; ``None`` if unknown."""
-        ...
+        served = self.positions.get(source)
+        return None if served is None else served.earliest
 
     def latest(self, source: str) -> str | None:
         """The source's end; ``None`` if unknown."""
-        ...
+        served = self.positions.get(source)
+        return None if served is None else served.latest
 
 
 class Replaced(NamedTuple):
@@ -224,3 +287,102 @@ class Ahead(NamedTuple):
 
 class Uncounted(Exception):
     """Why unread files are not counted, as the end of a sentence."""
+
+
+_BETWEEN = "\x00"
+
+
+def scala_map(values: Any) -> dict[str, str]:
+    """Copy the map in one call: its iterator would need several per entry."""
+    entries = str(values.mkString(_BETWEEN)).split(_BETWEEN)
+    # At the first arrow: a value may contain another one.
+    return {key: value for key, arrow, value in (entry.partition(" -> ") for entry in entries) if arrow}
+
+
+MS_IN_S = 1000
+UNIQUE_NAME = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}[^/]*$")
+
+
+def sizes_as_read(files: Iterable[SourceFile], reach: Reach) -> dict[str, int]:
+    sizes = {}
+    for file in files:
+        found_ms, size = reach.modified_ms(file.path), reach.size(file.path)
+        if found_ms is not None and size is not None and _same_time(file.timestamp_ms, found_ms):
+            sizes[file.path] = size
+    return sizes
+
+
+def replaced_file(file: SourceFile, read_bytes: int | None, reach: Reach) -> Replaced | None:
+    """The file if it was changed; owners, modes and links do not matter.
+
+    A different time may mean different content of equal size. A name with a UUID, as Spark writes it, identifies the
+    content: restoring a backup does not change it.
+    """
+    found_ms = reach.modified_ms(file.path)
+    if found_ms is None:
+        return None
+    found_bytes = reach.size(file.path) if read_bytes is not None else None
+    same_bytes = found_bytes == read_bytes
+    same_time = _same_time(file.timestamp_ms, found_ms) or UNIQUE_NAME.search(file.path) is not None
+    if same_time and same_bytes:
+        return None
+    return Replaced(file.path, file.timestamp_ms, found_ms, read_bytes, found_bytes)
+
+
+def _same_time(one_ms: int, other_ms: int) -> bool:
+    whole_seconds = one_ms % MS_IN_S == 0 or other_ms % MS_IN_S == 0
+    return one_ms == other_ms or (whole_seconds and one_ms // MS_IN_S == other_ms // MS_IN_S)
+
+
+BY_BATCH = "last-written and batch:N are recorded positions of all sources"
+ENDS = "earliest and latest are the ends of what a source has"
+SHOWN = 3
+
+
+def unsupported(
+    where: str, what: str, *, expected: str | None = None, found: str | None = None, hint: str = BY_BATCH
+) -> Refused:
+    """The error for a target of unknown position; the hint describes the possible targets."""
+    return Refused(
+        "target-unsupported",
+        f"The position at the target is unknown: {what}",
+        where=where,
+        expected=expected,
+        found=found,
+        hint=hint,
+    )
+
+
+def out_of_range(where: str, what: str, *, expected: str | None = None, found: str, hint: str = ENDS) -> Refused:
+    return Refused(
+        "target-out-of-range",
+        f"The target is outside of what the source has: {what}",
+        where=where,
+        expected=expected,
+        found=found,
+        hint=hint,
+    )
+
+
+def unrecorded(source: SourceSeen, entries: Sequence[str]) -> Refused:
+    return unsupported(
+        source.where,
+        "the files that it has read are not all recorded",
+        found=f"entries {', '.join(entries)} of its log are missing",
+        hint="earliest, latest, time:... and by:... need no record of them",
+    )
+
+
+def refuse_backward(source: str, found: Sequence[str]) -> None:
+    if found:
+        raise out_of_range(
+            f"source {source}",
+            "the range ends before it starts",
+            found=listed(found),
+            hint="give --to a target that is not before that of --from",
+        )
+
+
+def listed(items: Iterable[str], count: int = SHOWN) -> str:
+    found = list(items)
+    return ", ".join(found[:count]) + (f" and {len(found) - count} more" if len(found) > count else "")

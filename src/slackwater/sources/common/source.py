@@ -37,9 +37,9 @@ from slackwater.sources.common.contract import (
     SourceSeen,
     SparkSource,
     Uncounted,
+    decoded,
+    unsupported,
 )
-from slackwater.sources.common.shapes import decoded
-from slackwater.sources.common.targets import unsupported
 
 if TYPE_CHECKING:
     # The facts of doctor, which other commands do without.

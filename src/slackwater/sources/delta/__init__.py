@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from slackwater.sources.common.contract import EmptyBase, End, Reached, SourceEntries, SourceRange
-from slackwater.sources.common.shapes import decoded, is_long
+from slackwater.sources.common.contract import EmptyBase, End, Reached, SourceEntries, SourceRange, decoded, is_long
 from slackwater.sources.common.source import LiveSource, Source
 
 BEFORE_ALL = -1

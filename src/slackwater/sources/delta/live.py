@@ -17,10 +17,18 @@ from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.facts import Unserved
 from slackwater.core.program import SourceShape
 from slackwater.core.targets import Earliest, FromFile, Latest, SourceTarget
-from slackwater.sources.common.contract import Asked, EmptyBase, Position, SourceSeen, SparkSource
-from slackwater.sources.common.shapes import decoded
+from slackwater.sources.common.contract import (
+    BY_BATCH,
+    ENDS,
+    Asked,
+    EmptyBase,
+    Position,
+    SourceSeen,
+    SparkSource,
+    decoded,
+    unsupported,
+)
 from slackwater.sources.common.source import LiveSource
-from slackwater.sources.common.targets import BY_BATCH, ENDS, unsupported
 from slackwater.sources.delta import SOURCE as DELTA
 from slackwater.storage.open import is_uri, open_read_store
 from slackwater.storage.protocols import ReadStore

@@ -25,11 +25,13 @@ from slackwater.sources.common.contract import (
     RestartEffect,
     SourceEntries,
     SourceRange,
+    decoded,
+    is_long,
+    log_shape,
+    refuse_backward,
+    replaced_file,
 )
-from slackwater.sources.common.read_files import replaced_file
-from slackwater.sources.common.shapes import decoded, is_long, log_shape
 from slackwater.sources.common.source import LiveSource, Source, encoded
-from slackwater.sources.common.targets import refuse_backward
 
 NO_FILES = '{"logOffset":-1}'
 """The offset of a file source that has read no files, as Spark writes it."""

@@ -34,9 +34,11 @@ from slackwater.sources.common.contract import (
     SourceSeen,
     SparkSource,
     Uncounted,
+    listed,
+    out_of_range,
+    unrecorded,
 )
 from slackwater.sources.common.source import LiveSource, encoded
-from slackwater.sources.common.targets import listed, out_of_range, unrecorded
 from slackwater.sources.files import NO_FILES
 from slackwater.sources.files import SOURCE as FILES
 from slackwater.storage.local import LocalStore

@@ -27,11 +27,16 @@ from slackwater.sources.common.contract import (
     RestartEffect,
     SourceEntries,
     SourceRange,
+    decoded,
+    is_index,
+    is_long,
+    listed,
+    log_shape,
+    may_be_initial_offsets,
+    refuse_backward,
+    scala_map,
 )
-from slackwater.sources.common.scala import scala_map
-from slackwater.sources.common.shapes import decoded, is_index, is_long, log_shape, may_be_initial_offsets
 from slackwater.sources.common.source import NO_OFFSET, LiveSource, Source, encoded
-from slackwater.sources.common.targets import listed, refuse_backward
 
 NEWEST_VERSION = 1
 _LEADING = LEADING.encode()

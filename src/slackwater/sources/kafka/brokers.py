@@ -37,7 +37,7 @@ class Brokers:
         # Both are asked for before either is waited for.
         asked = [self._ask({one: spec() for one in partitions}) for spec in _SPECS] if partitions else [{}, {}]
         oldest, ends = (_offsets(answers) for answers in asked)
-        return Topics({one: (oldest[one], ends[one]) for one in oldest}, _ids(found))
+        return {one: (oldest[one], ends[one]) for one in oldest}, _ids(found)
 
     def ids(self, names: Iterable[str]) -> Mapping[str, str]:
         return _ids(self._described(names))

@@ -20,9 +20,19 @@ from slackwater.core.masking import mask
 from slackwater.core.program import SourceShape
 from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
 from slackwater.core.units import utc_text
-from slackwater.sources.common.contract import Ahead, Asked, Position, Served, SourceSeen, SparkSource, Uncounted
+from slackwater.sources.common.contract import (
+    Ahead,
+    Asked,
+    Position,
+    Served,
+    SourceSeen,
+    SparkSource,
+    Uncounted,
+    listed,
+    out_of_range,
+    unsupported,
+)
 from slackwater.sources.common.source import LiveSource
-from slackwater.sources.common.targets import listed, out_of_range, unsupported
 from slackwater.sources.kafka import SOURCE as KAFKA
 from slackwater.sources.kafka import Partition, as_json, partition_name, positions_of
 
@@ -45,11 +55,8 @@ _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 BROKERS = "slackwater.sources.kafka.brokers"
 
 
-class Topics(NamedTuple):
-    """The oldest offset and end of each partition of existing topics, and the ids, if there are any."""
-
-    held: Mapping[Partition, tuple[int, int]]
-    ids: Mapping[str, str]
+Topics: TypeAlias = tuple[Mapping[Partition, tuple[int, int]], Mapping[str, str]]
+"""The oldest offset and end of each partition of existing topics, and the ids, if there are any."""
 
 
 def known_ids(ids: Mapping[str, str]) -> Mapping[str, str]:
@@ -208,8 +215,8 @@ class KafkaLive(LiveSource):
     def unserved(self, shape: SourceShape, asked: Asked, source: SparkSource | None = None) -> Sequence[Unserved]:
         before = positions_of(asked.start)
         with _brokers(shape, source) as brokers:
-            topics = brokers.topics({topic for topic, _ in before} | _subscribed(shape))
-            seen = _Seen(before, positions_of(asked.end), _subscribed(shape), topics.held, asked.ids, topics.ids)
+            held, ids = brokers.topics({topic for topic, _ in before} | _subscribed(shape))
+            seen = _Seen(before, positions_of(asked.end), _subscribed(shape), held, asked.ids, ids)
             since = _since(seen, brokers, asked.start_ms)
         found = (seen.problem(one, asked.start_ms, since.get(one)) for one in seen.partitions)
         return tuple(one for one in found if one is not None)
@@ -224,7 +231,7 @@ class KafkaLive(LiveSource):
             raise Uncounted("does not name its brokers in the checkpoint")
         at = positions_of(end)
         with _brokers(SourceShape("kafka", options={SERVERS: address})) as brokers:
-            held = brokers.topics({topic for topic, _ in at}).held
+            held, _ = brokers.topics({topic for topic, _ in at})
         return Ahead(sum(max(newest - max(at.get(one, oldest), oldest), 0) for one, (oldest, newest) in held.items()))
 
     def unreachable(self, source: SparkSource, reason: str) -> EnvironmentMissing:
@@ -284,7 +291,7 @@ class SessionBrokers:
         found, specs = self._described(names), self._jvm.org.apache.kafka.clients.admin.OffsetSpec
         partitions = [(name, int(one.partition())) for name, topic in found.items() for one in topic.partitions()]
         oldest, ends = (self._offsets(partitions, spec) for spec in (specs.earliest(), specs.latest()))
-        return Topics({one: (oldest[one], ends[one]) for one in partitions}, self._ids(found))
+        return {one: (oldest[one], ends[one]) for one in partitions}, self._ids(found)
 
     def ids(self, names: Iterable[str]) -> Mapping[str, str]:
         return self._ids(self._described(names))

@@ -1,1 +1,0 @@
-"""The kinds of stores, a module each, found by ``storage/registry``."""
