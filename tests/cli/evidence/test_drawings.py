@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from slackwater.cli.verbs.evidence.charts import columns, scale_of
-from slackwater.cli.verbs.evidence.make import intervals
-from slackwater.cli.verbs.evidence.model import Lane
+from slackwater.cli.verbs.evidence.document import intervals
+from slackwater.cli.verbs.evidence.page import columns, scale_of
 
 HUGE = 10**17
 HOUR_MS = 3_600_000
@@ -26,10 +28,14 @@ def test_runs_of_batches(numbers: tuple[int, ...], found: tuple[tuple[int, int],
     assert intervals(numbers) == found
 
 
+def _lane(name: str, mark: int | None, kept: Sequence[Sequence[int]] = ()) -> dict[str, Any]:
+    return {"name": name, "mark": mark, "kept": kept}
+
+
 @pytest.mark.parametrize("room", [8, 22])
 @pytest.mark.parametrize("far", [3, 500, HUGE])
 def test_every_mark_has_a_column_and_there_are_never_too_many(room: int, far: int) -> None:
-    lanes = (Lane("planned", far, ((0, far),)), Lane("committed", 2, ((0, 2),)), Lane("written", None, ()))
+    lanes = (_lane("planned", far, [[0, far]]), _lane("committed", 2, [[0, 2]]), _lane("written", None))
 
     drawn = columns(lanes, far + 1, room)
 
@@ -40,7 +46,7 @@ def test_every_mark_has_a_column_and_there_are_never_too_many(room: int, far: in
 
 
 def test_a_stream_without_a_batch_has_its_next_one() -> None:
-    assert columns((Lane("planned", -1, ()), Lane("committed", -1, ())), 0, 8) == [0]
+    assert columns((_lane("planned", -1), _lane("committed", -1)), 0, 8) == [0]
 
 
 def test_one_time_far_away_does_not_hide_all_others() -> None:

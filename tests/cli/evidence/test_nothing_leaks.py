@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from slackwater.cli.verbs.evidence import model
+from slackwater.cli.verbs.evidence import document
 from slackwater.core.program import Program, SourceShape, made_by
 from slackwater.core.records import OperationRecord
 from slackwater.ledger.ledger import Ledger
@@ -161,7 +161,7 @@ def test_what_an_error_has_found_is_a_message_too(evidence: Evidence, tmp_path: 
 
 
 def test_options_of_a_source_are_shown_only_where_they_are_known_to_be_harmless() -> None:
-    shown = model.shown_options(OPTIONS)
+    shown = document.shown_options(OPTIONS)
 
     assert shown.pop("startingOffsets") == "earliest"
     assert set(shown.values()) == {"***"}
@@ -180,13 +180,13 @@ def test_options_of_a_source_are_shown_only_where_they_are_known_to_be_harmless(
     ],
 )
 def test_only_settings_of_spark_itself_have_their_values(name: str, value: str, shown: str) -> None:
-    assert model.shown_settings({name: value}) == {name: shown}
+    assert document.shown_settings({name: value}) == {name: shown}
 
 
 def test_a_topic_that_is_named_like_a_secret_keeps_its_offsets() -> None:
     offsets = {"password-resets": {"0": 7}, "token": "abc"}
 
-    assert model.redacted(offsets) == {"password-resets": {"0": 7}, "token": "***"}
+    assert document.redacted(offsets) == {"password-resets": {"0": 7}, "token": "***"}
 
 
 @pytest.mark.parametrize(
@@ -205,4 +205,4 @@ def test_a_topic_that_is_named_like_a_secret_keeps_its_offsets() -> None:
     ],
 )  # fmt: skip
 def test_only_names_are_taken_from_a_message(message: str | None, names: tuple[str, ...]) -> None:
-    assert model.named_conditions(message) == names
+    assert document.named_conditions(message) == names

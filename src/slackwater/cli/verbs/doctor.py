@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -18,7 +18,7 @@ from slackwater.core.errors import UsageError
 from slackwater.core.finding import Severity
 from slackwater.core.units import counted
 from slackwater.diagnose.causes import ExplainedError, signs_of
-from slackwater.diagnose.checks.common.check import Diagnosed, NotChecked
+from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.doctor import Diagnosis
 from slackwater.diagnose.error_codes import error_codes
 
@@ -171,7 +171,10 @@ def _block(one: Examined) -> Iterator[Text]:
     yield from _errors(one)
     for found in one.diagnosis.found:
         yield from _finding(found)
-    yield from _not_checked(one.diagnosis.not_checked)
+    for codes, reason, how in by_reason(
+        (missed.code, missed.reason, missed.how) for missed in one.diagnosis.not_checked
+    ):
+        yield _line("not checked", f"{', '.join(codes)}: {reason}" + (f"; {how}" if how else ""))
     if one.diagnosis.unread is not None:
         yield _line("not read", f"{one.diagnosis.unread.reason}; {one.diagnosis.unread.how}")
     yield from _explained([*_likely(one), *one.own_codes, *(found.finding.code for found in one.diagnosis.problems)])
@@ -265,12 +268,12 @@ def _finding(found: Diagnosed) -> Iterator[Text]:
         yield _line("", f"next: {step}")
 
 
-def _not_checked(missed: Sequence[NotChecked]) -> Iterator[Text]:
+def by_reason(missed: Iterable[tuple[str, str, str | None]]) -> list[tuple[list[str], str, str | None]]:
+    """The codes of the checks that could not be made for the same reason. ``missed``: code, reason and how."""
     reasons: dict[tuple[str, str | None], list[str]] = {}
-    for one in missed:
-        reasons.setdefault((one.reason, one.how), []).append(one.code)
-    for (reason, how), codes in reasons.items():
-        yield _line("not checked", f"{', '.join(codes)}: {reason}" + (f"; {how}" if how else ""))
+    for code, reason, how in missed:
+        reasons.setdefault((reason, how), []).append(code)
+    return [(codes, reason, how) for (reason, how), codes in reasons.items()]
 
 
 def _line(label: str, text: str) -> Text:

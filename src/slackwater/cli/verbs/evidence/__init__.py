@@ -16,8 +16,7 @@ from typing import Any
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import parse_conf, prepare, write
 from slackwater.cli.common.examine import Examined, examine, read_failed, with_compared_code, with_errors
-from slackwater.cli.verbs.evidence.make import REFUSED, make_evidence
-from slackwater.cli.verbs.evidence.model import Evidence, fields_of
+from slackwater.cli.verbs.evidence.document import REFUSED, make_evidence
 from slackwater.cli.verbs.evidence.page import page
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError, UsageError
@@ -81,7 +80,7 @@ def evidence(
     with file.open() as written:
         written.write(content)
     if shown_as is Format.JSON:
-        write(document(made))
+        write(as_json(made))
     else:
         write(_summary(made, out, len(content)))
     return 0
@@ -106,59 +105,48 @@ def examine_for_evidence(
         return Examined(facts.name, facts, diagnose(facts)), error
 
 
-def document(made: Evidence) -> str:
-    return json.dumps(_plain(made), indent=2, allow_nan=False) + "\n"
+def as_json(made: Mapping[str, Any]) -> str:
+    return json.dumps(made, indent=2, allow_nan=False) + "\n"
 
 
-def _plain(value: Any) -> Any:
-    if (values := fields_of(value)) is not None:
-        value = values
-    if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def bundle(made: Evidence) -> bytes:
+def bundle(made: Mapping[str, Any]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, text in _files(made).items():
+        texts = {"README.txt": _readme(made), "evidence.html": page(made), "evidence.json": as_json(made)}
+        for name, text in texts.items():
             entry = zipfile.ZipInfo(f"evidence/{name}", _NEVER)
             entry.create_system, entry.external_attr, entry.compress_type = _UNIX, _REGULAR, zipfile.ZIP_DEFLATED
             archive.writestr(entry, text.encode())
     return packed.getvalue()
 
 
-def _files(made: Evidence) -> Mapping[str, str]:
-    return {"README.txt": _readme(made), "evidence.html": page(made), "evidence.json": document(made)}
-
-
-def _summary(made: Evidence, out: Path, size: int) -> str:
-    head = made.head
+def _summary(made: Mapping[str, Any], out: Path, size: int) -> str:
+    head = made["head"]
     lines = [f"{out}  {size_text(size)}: README.txt, evidence.html, evidence.json"]
-    lines.append(f"  {head.state:<12}{head.code}  {head.text}")
-    if head.others:
-        lines.append(f"  {'also':<12}{counted(head.others, 'finding')}, all of them in the page")
-    if head.not_checked:
-        lines.append(f"  {'not checked':<12}{counted(head.not_checked, 'check')}, each with its reason in the page")
+    lines.append(f"  {head['state']:<12}{head['code']}  {head['text']}")
+    if head["others"]:
+        lines.append(f"  {'also':<12}{counted(head['others'], 'finding')}, all of them in the page")
+    if head["not_checked"]:
+        lines.append(f"  {'not checked':<12}{counted(head['not_checked'], 'check')}, each with its reason in the page")
     if _has_messages(made):
         lines.append(f"  {'warning':<12}{WARNING}")
-    lines += [f"  {'next':<12}{step}" for step in (head.next, head.advice) if step]
+    lines += [f"  {'next':<12}{step}" for step in (head["next"], head["advice"]) if step]
     return "\n".join(lines) + "\n"
 
 
-def _readme(made: Evidence) -> str:
-    head = made.head
-    steps = [f"Next:       {one_line(step)}" for step in (head.next, head.advice) if step]
+def _readme(made: Mapping[str, Any]) -> str:
+    head = made["head"]
+    steps = [f"Next:       {one_line(step)}" for step in (head["next"], head["advice"]) if step]
     return "\n".join(
         [
-            f"Evidence about {one_line(made.stream.name)}",
-            f"Made by Slackwater {made.slackwater} at {utc_text(made.made_ms)}. Nothing was changed to make it.",
+            f"Evidence about {one_line(made['stream']['name'])}",
+            f"Made by Slackwater {made['slackwater']} at {utc_text(made['made_ms'])}. Nothing was changed to make it.",
             "",
-            f"{head.state.capitalize() + ':':<11} {head.code}: {one_line(head.text)}",
+            f"{head['state'].capitalize() + ':':<11} {head['code']}: {one_line(head['text'])}",
             *steps,
             "",
             "evidence.html   open it in a browser: it needs no network and runs no script",
-            f"evidence.json   all of it for programs: the document {made.schema}",
+            f"evidence.json   all of it for programs: the document {made['schema']}",
             "",
             "It has the checkpoint's location, query id, batches, offsets, operators, state and settings; the sink;",
             "runs, operations, and findings with their commands; and what could not be checked, with the reason.",
@@ -170,13 +158,14 @@ def _readme(made: Evidence) -> str:
     )
 
 
-def _has_messages(made: Evidence) -> bool:
-    refused = (one.summary for one in made.operations if one.status == REFUSED)
-    head = None if made.head.code in {one.code for one in made.findings} else made.head.found
-    return any(text is not None for text in (head, *(run.message for run in made.runs), *refused))
+def _has_messages(made: Mapping[str, Any]) -> bool:
+    refused = (one["summary"] for one in made["operations"] if one["status"] == REFUSED)
+    head = made["head"]
+    found = None if head["code"] in {one["code"] for one in made["findings"]} else head["found"]
+    return any(text is not None for text in (found, *(run["message"] for run in made["runs"]), *refused))
 
 
-def _left_out(made: Evidence) -> str:
+def _left_out(made: Mapping[str, Any]) -> str:
     if _has_messages(made):
         return "It has no rows but those that error messages of runs quote: they were asked for with --messages."
     return "It has no rows of the input, the state or the output, and no error messages, which can quote rows."

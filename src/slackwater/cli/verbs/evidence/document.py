@@ -1,0 +1,478 @@
+"""The document ``slackwater.evidence/1`` (docs/json.md): an allow-list over the facts and the diagnosis that ``doctor``
+has, and over records of the ledger.
+
+Each part names the fields that it copies, and ``redacted``, the last step over every value, keeps secrets and rows on
+the machine. Batches are -1 for none and ``None`` for unknown. ``_ms`` fields are epoch milliseconds or durations.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+from slackwater import __version__
+from slackwater.checkpoint.layout import COMMITS, OFFSETS
+from slackwater.cli.common.console import offset_value
+from slackwater.cli.common.examine import Examined
+from slackwater.core.checkpoint import BatchLine, Damage, OperatorLine, StateInventory
+from slackwater.core.commands import command
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
+from slackwater.core.finding import Severity
+from slackwater.core.masking import MASK, is_secret_name, mask, mask_setting
+from slackwater.core.records import NEWEST_BATCHES, BatchRecord
+from slackwater.core.settings import Settings
+from slackwater.diagnose.checks.common.check import Diagnosed
+from slackwater.diagnose.doctor import diagnose, documented
+from slackwater.diagnose.error_texts import error_texts
+from slackwater.ledger.home import Home
+from slackwater.ledger.lease import end_of, view_of
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.workspace import open_workspace
+
+SCHEMA: Final = "slackwater.evidence/1"
+REFUSED = "refused"
+Part: TypeAlias = dict[str, Any]
+_SPARKS_OWN = re.compile(
+    r"spark\.(?:sql\.(?!catalog\.)|databricks\.|(?:executor|driver|task)\.(?:cores|cpus|memory|instances)|"
+    r"shuffle\.|default\.|cores\.|memory\.|dynamicAllocation\.|speculation|locality\.|scheduler\.|network\.|"
+    r"rpc\.|serializer|master$|version$)[\w.\-]*"
+)
+"""Settings of Spark's own; any other value may be a password."""
+_OPTIONS_SHOWN = frozenset(
+    {
+        "startingoffsets", "endingoffsets", "startingtimestamp", "startingversion", "failondataloss",
+        "maxoffsetspertrigger", "minoffsetspertrigger", "maxfilespertrigger", "maxbytespertrigger", "maxfileage",
+        "latestfirst", "filenameonly", "cleansource", "format", "multiline", "header", "mode", "rowspersecond",
+        "rowsperbatch", "numpartitions", "rampuptime", "subscribe", "subscribepattern", "ignorechanges",
+        "ignoredeletes", "skipchangecommits", "readchangefeed", "schemaevolutionmode", "recursivefilelookup",
+        "pathglobfilter", "modifiedafter", "modifiedbefore", "streaming-max-files-per-micro-batch",
+    }
+)  # fmt: skip
+"""Options, in lower case, that bound a source's start and batches."""
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]{4,}(?:\.[A-Z][A-Z0-9_]+)*)\]")
+_NAME = re.compile(r"\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b")
+_FIRST = re.compile(r"(?:\A|\.[A-Z]\w*(?:Exception|Error): )\[([A-Z][A-Z0-9]*_[A-Z0-9_]+(?:\.[A-Z0-9_]+)?)\]")
+"""Spark puts an exception's condition at the start of a message, also after a class."""
+_CLASS = re.compile(
+    r"\b(?:(?:[a-z]\w*\.)+(?:\w+\$)*|(?=\w+:))([A-Z][A-Za-z0-9]{2,}(?:Exception|Error|Failure|Interrupted))\b"
+)
+"""With a package or before a colon: any other word can be of a row."""
+_STATE = re.compile(r"\bSQLSTATE: ([0-9A-Z]{5})\b")
+_PROBLEM = ("goal", "next", "advice", "where", "expected", "found")
+
+
+def make_evidence(
+    settings: Settings, examined: Examined, problem: SlackwaterError | None, made_ms: int, *, messages: bool
+) -> Part:
+    """The document, with secrets hidden. ``messages`` keeps the error messages of runs."""
+    if not messages:
+        examined = _without_messages(examined)
+    recorded = _recorded(settings, examined, problem, messages=messages)
+    known, batches = ({}, None) if isinstance(recorded, Unknown) else recorded
+    facts, diagnosis = examined.facts, examined.diagnosis
+    made = {
+        "schema": SCHEMA,
+        "slackwater": __version__,
+        "made_ms": made_ms,
+        "head": _head(examined, problem or examined.error, messages=messages),
+        "stream": known.get("stream") or _stream(examined.name),
+        "checkpoint": None,
+        "marks": None,
+        "lanes": _lanes(facts, batches),
+        "batches": _batches(facts, batches or ()),
+        "sources": (),
+        "operators": (),
+        "sink": None,
+        "runs": known.get("runs", ()),
+        "operations": known.get("operations", ()),
+        "findings": [_finding(found) for found in diagnosis.found] if diagnosis is not None else (),
+        "errors": [
+            {"symptom": one.symptom.symptom, "certainty": str(one.symptom.certainty), "causes": one.causes}
+            for one in examined.errors
+        ],
+        "not_checked": diagnosis.not_checked if diagnosis is not None else (),
+        "unknown": [{"what": what, "reason": reason, "how": how} for what, reason, how in _unknown(examined, recorded)],
+        "code_compared": facts is not None and facts.code is not None and not isinstance(facts.code, Unknown),
+    }
+    if facts is not None:
+        made |= {
+            "checkpoint": _checkpoint(facts.checkpoint),
+            "marks": _copied(facts.marks, "planned", "committed", "state", "written", "pending_no_data", "next_batch")
+            | {"next_planned": facts.marks.next_is_planned},
+            "sources": [_source(one, batches[-1] if batches else None) for one in facts.sources],
+            "operators": [_operator(line) for line in facts.checkpoint.report.operators],
+            "sink": _sink(facts, facts.sink) if isinstance(facts.sink, SinkFacts) else None,
+        }
+    evidence: Part = redacted(made)
+    return evidence
+
+
+def _copied(source: object, *names: str) -> Part:
+    return {name: getattr(source, name) for name in names}
+
+
+def _head(examined: Examined, problem: SlackwaterError | None, *, messages: bool) -> Part:
+    """The gravest finding, if any; ``others`` are further stops and warnings."""
+    diagnosis = examined.diagnosis
+    missed = len(diagnosis.not_checked) if diagnosis is not None else 0
+    problems = diagnosis.problems if diagnosis is not None else ()
+    head: Part = {"state": "healthy", "code": "healthy", "text": "nothing is wrong", "risk": "none", "certainty": None}
+    head |= {"at_stake": None, **dict.fromkeys(_PROBLEM), "others": 0, "not_checked": missed}
+    if problem is not None and not any(one.finding.severity is Severity.STOP for one in problems):
+        lost = problem.code == "ledger-lost"
+        return head | {
+            "state": "stop",
+            "code": problem.code,
+            "text": problem.message,
+            "risk": "stuck",
+            "certainty": "certain",
+            "goal": "resume" if lost else None,
+            "next": command("plan", "resume", examined.name) if lost else None,
+            "advice": None if lost else problem.hint,
+            "where": problem.where,
+            "expected": problem.expected,
+            # What an error has found can be a text of a driver or of a library, or a value that is stored.
+            "found": problem.found if messages else None,
+            "others": len(problems),
+        }
+    if problems:
+        worst = problems[0]
+        return head | {
+            "state": "stop" if worst.finding.severity is Severity.STOP else "warning",
+            **_copied(worst.finding, "code", "text", "risk", *_PROBLEM),
+            **_copied(worst, "certainty", "at_stake"),
+            "others": len(problems) - 1,
+        }
+    if missed or (diagnosis is not None and diagnosis.unread is not None):
+        text = "nothing was found, but not everything could be checked"
+        return head | {"state": "not-checked", "code": "not-checked", "text": text}
+    if diagnosis is not None and diagnosis.found:
+        return head | _copied(diagnosis.found[0].finding, "code", "text", "goal", "next", "advice")
+    return head
+
+
+def _stream(name: str, **recorded: object) -> Part:
+    """``name`` of an unrecorded checkpoint is its location."""
+    names = ("pipeline_file", "output_mode", "generation", "home", "ledger", "holder")
+    return {"name": name, "recorded": bool(recorded), **dict.fromkeys(names), **recorded}
+
+
+def _checkpoint(seen: CheckpointSeen) -> Part:
+    """``settings`` are pinned by the newest entry in ``offsets/``."""
+    report = seen.report
+    return {
+        **_copied(report, "location", "query_id"),
+        "spark_at_least": report.spark_version.at_least,
+        "spark_evidence": report.spark_version.evidence,
+        **_copied(report, "offsets_version", "commits_version"),
+        "files": report.files.count,
+        "bytes": report.files.bytes,
+        "settings": shown_settings(report.settings),
+        "damage": seen.damage,
+        "leftovers": report.leftovers,
+    }
+
+
+def _batches(facts: Facts | None, recorded: Sequence[BatchRecord]) -> list[Part]:
+    lines = {line.id: line for line in facts.checkpoint.report.batches} if facts is not None else {}
+    records = {record.batch_id: record for record in recorded}
+    written = facts.marks.written if facts is not None else None
+    known = {*lines, *records}
+    if written is not None:
+        # Those that a checkpoint from a backup lacks.
+        known.update(range(max([-1, written - NEWEST_BATCHES, *known]) + 1, written + 1))
+    return [_batch(batch, lines.get(batch), records.get(batch), written) for batch in sorted(known)]
+
+
+def _batch(batch: int, line: BatchLine | None, record: BatchRecord | None, written: int | None) -> Part:
+    planned_ms = line.timestamp_ms if line is not None else None
+    watermark_ms = line.watermark_ms if line is not None else None
+    progress = ("run", "input_rows", "output_rows", "late_rows", "state_rows", "event_time_min_ms", "event_time_max_ms")
+    ends: Iterable[tuple[str, str | None]] = ()
+    if line is not None and line.sources:
+        ends = ((one.name, one.end) for one in line.sources)
+    elif record is not None:
+        ends = ((str(index), one.end) for index, one in enumerate(record.sources))
+    return {
+        "batch": batch,
+        "planned": line is not None and line.planned,
+        "committed": line is not None and line.committed,
+        "written": None if written is None else batch <= written,
+        "planned_ms": record.timestamp_ms if planned_ms is None and record is not None else planned_ms,
+        "watermark_ms": record.watermark_ms if watermark_ms is None and record is not None else watermark_ms,
+        "next_watermark_ms": line.next_watermark_ms if line is not None else None,
+        **(_copied(record, *progress) if record is not None else dict.fromkeys(progress)),
+        "duration_ms": record.durations_ms.get("triggerExecution") if record is not None else None,
+        "ends": [{"source": source, "offset": offset_value(end)} for source, end in ends],
+    }
+
+
+def _source(one: SourceFacts, newest: BatchRecord | None) -> Part:
+    """``start`` and ``end`` bound the planned next batch; without a planned batch both are the position."""
+    progress = newest.sources if newest is not None else ()
+    index = int(one.name) if one.name.isdigit() else len(progress)
+    known = progress[index] if index < len(progress) else None
+    shape, log = one.shape, one.log
+    return {
+        "name": one.name,
+        "kind": one.kind,
+        "start": offset_value(one.start),
+        "end": offset_value(one.end),
+        "latest": offset_value(known.latest) if known is not None else None,
+        "description": known.description if known is not None else shape.location if shape is not None else None,
+        "log_first": log.first if log is not None else None,
+        "log_last": log.last if log is not None else None,
+        "log_files": log.files if log is not None else None,
+        "missing_files": () if isinstance(one.missing_files, Unknown) else one.missing_files,
+        "unserved": () if isinstance(one.unserved, Unknown) else one.unserved,
+        "options": shown_options(shape.options) if shape is not None else {},
+    }
+
+
+def _operator(line: OperatorLine) -> Part:
+    stores = [
+        {
+            **_copied(store, "name", "provider"),
+            **_copied(store.versions, "first", "last", "missing"),
+            "bytes": store.bytes,
+        }
+        for store in line.stores
+    ]
+    return _copied(line, "id", "name", "inferred", "partitions", "properties") | {"stores": stores}
+
+
+def _sink(facts: Facts, sink: SinkFacts) -> Part:
+    """``owner``: the stream that the output names as its writer."""
+    outputs = [
+        {
+            **_copied(one, "kind", "location", "written"),
+            "skips_known_batches": one.batches_skipped,
+            "guarantee": one.delivery.guarantee if one.delivery is not None else None,
+            "guarantee_reason": one.delivery.reason if one.delivery is not None else None,
+        }
+        for one in facts.snapshot.outputs
+    ]
+    seen = sink.seen
+    return {
+        "identity": sink.identity,
+        "outputs": outputs,
+        "owner": seen.owner_name,
+        "damage": seen.damage,
+        "orphans": seen.orphans,
+    }
+
+
+def _finding(found: Diagnosed) -> Part:
+    finding = found.finding
+    explained = {one.code: one.sections for one in documented()}
+    return {
+        "code": finding.code,
+        "severity": str(finding.severity),
+        **_copied(finding, "text", "risk"),
+        **_copied(found, "certainty", "at_stake"),
+        **_copied(finding, *_PROBLEM),
+        **_copied(found, "covers", "facts"),
+        "explanation": explained.get(finding.code, {}),
+    }
+
+
+def _unknown(examined: Examined, recorded: object) -> Iterator[tuple[str, str, str | None]]:
+    """Each missing fact, the reason, and a way to make it known."""
+    facts, diagnosis = examined.facts, examined.diagnosis
+    if isinstance(recorded, Unknown):
+        yield "ledger", *recorded
+    if facts is None:
+        error = examined.error
+        yield "checkpoint", str(error), error.hint if error is not None else None
+        return
+    if diagnosis is not None and diagnosis.unread is not None:
+        yield "state", diagnosis.unread.reason, diagnosis.unread.how
+    if isinstance(facts.sink, Unknown):
+        yield "sink", *facts.sink
+    for source in facts.sources:
+        of_files = (source.missing_files, source.changed_files, source.removed_files, source.too_old_files)
+        for fact in (*of_files, source.unserved):
+            if isinstance(fact, Unknown):
+                yield f"source {source.name}", *fact
+    if isinstance(facts.code, Unknown):
+        yield "code", *facts.code
+
+
+def _lanes(facts: Facts | None, recorded: Sequence[BatchRecord] | None) -> list[Part]:
+    """The places that keep batches, from a plan to rows: the mark, and the first and last of each run of batches.
+
+    Entries of ``damaged`` cannot be read. The ledger has the batches with recorded progress.
+    """
+    lanes: list[Part] = []
+
+    def add(name: str, mark: int | None, kept: tuple[tuple[int, int], ...], damaged: tuple[int, ...] = ()) -> None:
+        lanes.append({"name": name, "mark": mark, "kept": kept, "damaged": damaged})
+
+    if facts is not None:
+        seen, marks = facts.checkpoint, facts.marks
+        add("planned", marks.planned, intervals(seen.offset_ids), _damaged(seen.damage_below(OFFSETS)))
+        add("committed", marks.committed, intervals(seen.commit_ids), _damaged(seen.damage_below(COMMITS)))
+        if marks.state is not None:
+            add("state", marks.state, intervals(_batches_with_state(seen.inventory)))
+        shown = marks.written
+        add("written", shown, ((0, shown),) if shown is not None and shown >= 0 else ())
+    if recorded is not None:
+        ids = [batch.batch_id for batch in recorded]
+        add("recorded", max(ids, default=-1), intervals(ids))
+    return lanes
+
+
+def _damaged(damage: Iterable[Damage]) -> tuple[int, ...]:
+    names = (item.path.rpartition("/")[2] for item in damage if item.kind != "missing")
+    return tuple(sorted({int(name) for name in names if name.isascii() and name.isdigit()}))
+
+
+def _batches_with_state(inventory: StateInventory) -> frozenset[int]:
+    versions = [store.loadable for _, _, _, store in inventory.each()]
+    common = frozenset.intersection(*versions) if versions else frozenset[int]()
+    return frozenset(version - 1 for version in common if version > 0)
+
+
+def intervals(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """The ends of each run of numbers: a file's name can claim batch 10**17."""
+    known = sorted(set(numbers))
+    if not known:
+        return ()
+    breaks = [(before, after) for before, after in pairwise(known) if after != before + 1]
+    firsts = [known[0], *(after for _, after in breaks)]
+    lasts = [*(before for before, _ in breaks), known[-1]]
+    return tuple(zip(firsts, lasts, strict=True))
+
+
+def _without_messages(examined: Examined) -> Examined:
+    """Error messages of runs and outputs can have rows in them."""
+    facts = examined.facts
+    if facts is None:
+        return examined
+    last, history = facts.snapshot.last_run, facts.history
+    silent = last._replace(reason=None) if last is not None else None
+    refusal = facts.snapshot.last_refusal
+    refused = refusal._replace(reason=None) if refusal is not None else None
+    output, problem = facts.snapshot.output, facts.snapshot.output.unreadable
+    unread = output._replace(unreadable=replace(problem, found=None)) if problem is not None else output
+    blank: Facts = facts._replace(
+        snapshot=facts.snapshot._replace(last_run=silent, last_refusal=refused, output=unread)
+    )
+    if isinstance(history, HistoryFacts):
+        blank = blank._replace(history=history._replace(runs=tuple(run._replace(reason=None) for run in history.runs)))
+    return replace(examined, facts=blank, diagnosis=diagnose(blank))
+
+
+def _recorded(
+    settings: Settings, examined: Examined, problem: SlackwaterError | None, *, messages: bool
+) -> tuple[Part, tuple[BatchRecord, ...]] | Unknown:
+    facts = examined.facts
+    if facts is not None and not facts.recorded and problem is None:
+        return facts.history if isinstance(facts.history, Unknown) else Unknown("the stream is not recorded")
+    try:
+        if problem is not None:
+            raise problem
+        with open_workspace(settings) as workspace:
+            home = str(Home(settings.home).location)
+            return _of_ledger(workspace.ledger, examined.name, home, messages=messages)
+    except SlackwaterError as error:
+        return Unknown(f"the ledger cannot be read: {error.message}", error.hint)
+
+
+def _of_ledger(ledger: Ledger, name: str, home: str, *, messages: bool) -> tuple[Part, tuple[BatchRecord, ...]]:
+    """The stream, its runs and operations, newest first; and its newest batches. ``holder``: who may write now."""
+    lease, stream = view_of(ledger.lease(name), ledger.now_ms()), ledger.stream(name)
+    planned = max(ledger.newest_entry(name, "offsets"), 0)
+    runs = [
+        {
+            **_copied(run, "id", "generation", "spark_version", "started_ms", "ended_ms"),
+            "end": end_of(run, lease),
+            **_copied(run, "failure", "failure_code"),
+            "conditions": named_conditions(run.reason),
+            "message": run.reason if messages else None,
+            "program": run.program,
+            "settings": shown_settings(run.settings or {}),
+        }
+        for run in reversed(ledger.runs(name))
+    ]
+    operations = [
+        _copied(one, "id", "goal", "status", "started_ms", "ended_ms")
+        # A refusal's reason can be an error message of Spark, with rows in it.
+        | {"summary": one.summary if messages or one.status != REFUSED else None}
+        for one in reversed(ledger.operations(name))
+    ]
+    recorded = _stream(
+        name,
+        pipeline_file=stream.pipeline_file or None,
+        output_mode=stream.output_mode,
+        generation=stream.current_generation,
+        home=home,
+        ledger=ledger.place,
+        holder=lease.record.purpose if lease.state in {"held", "only-jvm"} and lease.record is not None else None,
+    )
+    batches = tuple(ledger.batches(name, first=max(planned - NEWEST_BATCHES, 0)))
+    return {"stream": recorded, "runs": runs, "operations": operations}, batches
+
+
+def shown_settings(values: Mapping[str, str]) -> dict[str, str]:
+    """The values of Spark's own settings; others are hidden."""
+    return {
+        name: mask_setting(name, str(value)) if _SPARKS_OWN.fullmatch(name) else MASK
+        for name, value in sorted(values.items())
+    }
+
+
+def shown_options(values: Mapping[str, str]) -> dict[str, str]:
+    """The values of harmless options; others are hidden."""
+    return {
+        name: mask_setting(name, str(value)) if name.lower() in _OPTIONS_SHOWN else MASK
+        for name, value in sorted(values.items())
+    }
+
+
+def named_conditions(message: str | None) -> tuple[str, ...]:
+    """Names of errors, exception classes and SQL states in a message, without values.
+
+    Exceptions can quote rows: ``The value 'alice' ... cannot be cast``. A name in brackets can be a row, unless it is a
+    known condition, or in a condition's place.
+    """
+    text = message or ""
+    first = {match.start(1) for match in _FIRST.finditer(text)}
+    named = [
+        match
+        for match in _CONDITION.finditer(text)
+        if match.start(1) in first or match[1].partition(".")[0] in _known_conditions()
+    ]
+    matches = (*named, *_CLASS.finditer(text), *_STATE.finditer(text))
+    return tuple(dict.fromkeys(match[1] for match in matches))
+
+
+@cache
+def _known_conditions() -> frozenset[str]:
+    return frozenset(name for error in error_texts() for text in error.texts for name in _NAME.findall(text))
+
+
+def redacted(value: Any, name: str = "") -> Any:
+    """The value as JSON has it, with all strings masked. ``name`` is its key."""
+    if is_dataclass(value):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, str):
+        text = value.encode("utf-8", "backslashreplace").decode()
+        return MASK if is_secret_name(name) else mask(text)
+    if isinstance(value, Mapping):
+        keys = {key: mask(str(key).encode("utf-8", "backslashreplace").decode()) for key in value}
+        return {keys[key]: redacted(item, str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        items = value if isinstance(value, list | tuple) else sorted(value, key=str)
+        return [redacted(item, name) for item in items]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, bool | int | float) else redacted(str(value), name)
