@@ -49,7 +49,7 @@ from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogCopier
 from slackwater.ledger.recording.watcher import Watcher
-from slackwater.runtime.application.running import ApplicationRun, run_application
+from slackwater.runtime.application.running import run_application
 from slackwater.runtime.pipeline import Pipeline
 from slackwater.runtime.run.before_start import register
 from slackwater.runtime.run.listener import ProgressRecorder, RecordedQuery, make_listener
@@ -186,9 +186,10 @@ def application(bench: Bench) -> None:
     program.write_text(APPLICATION, encoding="utf-8")
     given = (str(bench.source), str(bench.folder / "out"), str(bench.checkpoint))
     with Ledger.open(home.ledger_url, create=True) as ledger:
-        end = run_application(ApplicationRun(reference_of(str(program), given)), home, ledger, Silent())
-    if [one.end for one in end.outcomes] != ["finished"]:
-        sys.exit(f"the application ended with {end}")
+        reference = reference_of(str(program), given)
+        outcomes, _ = run_application(reference, home, ledger, Silent(), SessionOptions())
+    if [one.end for one in outcomes] != ["finished"]:
+        sys.exit(f"the application ended with {outcomes}")
 
 
 @contextmanager

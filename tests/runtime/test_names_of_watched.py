@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.runtime.application.watch import query_name
-from slackwater.runtime.run.listener import QueryLife
+from slackwater.runtime.application.watch import name_of_stream
 
 QUERY = "61a84303-80aa-4970-973a-8b729f494d48"
 
@@ -15,4 +14,4 @@ QUERY = "61a84303-80aa-4970-973a-8b729f494d48"
     [("clicks", "clicks"), (None, QUERY), ("", QUERY), ("a/b", QUERY), ("../orders", QUERY), ("my query", QUERY)],
 )
 def test_the_name_of_a_query_that_only_the_listener_shows(given: str | None, name: str) -> None:
-    assert query_name(QueryLife(QUERY, "run", given)) == name
+    assert name_of_stream(QUERY, given) == name

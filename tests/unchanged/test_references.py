@@ -24,7 +24,7 @@ from slackwater.runtime.application.writers import Given, Start, chooses_client
 from slackwater.runtime.loader import is_application
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.before_start import check_same_sink
-from slackwater.runtime.session.options import GivenSession
+from slackwater.runtime.session.options import SessionOptions
 from slackwater.sinks.common.registry import UNKNOWN, is_same_sink, open_output, recognised
 from slackwater.triggers import as_trigger
 
@@ -306,7 +306,7 @@ def test_an_application_that_ends_itself_is_named_with_how_to_give_its_arguments
     file = tmp_path / "app.py"
     file.write_text(f"import argparse\nargparse.ArgumentParser().parse_args()\n{QUERY}")
     with pytest.raises(PipelineError) as ended:
-        captured(f"{file} -- --day 1", None, GivenSession())
+        captured(f"{file} -- --day 1", None, SessionOptions())
     assert ended.value.code == "application-fails"
     assert f"slackwater check '{file} -- ARGUMENTS'; --pipeline" in (ended.value.hint or "")
 

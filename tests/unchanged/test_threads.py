@@ -15,7 +15,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.application.launch import OwnThreads, run_code
-from slackwater.runtime.session.options import GivenSession
+from slackwater.runtime.session.options import SessionOptions
 from slackwater.storage.local import LocalStore
 from tests.support.processes import Command
 from tests.unchanged.scene import Scene
@@ -82,9 +82,9 @@ def test_the_threads_of_a_program_are_waited_for_with_its_arguments_and_its_path
     try:
         if "sys.exit" in started:
             with pytest.raises(SystemExit, match="3"):
-                run_code(f"{tmp_path / 'app.py'} -- {tmp_path / 'out.txt'}", threads, GivenSession())
+                run_code(f"{tmp_path / 'app.py'} -- {tmp_path / 'out.txt'}", threads, SessionOptions())
         else:
-            run_code(f"{tmp_path / 'app.py'} -- {tmp_path / 'out.txt'}", threads, GivenSession())
+            run_code(f"{tmp_path / 'app.py'} -- {tmp_path / 'out.txt'}", threads, SessionOptions())
     finally:
         sys.modules.pop("beside", None)
     assert (tmp_path / "out.txt").read_text() == "written"
@@ -100,7 +100,7 @@ def test_a_daemon_is_not_waited_for_and_a_thread_from_before_neither(tmp_path: P
         "import threading, time\nthreading.Thread(target=time.sleep, args=(30,), daemon=True).start()\n"
     )
     started = time.monotonic()
-    run_code(str(tmp_path / "app.py"), OwnThreads(), GivenSession())
+    run_code(str(tmp_path / "app.py"), OwnThreads(), SessionOptions())
     end.set()
     before.join()
     assert time.monotonic() - started < 10

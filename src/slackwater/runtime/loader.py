@@ -26,7 +26,7 @@ from slackwater.core.reference import reference_of, split_reference
 from slackwater.ledger.ledger import Ledger
 from slackwater.runtime.pipeline import Pipeline, StreamDefinition
 from slackwater.runtime.program.code_scopes import imported_files, read_source, variables_read
-from slackwater.runtime.session.options import GivenSession
+from slackwater.runtime.session.options import SessionOptions
 from slackwater.sources import kinds
 from slackwater.storage.local import exists, is_file
 
@@ -93,7 +93,7 @@ def _names(tree: ast.Module) -> set[str]:
     }
 
 
-def load(reference: str, ledger: Ledger | None = None, given: GivenSession | None = None) -> LoadedPipeline:
+def load(reference: str, ledger: Ledger | None = None, given: SessionOptions | None = None) -> LoadedPipeline:
     """Load the only pipeline in a file or module.
 
     ``given`` is for an application's own session. Raises PipelineError without exactly one importable pipeline; Refused
@@ -101,7 +101,7 @@ def load(reference: str, ledger: Ledger | None = None, given: GivenSession | Non
     """
     refuse_other_program(locate(reference)[0])
     if is_application(reference):
-        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger, given or GivenSession())
+        captured: LoadedPipeline = resolve_name(_CAPTURED)(reference, ledger, given or SessionOptions())
         return captured
     file, name = locate(reference)
     module = _import(file, name)

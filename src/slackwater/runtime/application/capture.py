@@ -37,7 +37,7 @@ from slackwater.runtime.application.writers import CONTEXT, MANAGER, SESSION, Ha
 from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, place_in
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.query import ApplicationCode, first_line
-from slackwater.runtime.session.options import GivenSession
+from slackwater.runtime.session.options import SessionOptions
 from slackwater.sinks.common.registry import Identity, is_same_sink
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Capture(Handler):
         return original(manager)
 
 
-def captured(reference: str, ledger: Ledger | None, given: GivenSession) -> LoadedPipeline:
+def captured(reference: str, ledger: Ledger | None, given: SessionOptions) -> LoadedPipeline:
     """Starts Spark as the application does.
 
     A query with a recorded checkpoint gets that stream's name. Raises PipelineError if the application fails before its
@@ -151,7 +151,7 @@ def captured(reference: str, ledger: Ledger | None, given: GivenSession) -> Load
     )
 
 
-def _capture(reference: str, file: Path, loops: set[object], given: GivenSession) -> Capture:
+def _capture(reference: str, file: Path, loops: set[object], given: SessionOptions) -> Capture:
     capture = Capture(file, lambda: _capture(reference, file, loops, given), loops)
     threads = OwnThreads()
     # Standard output is for the document of the command, such as JSON; the program's own output must not be in it.

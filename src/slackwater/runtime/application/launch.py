@@ -24,7 +24,7 @@ from slackwater.core.reference import split_reference
 from slackwater.ledger.workspace import to_stderr
 from slackwater.runtime.loader import locate
 from slackwater.runtime.session.launch import launch_apart
-from slackwater.runtime.session.options import GivenSession
+from slackwater.runtime.session.options import SessionOptions
 from slackwater.runtime.session.session import JARS, jars_with
 from slackwater.runtime.session.settings import remember_options
 
@@ -67,7 +67,7 @@ def _is_at_work(thread: threading.Thread) -> bool:
     return frame is None or (frame.f_code.co_filename, frame.f_code.co_name) != _IDLE
 
 
-def run_code(reference: str, threads: OwnThreads, given: GivenSession) -> None:
+def run_code(reference: str, threads: OwnThreads, given: SessionOptions) -> None:
     """Run the code; its exceptions, including SystemExit, are raised.
 
     Does not wait for ``threads`` after other exceptions.
@@ -100,7 +100,7 @@ def _run(file: Path, module: str | None) -> None:
         runpy.run_path(str(file), run_name="__main__")
 
 
-def _settings_of(given: GivenSession, conf: Any) -> dict[str, str]:
+def _settings_of(given: SessionOptions, conf: Any) -> dict[str, str]:
     own = dict(conf.getAll()) if conf is not None else {}
     jars = jars_with({**given.settings, **own}, given.connectors, to_stderr)
     if jars is None:
@@ -111,7 +111,7 @@ def _settings_of(given: GivenSession, conf: Any) -> dict[str, str]:
 
 
 @contextmanager
-def _jvm_of_its_own(given: GivenSession) -> Iterator[None]:
+def _jvm_of_its_own(given: SessionOptions) -> Iterator[None]:
     """Start this process's JVM as for a pipeline: a signal to the process group does not reach it."""
     module: Any = sys.modules[SparkContext.__module__]
     original = module.launch_gateway

@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -18,7 +18,6 @@ import structlog
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed
 from slackwater.core.escaping import printable
-from slackwater.core.records import StreamRecord
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger
@@ -46,7 +45,7 @@ from slackwater.runtime.run.listener import STOP_SIGNALS, ProgressRecorder, make
 from slackwater.runtime.run.query import ApplicationCode, BuiltStream, first_line
 from slackwater.runtime.run.query_run import RunServices
 from slackwater.runtime.run.stream_run import StreamOutcome, StreamRun
-from slackwater.runtime.session.options import GivenSession, spark_version
+from slackwater.runtime.session.options import SessionOptions, spark_version
 from slackwater.runtime.session.session import driver_jvm_pid
 from slackwater.sinks.common.registry import recognised
 
@@ -59,39 +58,35 @@ SETTLE_S = 20.0
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationRun:
-    """``accepted`` are codes of changes despite which the state is kept.
+def run_application(
+    reference: str,
+    home: Home,
+    ledger: Ledger,
+    display: RunDisplay,
+    given: SessionOptions,
+    *,
+    seconds: float | None = None,
+    accepted: frozenset[str] = frozenset(),
+) -> tuple[tuple[StreamOutcome, ...], int]:
+    """Run an application; returns the outcomes and its exit code.
 
-    ``given`` is for its own session.
+    ``given`` is for its own session, ``accepted`` are codes of changes despite which the state is kept. Raises
+    SlackwaterError if the application does not handle a refused query.
     """
-
-    reference: str
-    seconds: float | None = None
-    accepted: frozenset[str] = frozenset()
-    given: GivenSession = field(default_factory=GivenSession)
-
-
-@dataclass(frozen=True, slots=True)
-class ApplicationEnd:
-    outcomes: tuple[StreamOutcome, ...]
-    code: int
-
-
-def run_application(run: ApplicationRun, home: Home, ledger: Ledger, display: RunDisplay) -> ApplicationEnd:
-    """Run an application. Raises SlackwaterError if the application does not handle a refused query."""
-    queries = RunningQueries(replace(run, reference=full_reference(run.reference)), home, ledger, display)
+    whole = full_reference(reference)
+    gate = StartGate(ledger, whole, display.say, accepted, given.words)
+    queries = RunningQueries(whole, home, display, gate, seconds)
     try:
         with intercepted(queries, queries.threads), queries:
-            code = _code_of(run, queries.threads)
+            code = _code_of(reference, queries.threads, given)
     finally:
         queries.close()
-    return ApplicationEnd(tuple(queries.outcomes.values()), 0 if queries.stopping else code)
+    return tuple(queries.outcomes.values()), 0 if queries.stopping else code
 
 
-def _code_of(run: ApplicationRun, threads: OwnThreads) -> int:
+def _code_of(reference: str, threads: OwnThreads, given: SessionOptions) -> int:
     try:
-        run_code(run.reference, threads, run.given)
+        run_code(reference, threads, given)
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
             return end.code or 0
@@ -105,7 +100,7 @@ def _code_of(run: ApplicationRun, threads: OwnThreads) -> int:
         raise StreamFailed(
             "application-failed",
             f"The application ended with an exception: {first_line(error)}",
-            where=place_in(locate(run.reference)[0], error),
+            where=place_in(locate(reference)[0], error),
             hint="the traceback above has the cause; correct the application, and run it again",
         ) from error
     return 0
@@ -119,24 +114,22 @@ class Active:
     leases: LeaseKeeper
     asked_at: float = 0.0
     drain: bool = False
-    definition: StreamDefinition | None = field(default=None)
 
 
 class RunningQueries(Handler):
     """A running application's queries, polled by a thread."""
 
-    def __init__(self, run: ApplicationRun, home: Home, ledger: Ledger, display: RunDisplay) -> None:
+    def __init__(self, reference: str, home: Home, display: RunDisplay, gate: StartGate, seconds: float | None) -> None:
         self.outcomes: dict[str, StreamOutcome] = {}
         self.stopping: int | None = None
         self.threads = OwnThreads()
-        self._run = run
-        self._home, self._ledger, self._display = home, ledger, display
-        self._gate = StartGate(ledger, run.reference, display.say, run.accepted, run.given.words)
+        self._reference, self._home, self._display, self._gate = reference, home, display, gate
+        self._ledger = ledger = gate.ledger
         self._recorder = ProgressRecorder(ledger, display.batch)
-        self._code = ApplicationCode(locate(run.reference)[0], lambda spark: spark)
+        self._code = ApplicationCode(locate(reference)[0], lambda spark: spark)
         # Without restarts: the program itself decides what follows a failed query.
         self._services = RunServices(
-            home, ledger, self._recorder, spark_version(), 0, display.say, digest(run.reference), self._gate.recorded
+            home, ledger, self._recorder, spark_version(), 0, display.say, digest(reference), gate.recorded
         )
         self._active: dict[str, Active] = {}
         self._started_streams: set[str] = set()
@@ -144,7 +137,7 @@ class RunningQueries(Handler):
         self._depth = self._inside = 0
         self._over = False
         self._ended = threading.Event()
-        self._deadline = None if run.seconds is None else time.monotonic() + run.seconds
+        self._deadline = None if seconds is None else time.monotonic() + seconds
         self._listened: list[tuple[Any, Any]] = []
         self._handlers: dict[signal.Signals, Any] = {}
         self._thread = threading.Thread(target=self._look_after, name="slackwater-queries", daemon=True)
@@ -207,14 +200,14 @@ class RunningQueries(Handler):
         closing = ExitStack()
         try:
             leases = closing.enter_context(
-                LeaseKeeper([definition.full_name], self._home, self._ledger, "run", self._say)
+                LeaseKeeper([definition.full_name], self._home, self._ledger, "run", self._display.say)
             )
             leases.add_jvm(driver_jvm_pid(start.frame.sparkSession))
             built = BuiltStream(definition, start.frame, frozenset(), start.begin)
             settle_place(definition, self._ledger)
             if not start.given.name:
-                refuse_repeated(built, self._run.reference, self._ledger, self._started_streams)
-            record = register(definition, self._run.reference, self._home, self._ledger, self._run.given.words)
+                refuse_repeated(built, self._reference, self._ledger, self._started_streams)
+            record = register(definition, self._reference, self._home, self._ledger, self._gate.words)
             self._started_streams.add(record.full_name)
             check(self._home, self._ledger, record, "start")
             check_output_apart(self._home, self._ledger, record, built.paths_read)
@@ -241,15 +234,11 @@ class RunningQueries(Handler):
                 f"The query of stream {definition.full_name} ended while it was started",
                 hint=f"{command('status', definition.full_name)} shows why it ended",
             )
-        self._locate(record, start)
-        self._active[definition.name] = Active(run, query, closing, leases, definition=definition)
+        if start.table is not None and (identity := recognised(start.calls)) != record.sink:
+            record_start(self._home, self._ledger, record._replace(sink=identity))
+        self._active[definition.name] = Active(run, query, closing, leases)
         self._display.state(record.full_name, run.state)
         return query
-
-    def _locate(self, record: StreamRecord, start: Start) -> None:
-        identity = recognised(start.calls) if start.table is not None else record.sink
-        if identity != record.sink:
-            record_start(self._home, self._ledger, record._replace(sink=identity))
 
     def _refuse_second(self, definition: StreamDefinition) -> None:
         other = self._active.get(definition.name)
@@ -423,7 +412,7 @@ class RunningQueries(Handler):
 
     def _begin_stop(self, number: int) -> None:
         self.stopping = number
-        self._say("draining: no batch starts after the running one; press Ctrl-C again to stop at once")
+        self._display.say("draining: no batch starts after the running one; press Ctrl-C again to stop at once")
 
     def _drained(self) -> bool:
         return self.stopping is not None and not self._active
@@ -438,9 +427,6 @@ class RunningQueries(Handler):
 
     def _leave(self) -> NoReturn:
         raise SystemExit(0)
-
-    def _say(self, text: str) -> None:
-        self._display.say(text)
 
 
 def _is_default(handler: Any) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import ExitStack
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +38,7 @@ from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.program.code_reach import environment_settings
 from slackwater.runtime.run.before_start import program_digest, program_json
 from slackwater.runtime.run.failures import SPARK_ERRORS
-from slackwater.runtime.run.listener import ProgressRecorder, QueryLife, RecordedQuery, make_listener
+from slackwater.runtime.run.listener import ProgressRecorder, RecordedQuery, make_listener
 from slackwater.runtime.run.query import ApplicationCode, BuiltStream
 from slackwater.runtime.session.options import spark_version
 from slackwater.runtime.session.settings import effective_settings
@@ -89,16 +88,7 @@ class Watching:
     def close(self) -> None: ...
 
 
-@dataclass(slots=True)
-class Followed:
-    watcher: Watcher
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    generation: GenerationRecord
-    committed: int
+Noticed = tuple[Start, StreamDefinition]
 
 
 class SessionWatch(Watching):
@@ -106,7 +96,8 @@ class SessionWatch(Watching):
         self._spark = spark
         self._ledger = ledger
         self._recorder = ProgressRecorder(ledger)
-        self._followed: dict[str, Followed] = {}
+        self._followed: dict[str, tuple[Watcher, int]] = {}
+        """The watcher and the ledger's run of each run of a query."""
         self._streams: set[str] = set()
         self._errors = 0
         self._reference = _own_reference()
@@ -117,40 +108,39 @@ class SessionWatch(Watching):
 
     @property
     def errors(self) -> int:
-        watchers = [one.watcher for one in self._followed.values()]
-        return self._errors + self._recorder.errors + sum(watcher.errors for watcher in watchers)
+        return self._errors + self._recorder.errors + sum(watcher.errors for watcher, _ in self._followed.values())
 
     def close(self) -> None:
         _UNDER_WAY.close()
         self._spark.streams.removeListener(self._listener)
-        for one in list(self._followed.values()):
-            one.watcher.stop()
+        for watcher, _ in list(self._followed.values()):
+            watcher.stop()
         self._recorder.close()
         # Last, as the watchers and the recorder still write what they have.
         self._ledger.close()
 
-    def _started(self, life: QueryLife) -> None:
+    def _started(self, query: str, run: str, name: str | None) -> None:
         try:
-            self._follow(life)
+            self._follow(query, run, name)
         except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query continues
             self._errors += 1
-            log.warning("a query is not recorded", query=life.name or life.id, error=str(error))
+            log.warning("a query is not recorded", query=name or query, error=str(error))
 
     def _terminated(self, run_id: str, error: str | None) -> None:
-        followed = self._followed.get(run_id)
-        if followed is None:
+        if run_id not in self._followed:
             return
+        watcher, run = self._followed[run_id]
 
         def end() -> None:
-            followed.watcher.stop()
+            watcher.stop()
             reason = None if error is None else error.splitlines()[0]
-            self._ledger.end_run(followed.run, "finished" if error is None else "failed", reason)
+            self._ledger.end_run(run, "finished" if error is None else "failed", reason)
 
         # Not here: this is Spark's own thread, and the last pass may wait for the database.
         self._recorder.afterwards(end)
 
-    def _follow(self, life: QueryLife) -> None:
-        query = self._spark.streams.get(life.id)
+    def _follow(self, query_id: str, run_id: str, query_name: str | None) -> None:
+        query = self._spark.streams.get(query_id)
         if query is None:
             return
         execution = query._jsq.streamingQuery()  # classic Spark's JVM handle
@@ -158,14 +148,15 @@ class SessionWatch(Watching):
         # Before the location is recorded: ledger and messages must not contain a password.
         check_no_secret(location)
         noticed = _UNDER_WAY.at(location)
-        stream = self._stream(life, location, noticed, execution)
+        name = name_of_stream(query_id, query_name) if noticed is None else noticed[1].name
+        stream = self._stream(name, location, noticed, execution)
         for finding in unfinished(self._ledger.open_operation(stream.full_name), None, stream.session):
             # The directory may be the checkpoint of another generation than the ledger has until then.
             raise refusal(finding, stream.name)
         is_new = stream.full_name not in self._ledger.stream_names()
         self._ledger.register_stream(stream)
         self._streams.add(stream.full_name)
-        number = _generation(self._ledger, stream, location, life.id)
+        number = _generation(self._ledger, stream, location, query_id)
         run = self._ledger.begin_run(
             stream.full_name,
             number,
@@ -175,55 +166,53 @@ class SessionWatch(Watching):
             end=WATCHED,
         )
         # Its batches name no run: nothing has read before it which batch the output skips (``history``).
-        self._recorder.follow(life.id, RecordedQuery(stream.full_name, number, None))
+        self._recorder.follow(query_id, RecordedQuery(stream.full_name, number, None))
         checkpoint, output = open_read_store(location), open_output(stream.sink)
         watcher = Watcher(LogCopier(self._ledger, stream.full_name, number, checkpoint, output))
         watcher.start()
-        self._followed[life.run_id] = Followed(watcher, run.id)
+        self._followed[run_id] = watcher, run.id
         # Until its program is known, what it commits is not of the program before it.
-        before = self._begin(stream.full_name, number)
+        generation = self._ledger.generation(stream.full_name, number)
+        committed = read_logs(checkpoint).committed
+        programs = with_started(generation.programs, None, committed)
+        self._ledger.update_generation(stream.full_name, number, programs=programs)
         if noticed is not None:
             # Not here: the program waits for its query.
-            self._recorder.afterwards(lambda: self._describe(noticed, before, run, is_new=is_new))
+            self._recorder.afterwards(lambda: self._describe(noticed, generation, committed, run, is_new=is_new))
 
-    def _stream(self, life: QueryLife, location: str, noticed: _Noticed | None, execution: Any) -> StreamRecord:
-        name = noticed.definition.name if noticed is not None else query_name(life)
+    def _stream(self, name: str, location: str, noticed: Noticed | None, execution: Any) -> StreamRecord:
         known = stream_with(self._ledger, name, location)
         if known is not None:
             name = known.name
             record_move(self._ledger, known, location)
         elif noticed is not None:
-            name = name_beside(self._ledger, noticed.definition)
-        sink = noticed.definition.sink.identity() if noticed is not None else _sink_identity(execution)
+            name = name_beside(self._ledger, noticed[1])
+        sink = noticed[1].sink.identity() if noticed is not None else _sink_identity(execution)
         reference = self._reference or (known.pipeline_file if known is not None else "")
         return StreamRecord(WATCHED, name, sink, str(execution.outputMode()).lower(), reference)
 
-    def _begin(self, stream: str, number: int) -> Before:
-        generation = self._ledger.generation(stream, number)
-        committed = read_logs(open_read_store(generation.location)).committed
-        self._ledger.update_generation(stream, number, programs=with_started(generation.programs, None, committed))
-        return Before(generation, committed)
-
-    def _describe(self, noticed: _Noticed, before: Before, run: RunRecord, *, is_new: bool) -> None:
-        built = BuiltStream(noticed.definition, noticed.start.frame, frozenset(), noticed.start.begin)
-        generation, layout = before.generation, None
-        programs = with_started(generation.programs, program_json(built.program), before.committed)
+    def _describe(
+        self, noticed: Noticed, generation: GenerationRecord, committed: int, run: RunRecord, *, is_new: bool
+    ) -> None:
+        start, definition = noticed
+        built, layout = BuiltStream(definition, start.frame, frozenset(), start.begin), None
+        programs = with_started(generation.programs, program_json(built.program), committed)
         if built.profile is not None:
             layout = dict(built.profile.as_json())
             # Tasks create the folders of stores: before the first commit some may be missing.
-            if built.profile.stateful and before.committed >= 0:
+            if built.profile.stateful and committed >= 0:
                 layout[STATE_STORES] = state_stores(open_read_store(generation.location))
             settings = {**(run.settings or {}), **environment_settings(built.program, self._spark)}
             self._ledger.record_rows_digest(run.id, built.profile.rows_digest, program_digest(built.program), settings)
-        if is_new and noticed.start.given.name is None and self._reference is not None and before.committed < 0:
+        if is_new and start.given.name is None and self._reference is not None and committed < 0:
             known = repeated(built, self._reference, self._ledger, self._streams)
             if known is not None:
                 _say_new_checkpoint(self._ledger.generation(known.full_name, known.current_generation), generation)
         self._ledger.update_generation(generation.stream, generation.number, layout=layout, programs=programs)
 
 
-def query_name(life: QueryLife) -> str:
-    return life.name if life.name is not None and STREAM_NAME.fullmatch(life.name) else life.id
+def name_of_stream(query: str, name: str | None) -> str:
+    return name if name is not None and STREAM_NAME.fullmatch(name) else query
 
 
 def _generation(ledger: Ledger, stream: StreamRecord, location: str, query_id: str) -> int:
@@ -264,12 +253,6 @@ def _sink_identity(execution: Any) -> dict[str, str]:
     return dict(UNKNOWN)
 
 
-@dataclass(frozen=True, slots=True)
-class _Noticed:
-    start: Start
-    definition: StreamDefinition
-
-
 def _own_reference() -> str | None:
     main = sys.modules.get("__main__")
     spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
@@ -291,7 +274,7 @@ class _StartsUnderWay(Handler):
     """
 
     def __init__(self) -> None:
-        self._noticed: list[_Noticed] = []
+        self._noticed: list[Noticed] = []
         self._lock = threading.Lock()
         self._users = 0
         self._replaced = ExitStack()
@@ -309,11 +292,11 @@ class _StartsUnderWay(Handler):
             if self._users == 0:
                 self._replaced.close()
 
-    def at(self, location: str) -> _Noticed | None:
+    def at(self, location: str) -> Noticed | None:
         wanted = resolved(location)
         with self._lock:
             found = list(self._noticed)
-        return next((one for one in found if resolved(one.definition.checkpoint or "") == wanted), None)
+        return next((one for one in found if resolved(one[1].checkpoint or "") == wanted), None)
 
     def start(self, start: Start) -> Any:
         noticed = _notice(start)
@@ -328,16 +311,14 @@ class _StartsUnderWay(Handler):
                 self._noticed.remove(noticed)
 
 
-def _notice(start: Start) -> _Noticed | None:
+def _notice(start: Start) -> Noticed | None:
     try:
         definition = definition_of(start, ApplicationCode(_program_file(), lambda spark: spark))
-        if definition is None or definition.checkpoint is None:
-            return None
-        return _Noticed(start, definition)
     except _NOT_DESCRIBED as error:
         # The listener records the query all the same, by what the JVM shows of it.
         log.warning("what a query writes to is not recorded", error=str(error))
         return None
+    return None if definition is None else (start, definition)
 
 
 def _program_file() -> Path:

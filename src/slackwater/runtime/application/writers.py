@@ -95,7 +95,7 @@ class Start:
         kind = (given.format or str(conf.get(DEFAULT_FORMAT, "parquet"))).lower()
         there = in_catalog(self.frame.sparkSession, self.table) if self.table is not None else None
         if there is not None:
-            return WriterCalls(there.provider, given.options, self.table, given.function, given.name, there.location)
+            return WriterCalls(there[0], given.options, self.table, given.function, given.name, there[1])
         return WriterCalls(kind, given.options, self.table, given.function, given.name)
 
     @property
@@ -119,15 +119,8 @@ def _set_options(writer: DataStreamWriter, options: Mapping[str, Any]) -> None:
             writer.option(key, value)
 
 
-@dataclass(frozen=True, slots=True)
-class CatalogTable:
-    """A table in Spark's catalog: Spark uses an existing table's provider, whatever the writer says."""
-
-    provider: str
-    location: str | None
-
-
-def in_catalog(spark: SparkSession, table: str) -> CatalogTable | None:
+def in_catalog(spark: SparkSession, table: str) -> tuple[str, str | None] | None:
+    """An existing table's provider, which Spark uses whatever the writer says, and its location."""
     try:
         # Spark logs the stack trace of a statement about a table that it does not have.
         if not spark.catalog.tableExists(table):
@@ -139,7 +132,7 @@ def in_catalog(spark: SparkSession, table: str) -> CatalogTable | None:
     names = [str(row[0]) for row in rows]
     details = rows[names.index(_DETAILS) :] if _DETAILS in names else []
     found = {str(row[0]): str(row[1]) for row in details}
-    return CatalogTable(found["Provider"].lower(), found.get("Location")) if found.get("Provider") else None
+    return (found["Provider"].lower(), found.get("Location")) if found.get("Provider") else None
 
 
 _DETAILS = "# Detailed Table Information"

@@ -50,16 +50,14 @@ from slackwater.runtime.program.code_scopes import (
     vars_of,
 )
 from slackwater.runtime.program.code_text import write
-from slackwater.runtime.program.function_values import FunctionValues, Taken
+from slackwater.runtime.program.function_values import Taken, taken_by
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@dataclass(frozen=True, slots=True)
-class Uses:
-    variables: frozenset[str] = frozenset()
-    libraries: frozenset[str] = frozenset()
+Uses = tuple[frozenset[str], frozenset[str]]
+"""The environment variables and the libraries that functions use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +70,10 @@ class CodeReach:
 
     code: str
     functions: Mapping[str, str]
-    uses: Callable[[Iterable[str] | None], Uses] = field(default=lambda _: Uses(), compare=False, repr=False)
-    """The environment variables and libraries used by the functions with these names; ``None``: by all reached code."""
+    uses: Callable[[Iterable[str] | None], Uses] = field(
+        default=lambda _: (frozenset(), frozenset()), compare=False, repr=False
+    )
+    """What the functions with these names use; ``None``: all reached code."""
     taken: Callable[[object], Taken] = field(default=lambda _: Taken(), compare=False, repr=False)
     """The values that a function or class takes with it when Spark pickles it."""
 
@@ -86,19 +86,20 @@ def reach_of(function: Callable[..., Any]) -> CodeReach:
     root = _root(plain, meanings) if plain else []
     for value in bound:
         root += value_text(value, meanings.of_function, only_functions=False) or _type_of(value, meanings)
-    graph = _Graph(meanings, root)
-    values = FunctionValues(meanings, graph.digest, meanings.modules.folder)
-    return CodeReach(graph.digest(root), graph.functions(), partial(graph.uses, root), values.of)
+    return _reach(root, meanings)
 
 
 def reach_of_file(file: Path) -> CodeReach:
     """Like ``reach_of`` for a whole file: an application's code shows no stream function."""
     meanings = Meanings(Modules(file))
     module = meanings.modules.parsed(file)
-    root: list[Token] = [] if module is None else [Whole(module)]
+    return _reach([] if module is None else [Whole(module)], meanings)
+
+
+def _reach(root: list[Token], meanings: Meanings) -> CodeReach:
     graph = _Graph(meanings, root)
-    values = FunctionValues(meanings, graph.digest, meanings.modules.folder)
-    return CodeReach(graph.digest(root), graph.functions(), partial(graph.uses, root), values.of)
+    taken = partial(taken_by, meanings, graph.digest)
+    return CodeReach(graph.digest(root), graph.functions(), partial(graph.uses, root), taken)
 
 
 def _unwrapped(function: object) -> tuple[types.FunctionType | None, list[object]]:
@@ -194,10 +195,8 @@ class _Graph:
         tokens = {token for piece in pieces for token in self._text(piece) if isinstance(token, str)}
         paths = [token.removeprefix("library ") for token in tokens if token.startswith("library ")]
         scopes = [piece.scope for piece in pieces if isinstance(piece, Definition)]
-        return Uses(
-            frozenset(name for one in scopes for name in variables_read(one.node, one.module.tree)),
-            frozenset(path.partition(".")[0] for path in paths),
-        )
+        variables = frozenset(name for one in scopes for name in variables_read(one.node, one.module.tree))
+        return variables, frozenset(path.partition(".")[0] for path in paths)
 
     def _registered(self) -> Iterator[tuple[str, CodeScope]]:
         for name, scopes in self._meanings.registered.items():
@@ -262,21 +261,21 @@ def with_environment(program: Program, reach: CodeReach, spark: SparkSession) ->
         program = with_output_environment(program, reach.uses(behind), given)
     if not kept:
         return program
-    used = reach.uses(kept)
+    variables, libraries = reach.uses(kept)
     return replace(
         program,
-        environment=environment_of(used.variables, given, os.environ),
-        versions={**program.versions, **_versions(used.libraries)},
+        environment=environment_of(variables, given, os.environ),
+        versions={**program.versions, **_versions(libraries)},
     )
 
 
 def with_output_environment(program: Program, used: Uses, given: Mapping[str, str]) -> Program:
     """Add the environment of functions that write rows; ``given`` is empty if the driver runs them."""
-    environment = environment_of(used.variables, given, os.environ)
+    variables, libraries = used
     return replace(
         program,
-        output_environment={**environment, **program.output_environment},
-        versions={**program.versions, **_versions(used.libraries)},
+        output_environment={**environment_of(variables, given, os.environ), **program.output_environment},
+        versions={**program.versions, **_versions(libraries)},
     )
 
 
@@ -373,23 +372,21 @@ def of_workers(spark: SparkSession, settings: Mapping[str, str]) -> dict[str, st
     return {**process, **spark.sparkContext.environment}
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
-    process: Mapping[str, str] = field(repr=False)
-    given: Mapping[str, str] = field(repr=False)
+Environment = tuple[Mapping[str, str], Mapping[str, str]]
+"""The variables of this process, and of executors."""
 
 
 def environment_before(spark: SparkSession) -> Environment:
-    return Environment(dict(os.environ), dict(spark.sparkContext.environment))
+    return dict(os.environ), dict(spark.sparkContext.environment)
 
 
 def restore_environment(spark: SparkSession, before: Environment) -> None:
-    for name in os.environ.keys() - before.process.keys():
+    process, given = before
+    for name in os.environ.keys() - process.keys():
         del os.environ[name]
-    os.environ.update(before.process)
-    given = spark.sparkContext.environment
-    given.clear()
-    given.update(before.given)
+    os.environ.update(process)
+    spark.sparkContext.environment.clear()
+    spark.sparkContext.environment.update(given)
     time.tzset()
 
 

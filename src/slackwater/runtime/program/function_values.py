@@ -69,33 +69,23 @@ class Taken:
     code: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionValues:
-    """Digests of functions' values. The place of ``folder``, the project's, does not matter."""
-
-    meanings: Meanings
-    digest: Digest
-    folder: Path
-
-    def of(self, function: object) -> Taken:
-        found: dict[str, list[list[Token]]] = {}
-        walk = _Walk(self.meanings, str(self.folder))
-        for name, tokens in walk.all_parts(function):
-            found.setdefault(name, []).append([*tokens, ";"])
-        own = _in_order(found.pop("", []))
-        for file in walk.files:
-            found[f"file {os.path.relpath(file, self.folder)}"] = [[_content(file)]]
-        return Taken(
-            {name: self.digest(_in_order(found[name]))[:_DIGEST_LENGTH] for name in sorted(found)},
-            frozenset(walk.outside),
-            self.digest(own) if isinstance(function, type) else "",
-        )
-
-
-def _content(file: Path) -> str:
-    if file.stat().st_size > MOST_BYTES:
-        raise ValueError(f"{file} is too large to be compared")
-    return sha256(file.read_bytes()).hexdigest()
+def taken_by(meanings: Meanings, digest: Digest, function: object) -> Taken:
+    """Digests of a function's values. The place of the project's folder does not matter."""
+    folder = meanings.modules.folder
+    found: dict[str, list[list[Token]]] = {}
+    walk = _Walk(meanings, str(folder))
+    for name, tokens in walk.all_parts(function):
+        found.setdefault(name, []).append([*tokens, ";"])
+    own = _in_order(found.pop("", []))
+    for file in walk.files:
+        if file.stat().st_size > MOST_BYTES:
+            raise ValueError(f"{file} is too large to be compared")
+        found[f"file {os.path.relpath(file, folder)}"] = [[sha256(file.read_bytes()).hexdigest()]]
+    return Taken(
+        {name: digest(_in_order(found[name]))[:_DIGEST_LENGTH] for name in sorted(found)},
+        frozenset(walk.outside),
+        digest(own) if isinstance(function, type) else "",
+    )
 
 
 @dataclass(slots=True)
@@ -234,17 +224,17 @@ class _Walk:
             self._call(name, value)
 
     def _made(self, name: str, made: Made, *, called: bool) -> Iterator[Part]:
-        path, contents = made.of.path, made.contents
+        path = made.of.path
         if path == "functools.partial":
-            yield from self._partial(name, *contents.state[:3])
+            yield from self._partial(name, *made.state[:3])
         elif path in WRAPPERS or made.of == BROADCAST:
-            yield from self.parts(name, contents.arguments[0], called=called)
+            yield from self.parts(name, made.arguments[0], called=called)
         elif path.startswith(NOT_COMPARED):
             yield name, [_NOT_COMPARED]
         elif path.startswith("pathlib."):
-            yield name, _written("/".join(map(str, contents.arguments)), self)
+            yield name, _written("/".join(map(str, made.arguments)), self)
         elif not self._is_of_project(made.of):
-            values = [list(contents.arguments), dict(contents.keywords), contents.state, contents.elements]
+            values = [list(made.arguments), dict(made.keywords), made.state, made.elements]
             yield name, [f"made by {made.of.module.partition('.')[0]} {made.of.name}", *_written(values, self)]
         else:
             yield from self._object(name, made, called=called)
@@ -265,19 +255,18 @@ class _Walk:
         if not called:
             yield name, self._token(made.of)
         self._call(name, type(made))
-        contents = made.contents
-        state = contents.state
+        state = made.state
         if isinstance(state, tuple) and all(isinstance(one, (dict, type(None))) for one in state):
             state = {key: value for one in state for key, value in (one or {}).items()}
         fields = state if isinstance(state, dict) else {"state": state} if state is not None else {}
-        for place, value in enumerate(contents.arguments, start=1):
+        for place, value in enumerate(made.arguments, start=1):
             yield from self.parts(name or f"argument {place}", value)
         scopes = self._scopes(made.of)
         for each, value in fields.items():
             if all(_is_compared(one, each, value) for one in scopes) and not is_secret_name(each):
                 yield from self.parts(f"{name}.{each}".lstrip("."), value)
-        if contents.elements:
-            yield f"{name}.elements".lstrip("."), _written(contents.elements, self)
+        if made.elements:
+            yield f"{name}.elements".lstrip("."), _written(made.elements, self)
 
     def _attributes(self, name: str, of: Named) -> Iterator[Part]:
         live = _live(of) if of.body is None and self._is_of_project(of) else None

@@ -207,7 +207,7 @@ def data_source(format_name: str, spark: SparkSession) -> Any:
 
 def _processor(function: object) -> Made | None:
     of = getattr(function, "__self__", None)
-    state = of.contents.state if isinstance(of, Made) else None
+    state = of.state if isinstance(of, Made) else None
     processor = state.get("_stateful_processor") if isinstance(state, dict) else None
     return processor if isinstance(processor, Made) else None
 
@@ -250,5 +250,5 @@ def _command(function: Any, jvm: Any) -> object:
     command = read_pickled(data, broadcast)
     if isinstance(command, Made) and command.of == BROADCAST:
         # Spark broadcasts a large function.
-        command = read_pickled(command.contents.arguments[0], broadcast)
+        command = read_pickled(command.arguments[0], broadcast)
     return command[0] if isinstance(command, tuple) else command

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any, Self
 
@@ -37,14 +37,6 @@ class Named:
         return f"{self.module}.{self.name}"
 
 
-@dataclass(eq=False, slots=True)
-class Contents:
-    arguments: tuple[Any, ...] = ()
-    keywords: Mapping[str, Any] = field(default_factory=dict)
-    state: Any = None
-    elements: list[Any] = field(default_factory=list)
-
-
 BROADCAST = Named("pyspark", "Broadcast")
 
 
@@ -52,21 +44,24 @@ class Made:
     """An object that is not built; ``of`` is its class or factory."""
 
     of: Named
-    contents: Contents
+    arguments: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+    state: Any
+    elements: list[Any]
 
     def __new__(cls, *arguments: Any, **keywords: Any) -> Self:
         made = object.__new__(cls)
-        made.contents = Contents(arguments, keywords)
+        made.arguments, made.keywords, made.state, made.elements = arguments, keywords, None, []
         return made
 
     def __setstate__(self, state: Any) -> None:
-        self.contents.state = state
+        self.state = state
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self.contents.elements.append((key, value))
+        self.elements.append((key, value))
 
     def append(self, value: Any) -> None:
-        self.contents.elements.append(value)
+        self.elements.append(value)
 
     add = append
 

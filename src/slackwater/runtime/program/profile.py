@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +94,7 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
     sources = tuple(str(source.sourceName()) for source in streaming_sources(plan))
     retention = _retention_ms(nodes, operators, windows)
     digest, logs = rows_digest(frame, code), tuple(source_logs(plan))
-    below = _below_state(frame, output_mode)
+    random, by_order, reads_tables, asks_for_batches = _below_state(frame, output_mode)
     aggregates = [node for node in nodes if _stateful_name(node)] if operators == ("Aggregate",) else []
     return QueryProfile(
         operators,
@@ -105,11 +104,11 @@ def profile_of(frame: DataFrame, code: str | None = None, output_mode: str = "ap
         sources,
         digest,
         logs,
-        below.random,
+        random,
         late_in_chain=len(operators) > 1 and late_in_chain(frame, output_mode),
-        by_order=below.by_order,
-        reads_tables=below.reads_tables,
-        asks_for_batches=below.asks_for_batches,
+        by_order=by_order,
+        reads_tables=reads_tables,
+        asks_for_batches=asks_for_batches,
         session_gap_ms=session_gap_ms(nodes, aggregates),
         window_starts_ms=window_starts_ms(nodes) if aggregates and len(windows) == 1 else None,
         spark_version=str(frame.sparkSession.version),
@@ -277,31 +276,22 @@ def _normalised(described: list[list[dict[str, Any]]]) -> str:
     return json.dumps(described, sort_keys=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _BelowState:
+def _below_state(frame: DataFrame, output_mode: str) -> tuple[tuple[str, ...], tuple[str, ...], bool, bool]:
     """Parts of state that a replay may compute differently, in plan order.
 
-    ``random``: functions with changing values. ``by_order``: aggregates that depend on row order. ``reads_tables``:
-    batch relations, as they are in each batch. ``asks_for_batches`` is as in ``QueryProfile``. Spark's current time is
-    excluded: a batch has its ``offsets/`` entry's time, also in a replay (``MicroBatchExecution``,
-    ``CurrentBatchTimestamp``).
+    Functions with changing values; aggregates that depend on row order; whether batch relations are read, as they are
+    in each batch; ``asks_for_batches`` as in ``QueryProfile``. Spark's current time is excluded: a batch has its
+    ``offsets/`` entry's time, also in a replay (``MicroBatchExecution``, ``CurrentBatchTimestamp``).
+
+    From the optimised plan: without unused columns, and with filters at their final place.
     """
-
-    random: tuple[str, ...] = ()
-    by_order: tuple[str, ...] = ()
-    reads_tables: bool = False
-    asks_for_batches: bool = False
-
-
-def _below_state(frame: DataFrame, output_mode: str) -> _BelowState:
-    """The parts below state, from the optimised plan: without unused columns, and with filters at their final place."""
     analysed = analysed_plan(frame)
     if not any(keeps_state(node) for node in nodes_of(analysed)):
-        return _BelowState()
+        return (), (), False, False
     with active(frame.sparkSession):
-        plan = frame.sparkSession._jsparkSession.sessionState().optimizer().execute(analysed)
+        plan = _optimised(frame.sparkSession, analysed)
     stateful = [node for node in nodes_of(plan) if keeps_state(node)]
-    return _BelowState(
+    return (
         tuple(dict.fromkeys(_below(plan, reaches=False))),
         tuple(dict.fromkeys(name for node in stateful for name in _by_order(node))),
         any(_reads_table(one) for node in stateful for one in _with_subqueries(node)),

@@ -35,7 +35,7 @@ from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.ledger.lineage import INPUT_WATERMARKS
 from slackwater.runtime.program.logical_plan import WATERMARK, class_name, java_field, nodes_of
 from slackwater.runtime.run.failures import SPARK_ERRORS
-from slackwater.runtime.run.listener import QueryLife, make_listener
+from slackwater.runtime.run.listener import make_listener
 from slackwater.runtime.run.query import BuiltStream, start_without_output
 from slackwater.storage.open import open_read_store
 
@@ -333,13 +333,13 @@ class InputWatermarkKeeper:
             "later"
         )
 
-    def _started(self, life: QueryLife) -> None:
+    def _started(self, query: str, _run: str, _name: str | None) -> None:
         """Called in the query's thread, before it reads its checkpoint.
 
         A call back into the JVM would run in that thread, which cannot wait for its own lock.
         """
         ready = threading.Event()
-        threading.Thread(target=self._hold, args=(life.id, ready), name="slackwater-watermarks", daemon=True).start()
+        threading.Thread(target=self._hold, args=(query, ready), name="slackwater-watermarks", daemon=True).start()
         ready.wait(READY_S)
 
     def _hold(self, query_id: str, ready: threading.Event) -> None:

@@ -110,21 +110,16 @@ class ProgressRecorder:
             self._on_batch(batch)
 
 
-@dataclass(frozen=True, slots=True)
-class QueryLife:
-    """A started or ended query. ``id`` survives restarts, ``run_id`` does not."""
-
-    id: str
-    run_id: str
-    name: str | None
+Started = Callable[[str, str, str | None], None]
+"""Called with a query's id, which survives restarts, the id of its run, and its name."""
 
 
 def make_listener(
     put: Callable[[str], None],
-    started: Callable[[QueryLife], None] | None = None,
+    started: Started | None = None,
     terminated: Callable[[str, str | None], None] | None = None,
 ) -> StreamingQueryListener:
-    """Make a listener that passes on progress as JSON, starts as QueryLife, and ends as run id and error."""
+    """Make a listener that passes on progress as JSON, starts, and ends as run id and error."""
 
     class LedgerListener(StreamingQueryListener):
         """A listener of PySpark's type; not called, as ``_jlistener`` receives the JVM's events."""
@@ -157,7 +152,7 @@ class _JvmListener:
     def __init__(
         self,
         put: Callable[[str], None],
-        started: Callable[[QueryLife], None] | None,
+        started: Started | None,
         terminated: Callable[[str, str | None], None] | None,
     ) -> None:
         self._put = put
@@ -166,7 +161,7 @@ class _JvmListener:
 
     def onQueryStarted(self, event: Any) -> None:
         if self._started is not None:
-            self._started(QueryLife(event.id().toString(), event.runId().toString(), event.name()))
+            self._started(event.id().toString(), event.runId().toString(), event.name())
 
     def onQueryProgress(self, event: Any) -> None:
         self._put(event.progress().json())

@@ -33,26 +33,13 @@ class SessionOptions:
     ``brief``: a short session. ``words`` are the command line options for it.
     """
 
-    application: str
+    application: str = ""
     master: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     connectors: tuple[str, ...] = ()
     existing: bool = False
     file: Path | None = None
     brief: bool = False
-    words: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class GivenSession:
-    """For an application's own session.
-
-    ``settings`` apply unless the application sets them; jars of ``connectors`` are added. ``words`` as in
-    ``SessionOptions``.
-    """
-
-    settings: Mapping[str, str] = field(default_factory=dict)
-    connectors: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 
 
@@ -68,7 +55,7 @@ def session_options(
     chosen = {**settings.spark, **(spark or {})}
     words = session_words(master, spark or {})
     if loaded.runs_itself:
-        return SessionOptions("", settings=chosen, existing=True, words=words)
+        return SessionOptions(settings=chosen, existing=True, words=words)
     named = _given_to_spark(loaded, settings)
     of_stores = connectors_of([str(settings.home), *named])
     _check_default_store(chosen, named)
@@ -120,7 +107,9 @@ def spark_version() -> str:
     return metadata.version("pyspark")
 
 
-def given_to(settings: Settings, master: str | None, spark: Mapping[str, str] | None = None) -> GivenSession:
+def given_to(settings: Settings, master: str | None, spark: Mapping[str, str] | None = None) -> SessionOptions:
+    """For an application's own session: settings apply unless it sets them, and jars of connectors are added."""
     chosen = master or settings.master
     of_session = {**settings.spark, **(spark or {}), **({"spark.master": chosen} if chosen else {})}
-    return GivenSession(of_session, settings.connectors, session_words(master, spark or {}))
+    words = session_words(master, spark or {})
+    return SessionOptions(settings=of_session, connectors=settings.connectors, words=words)

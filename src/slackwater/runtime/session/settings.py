@@ -17,7 +17,6 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -35,7 +34,6 @@ from slackwater.core.verdict import OtherSetting
 from slackwater.diagnose.checks.common.settings import ABSENT, PINNED, PROVIDER, settings_of
 from slackwater.diagnose.program_changes import verdict
 from slackwater.runtime.program.code_reach import (
-    Environment,
     changed_environment,
     environment_before,
     replace_environment,
@@ -132,35 +130,31 @@ def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
             _set(spark, key, settings[key])
 
 
-@dataclass(frozen=True, slots=True)
-class SetExplicitly:
-    """Explicit settings of session and application, including secrets; the application's only if replaceable."""
+@contextmanager
+def replaced_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """``replace_settings`` until the block ends.
 
-    session: Mapping[str, str] = field(repr=False)
-    application: Mapping[str, str | None] = field(repr=False)
-    environment: Environment
-
-
-def settings_before(spark: SparkSession, settings: Mapping[str, str]) -> SetExplicitly:
-    session = scala_map(_conf(spark).getAllConfs())
-    return SetExplicitly(session, _of_application(spark, {*session, *settings}), environment_before(spark))
-
-
-def restore_settings(spark: SparkSession, before: SetExplicitly) -> None:
-    """Restore explicit settings: effective settings lack secrets, and include defaults."""
-    restore_environment(spark, before.environment)
-    present = scala_map(_conf(spark).getAllConfs())
-    for key in present.keys() - before.session.keys():
-        spark.conf.unset(key)
-    for key, value in before.session.items():
-        if present.get(key) != value:
-            spark.conf.set(key, value)
-    for key, changed in _of_application(spark, before.application).items():
-        of_application = before.application[key]
-        if of_application is None:
-            _application_conf(spark).remove(key)
-        elif of_application != changed:
-            _application_conf(spark).set(key, of_application)
+    Restores explicit settings: effective settings lack secrets, and include defaults.
+    """
+    session, environment = scala_map(_conf(spark).getAllConfs()), environment_before(spark)
+    application = _of_application(spark, {*session, *settings})
+    try:
+        replace_settings(spark, settings)
+        yield
+    finally:
+        restore_environment(spark, environment)
+        present = scala_map(_conf(spark).getAllConfs())
+        for key in present.keys() - session.keys():
+            spark.conf.unset(key)
+        for key, value in session.items():
+            if present.get(key) != value:
+                spark.conf.set(key, value)
+        for key, changed in _of_application(spark, application).items():
+            of_application = application[key]
+            if of_application is None:
+                _application_conf(spark).remove(key)
+            elif of_application != changed:
+                _application_conf(spark).set(key, of_application)
 
 
 def settings_after(spark: SparkSession, recorded: Mapping[str, str]) -> dict[str, str]:
@@ -259,17 +253,13 @@ def only_settings(
 
 
 def _fits(built: BuiltStream, kept: Program, settings: Mapping[str, str], build_again: BuildAgain) -> bool:
-    spark = built.frame.sparkSession
-    present = settings_before(spark, settings)
     # A newer Spark may reject a value that was recorded: then it is unknown whether the state would fit.
     unknown: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
     try:
-        replace_settings(spark, settings)
-        program = build_again(built).program
+        with replaced_settings(built.frame.sparkSession, settings):
+            program = build_again(built).program
     except unknown:
         return False
-    finally:
-        restore_settings(spark, present)
     return program is not None and verdict(kept, program).starts
 
 

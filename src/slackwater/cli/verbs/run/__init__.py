@@ -92,11 +92,18 @@ def run_application(
     running = import_module(_APPLICATION)
     refuse_other_program(locate(reference)[0])
     given = given_to(settings, options.master, options.spark)
-    request = running.ApplicationRun(reference, options.seconds, frozenset(options.accepted), given)
     with open_workspace(settings, create=True) as workspace:
         check_home(workspace, options.consent, display.say)
-        ended = running.run_application(request, workspace.home, workspace.ledger, display)
-    return ended.outcomes, ended.code
+        ended: tuple[tuple[StreamOutcome, ...], int] = running.run_application(
+            reference,
+            workspace.home,
+            workspace.ledger,
+            display,
+            given,
+            seconds=options.seconds,
+            accepted=frozenset(options.accepted),
+        )
+    return ended
 
 
 class PlainDisplay:
