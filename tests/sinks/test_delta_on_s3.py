@@ -12,7 +12,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from slackwater.core.errors import Refused
 from slackwater.core.sink import Owner
 from slackwater.sinks.delta.sink import DeltaOutput, app_of
-from slackwater.sinks.delta.table import CommitMark, DeltaVersion, storage_options
+from slackwater.sinks.delta.table import DeltaVersion, storage_options
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from tests.support.s3 import s3_endpoint, s3_location
@@ -84,8 +84,7 @@ def test_a_commit_never_replaces_another_writers(table: str) -> None:
     stale = DeltaVersion(table)
     _append(table, {"day": ["others"], "n": [99]}, [])
     whole = _rows(table)
-    mark = CommitMark(APP, 1, {})
-    acts: list[Callable[[], object]] = [lambda: stale.restore(1, mark), lambda: stale.commit(mark)]
+    acts: list[Callable[[], object]] = [lambda: stale.restore(1, APP, 1), lambda: stale.commit(APP, 1, {})]
     for act in acts:
         with pytest.raises(FileExistsError):
             act()

@@ -17,7 +17,7 @@ from slackwater.runtime.session.options import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks import DeltaSink, delta
 from slackwater.sinks.delta.sink import DeltaOutput
-from slackwater.sinks.delta.writer import DeltaWriter, table_in_sql
+from slackwater.sinks.delta.writer import table_in_sql
 from slackwater.storage.local import LocalStore
 from tests.support.small_disk import small_disk
 
@@ -53,7 +53,7 @@ class Table:
     def write(self, batch: int, rows: Rows, *, planned: int = -1) -> None:
         """One batch, by a run that started when ``planned`` was planned."""
         context = replace(self.context, planned=planned)
-        DeltaWriter(self.sink.location, self.sink.keys, self.sink.options, context).write(self.frame(rows), batch)
+        self.sink.batch_writer(context)(self.frame(rows), batch)
 
     @property
     def output(self) -> DeltaOutput:

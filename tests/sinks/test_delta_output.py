@@ -12,9 +12,9 @@ import pytest
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Owner
 from slackwater.sinks.delta import changes
-from slackwater.sinks.delta.log import DeltaLog, span_after
+from slackwater.sinks.delta.log import DeltaLog, DeltaSpan
 from slackwater.sinks.delta.sink import DeltaOutput, app_of
-from slackwater.sinks.delta.table import WRITABLE_FEATURES, CommitMark, DeltaVersion
+from slackwater.sinks.delta.table import WRITABLE_FEATURES, DeltaVersion
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs
 from tests.sinks.delta_killed import points_of
@@ -210,7 +210,7 @@ def test_files_that_were_compacted_behind_the_record_are_not_removed_one_by_one(
     delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
     output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
     cut, log = output.cut_after(2, {}), DeltaLog(LocalStore(table))
-    changes.RECORD.write(backup, changes.record_of(str(table), APP, cut, span_after(log, APP, 2)))
+    changes.RECORD.write(backup, changes.record_of(str(table), APP, cut, DeltaSpan(log, APP, 2)))
     compacted = delta_logs.add(table, "compacted.parquet", b"rows", data_change=False)
     delta_logs.commit(table, [compacted, delta_logs.remove(table, cut.files[0], data_change=False)])
     before = delta_logs.live_files(table)
@@ -368,7 +368,7 @@ def test_a_writer_between_the_check_and_the_commit(table: Path, *, by_restore: b
         delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
     output, log = DeltaOutput(str(table)), DeltaLog(LocalStore(table))
     newest = delta_logs.newest(table)
-    span = span_after(log, APP, 1)
+    span = DeltaSpan(log, APP, 1)
     assert span.by_restore is by_restore
     record = changes.record_of(str(table), APP, output.cut_after(1, {}), span)
     delta_logs.commit(table, [delta_logs.add(table, "between.parquet", b"others")])
@@ -411,7 +411,7 @@ def test_what_deltalake_writes_is_what_it_is_said_to_write(table: Path, *, writa
             output.cut_after(0, {})
         assert (refused.value.code, feature in str(refused.value.found)) == ("sink-uncuttable", True)
         with pytest.raises(Refused) as uncommitted:
-            DeltaVersion(str(table)).commit(CommitMark(APP, 0, {}))
+            DeltaVersion(str(table)).commit(APP, 0, {})
         assert uncommitted.value.code == "delta-commit"
         assert delta_logs.newest(table) == version
 

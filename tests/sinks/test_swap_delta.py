@@ -21,7 +21,7 @@ from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.staging import StagingDirectory
 from slackwater.sinks.delta import changes
 from slackwater.sinks.delta.sink import DeltaOutput, app_of
-from slackwater.sinks.delta.table import CommitMark, DeltaVersion
+from slackwater.sinks.delta.table import DeltaVersion
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs
 from tests.sinks.delta_killed import points_of
@@ -341,7 +341,7 @@ class TestOfOthers:
         cut = scene.output.cut_after(3, {})
         self._append(scene)
         with pytest.raises(FileExistsError):
-            DeltaVersion(str(scene.table), newest).restore(3, CommitMark(APP, 2, {"restores": 3}))
+            DeltaVersion(str(scene.table), newest).restore(3, APP, 2)
         refused(scene, "cut-mismatch", lambda: scene.output.cut(cut, {}, backup))
         scene.output.cut(scene.output.cut_after(3, {}), {}, backup)
         assert "other.parquet" in scene.visible()

@@ -12,7 +12,7 @@ file's origin, they are indistinguishable.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,8 +30,8 @@ from slackwater.sinks.common.changes import (
     unsupported,
 )
 from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, bring_files
-from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, DeltaSpan, backwards, kept_below, span_after, written_by
-from slackwater.sinks.delta.table import CommitMark, DeltaVersion, create_like, damaged_files
+from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, DeltaSpan, backwards, kept_below, written_by
+from slackwater.sinks.delta.table import DeltaVersion, create_like, damaged_files
 from slackwater.storage.open import open_read_store
 from slackwater.storage.protocols import ReadStore
 
@@ -60,22 +60,21 @@ def delete_batches(log: DeltaLog, record: DeltaCut, newest: int) -> None:
     table, note = DeltaVersion(record.output, newest), {"cut": record.version, "after": record.after}
     try:
         if record.target >= 0:
-            table.restore(record.target, _mark(record, record.after, {**note, "restores": record.target}))
+            table.restore(record.target, record.app, record.after, note)
         else:
             # Again for the version that the commit follows: compaction since the plan may have replaced these files.
-            span = span_after(log, record.app, record.after, newest)
+            span = DeltaSpan(log, record.app, record.after, newest)
             check_files_removable(record.output, span)
             files = (file for commit in span.own for file in commit.adds)
-            table.commit(_mark(record, record.after, note), remove=files)
+            table.commit(record.app, record.after, note, remove=files)
     except FileExistsError as error:
         raise changed(record, "output-changed", log) from error
 
 
 def restore(log: DeltaLog, record: DeltaCut, newest: int) -> None:
     """Commit the version before the cut after ``newest``. Raises Refused after VACUUM."""
-    mark = _mark(record, record.last, {"restores": record.version})
     try:
-        DeltaVersion(record.output, newest).restore(record.version, mark)
+        DeltaVersion(record.output, newest).restore(record.version, record.app, record.last)
     except FileExistsError as error:
         raise changed(record, "output-changed", log) from error
 
@@ -157,40 +156,32 @@ def check_files_removable(location: str, span: DeltaSpan) -> None:
         )
 
 
-def _mark(record: DeltaCut, batch: int, note: Mapping[str, object]) -> CommitMark:
-    return CommitMark(record.app, batch, note)
+Base = tuple[DeltaVersion, frozenset[str], Others]
+"""The start of a staged table: a version with its columns, its files, and what only the real table has of others."""
 
 
-@dataclass(frozen=True, slots=True)
-class StagedBase:
-    """The start of a staged table: columns of ``table``, and ``files``.
-
-    ``others`` is only in the real table.
-    """
-
-    table: DeltaVersion
-    files: frozenset[str]
-    others: Others = NO_OTHERS
-
-
-def base_after(location: str, log: DeltaLog, app: str | None, written: int, after: int) -> StagedBase:
+def base_after(location: str, log: DeltaLog, app: str | None, written: int, after: int) -> Base:
     """The result of a cut after the batch. Raises Refused if unknown.
 
-    Nothing is refused before all batches: lost rows are in ``others``.
+    Nothing is refused before all batches: lost rows are those of others.
     """
     newest = log.versions().newest
     if app is None or written <= after:
         now = DeltaVersion(location, newest)
-        return StagedBase(now, frozenset(now.sizes()))
+        return now, frozenset(now.sizes()), NO_OTHERS
     try:
-        span = span_after(log, app, after)
+        span = DeltaSpan(log, app, after)
         if not span.by_restore:
             check_files_removable(location, span)
     except Refused:
         if after > NONE_YET:
             raise
         return _mixed(location, log, app, newest)
-    return _separate(location, span)
+    if span.by_restore:
+        before = DeltaVersion(location, span.target)
+        return before, frozenset(before.sizes()), NO_OTHERS
+    now = DeltaVersion(location, span.newest)
+    return now, frozenset(now.sizes()) - {file.path for file in span.files()}, NO_OTHERS
 
 
 def state_of(log: DeltaLog) -> str:
@@ -201,24 +192,18 @@ def state_of(log: DeltaLog) -> str:
     return "version -1"
 
 
-def _separate(location: str, span: DeltaSpan) -> StagedBase:
-    now = DeltaVersion(location, span.target if span.by_restore else span.newest)
-    written = set() if span.by_restore else {file.path for file in span.files()}
-    return StagedBase(now, frozenset(now.sizes()) - written)
-
-
-def _mixed(location: str, log: DeltaLog, app: str, newest: int) -> StagedBase:
+def _mixed(location: str, log: DeltaLog, app: str, newest: int) -> Base:
     now = DeltaVersion(location, newest)
     try:
-        span = span_after(log, app, NONE_YET)
+        span = DeltaSpan(log, app, NONE_YET)
     except Refused:
         unknown = len(now.sizes().keys() - _known_files(log, app, newest))
-        return StagedBase(now, frozenset(), Others(None if unknown else 0, unknown, sure=False))
+        return now, frozenset(), Others(None if unknown else 0, unknown, sure=False)
     others = [commit for commit in span.others if commit.changes_rows]
     if others or span.target < 0:
-        return StagedBase(now, frozenset(), written_by(others))
+        return now, frozenset(), written_by(others)
     before = DeltaVersion(location, span.target)
-    return StagedBase(before, frozenset(before.sizes()))
+    return before, frozenset(before.sizes()), NO_OTHERS
 
 
 def _known_files(log: DeltaLog, app: str, newest: int) -> set[str]:
@@ -226,23 +211,26 @@ def _known_files(log: DeltaLog, app: str, newest: int) -> set[str]:
     return {file.path for commit in commits for file in commit.adds}
 
 
-def fill(place: StagingDirectory | RemoteStagingDirectory, app: str, after: int, base: StagedBase) -> None:
+def fill(
+    place: StagingDirectory | RemoteStagingDirectory, app: str, after: int, table: DeltaVersion, base: Collection[str]
+) -> None:
+    """Fill the staged table with the columns of ``table`` and the files of ``base``."""
     real, folder = str(place.real), str(place.folder)
-    check_swappable(real, base.table)
-    elsewhere = [path for path in base.files if "://" in path or path.startswith("/")]
+    check_swappable(real, table)
+    elsewhere = [path for path in base if "://" in path or path.startswith("/")]
     if elsewhere:
         raise unsupported(real, "files below the table", elsewhere[0])
     try:
-        bring_files(real, folder, base.files)
+        bring_files(real, folder, base)
     except FileNotFoundError as error:
         raise incomplete(real, str(error.filename or error), "no file") from error
-    create_like(folder, base.table)
-    files = base.table.files()
-    start = CommitMark(app, after if after > NONE_YET else None, {"staged": place.operation})
+    create_like(folder, table)
+    files = table.files()
     staged = DeltaVersion(folder)
     # An attempt that was killed after this commit has made it already.
     if _start_of(DeltaLog(open_read_store(folder))) is None:
-        staged.commit(start, [files[path] for path in sorted(base.files)])
+        batch = after if after > NONE_YET else None
+        staged.commit(app, batch, {"staged": place.operation}, add=[files[path] for path in sorted(base)])
 
 
 def check(place: StagingDirectory | RemoteStagingDirectory) -> None:
@@ -290,12 +278,12 @@ def swap_in(place: StagingDirectory | RemoteStagingDirectory, app: str, batch: i
         if same:
             add = [file for path, file in wanted.items() if path not in present]
             gone = [file for path, file in present.items() if path not in wanted]
-            now.commit(CommitMark(app, batch, note), add, gone)
+            now.commit(app, batch, note, add=add, remove=gone)
         else:
             # Other columns replace all files, and one commit cannot remove a file and add it again.
             files = (replace(file, path=moved.get(path, path)) for path, file in wanted.items())
             note[KEPT] = sorted(moved.values())
-            now.commit(CommitMark(app, batch, note), files, columns_of=staged)
+            now.commit(app, batch, note, add=files, columns_of=staged)
     except FileExistsError as error:
         raise _overtaken(real, version) from error
 
@@ -310,7 +298,7 @@ def swap_back(
     real = str(place.real)
     check_version_kept(real, version, newest)
     try:
-        DeltaVersion(real, newest).restore(version, CommitMark(app, batch, {"restores": version}))
+        DeltaVersion(real, newest).restore(version, app, batch)
     except FileExistsError as error:
         raise _overtaken(real, newest) from error
 
@@ -375,7 +363,7 @@ def _batches(log: DeltaLog, app: str) -> dict[str, object]:
     first = _start_of(log)
     after = first.batches.get(app, -1) if first is not None else -1
     try:
-        span = span_after(log, app, after)
+        span = DeltaSpan(log, app, after)
     except Refused:
         return {}
     written = {file.path for commit in span.own for file in commit.adds}

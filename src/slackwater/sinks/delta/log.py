@@ -36,13 +36,16 @@ _TXN = b'{"txn"'
 class DataFile:
     """A data file. ``rows`` is ``None`` if the commit does not show it.
 
-    ``partition`` has values as in the log.
+    ``path`` is decoded; ``partition`` has values as in the log. ``statistics`` are JSON; they and ``modified_ms`` are
+    only of files of a ``DeltaVersion``.
     """
 
     path: str
     size: int
     rows: int | None
     partition: Mapping[str, str | None] = field(default_factory=dict)
+    modified_ms: int = 0
+    statistics: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,20 +195,89 @@ def _malformed(version: int, found: str) -> FormatError:
     )
 
 
-@dataclass(frozen=True, slots=True)
 class DeltaSpan:
-    """The commits, newest first, including others' commits.
+    """The commits of ``app``'s batches above ``batch``, and those of others since, newest first.
 
     ``target`` is the version before the first, -1 without a table. ``others`` changed the table. ``divided``: the first
-    batch was swapped in, so no version is the table before it.
+    batch was swapped in, so no version is the table before it. Raises Refused if the log has forgotten a commit.
     """
 
-    newest: int
-    target: int
-    own: tuple[Commit, ...]
-    others: tuple[Commit, ...]
-    all: tuple[Commit, ...]
-    divided: bool = False
+    def __init__(self, log: DeltaLog, app: str, batch: int, newest: int | None = None) -> None:
+        self.newest = log.versions().newest if newest is None else newest
+        self.own: list[Commit] = []
+        self.others: list[Commit] = []
+        self.all: list[Commit] = []
+        self.divided = False
+        self._app, self._batch = app, batch
+        # Older commits count up to this batch (``None``: all), under the present names of their files.
+        self._left: int | None = None
+        self._moved: dict[str, str] = {}
+        self.target = self._walk(log)
+
+    def _walk(self, log: DeltaLog) -> int:
+        target = self.newest
+        for commit in backwards(log, self.newest):
+            written = commit.batches.get(self._app)
+            if self._is_complete or (written is not None and written <= self._batch):
+                return commit.version
+            target = commit.version - 1
+            self._take(commit, written)
+            if self.divided:
+                return target
+        if target >= 0 and not self._is_complete:
+            raise _cleaned(target)
+        return target
+
+    @property
+    def _is_complete(self) -> bool:
+        return bool(self.own) and self.own[-1].batches[self._app] == self._batch + 1
+
+    def _take(self, commit: Commit, written: int | None) -> None:
+        # ``backwards`` continues at the version that was restored, whose commits count.
+        if commit.restores is not None:
+            return
+        if written is not None and "swap" in commit.note:
+            self._take_swap(commit, written)
+        elif written is not None and "cut" in commit.note:
+            # A cut that removes files leaves older commits of its batches in the log, which no longer count.
+            self._left = self._least(written)
+        elif written is None:
+            self.all.append(self._as_named_now(commit))
+            if commit.changes_table:
+                self.others.append(self.all[-1])
+        elif self._left is None or written <= self._left:
+            self._add(commit)
+
+    def _take_swap(self, commit: Commit, newest: int) -> None:
+        """Count each swapped-in batch as a commit."""
+        after, batches = commit.note.get("after"), commit.note.get("batches")
+        last = self._least(newest)
+        if not isinstance(after, int) or (not isinstance(batches, dict) and (self._batch > after or last < newest)):
+            raise _swapped_in(commit, self._batch)
+        if not isinstance(batches, dict):
+            self._add(Commit(commit.version, {self._app: after + 1}, commit.adds))
+        else:
+            files = {file.path: file for file in commit.adds}
+            for batch in range(last, max(after, self._batch), -1):
+                adds = tuple(files[path] for path in batches.get(str(batch), ()) if path in files)
+                self._add(Commit(commit.version, {self._app: batch}, adds))
+        self._left, self.divided = self._least(after), after <= self._batch
+        below, kept = f"{kept_below(commit.note['swap'])}/", commit.note.get(KEPT)
+        for path in map(str, kept) if isinstance(kept, list) else ():
+            self._moved[path.removeprefix(below)] = self._moved.get(path, path)
+
+    def _add(self, commit: Commit) -> None:
+        self.own.append(self._as_named_now(commit))
+        self.all.append(self.own[-1])
+
+    def _as_named_now(self, commit: Commit) -> Commit:
+        if not self._moved:
+            return commit
+        adds = tuple(replace(file, path=self._moved.get(file.path, file.path)) for file in commit.adds)
+        return replace(commit, adds=adds, removes=tuple(self._moved.get(path, path) for path in commit.removes))
+
+    def _least(self, batch: int) -> int:
+        return batch if self._left is None else min(batch, self._left)
 
     @property
     def by_restore(self) -> bool:
@@ -233,97 +305,6 @@ class DeltaSpan:
         replaces = (commit for commit in self.own if commit.removes)
         took = (commit for commit in self.all if commit not in self.own and written & set(commit.removes))
         return next(chain(replaces, took), None)
-
-
-def span_after(log: DeltaLog, app: str, batch: int, newest: int | None = None) -> DeltaSpan:
-    """The commits of batches above ``batch``. Raises Refused if the log has forgotten them."""
-    walk, newest = _SpanWalk(app, batch), log.versions().newest if newest is None else newest
-    target = newest
-    for commit in backwards(log, newest):
-        if walk.is_before(commit):
-            target = commit.version
-            break
-        target = commit.version - 1
-        walk.take(commit)
-        if walk.divided:
-            break
-    else:
-        if target >= 0 and not walk.is_complete:
-            raise _cleaned(target)
-    return DeltaSpan(newest, target, tuple(walk.own), tuple(walk.others), tuple(walk.seen), divided=walk.divided)
-
-
-@dataclass
-class _SpanWalk:
-    """Walks commits newest first. Older commits count up to batch ``left`` (``None``: all).
-
-    ``moved`` maps older files to present names.
-    """
-
-    app: str
-    batch: int
-    own: list[Commit] = field(default_factory=list)
-    others: list[Commit] = field(default_factory=list)
-    seen: list[Commit] = field(default_factory=list)
-    left: int | None = None
-    divided: bool = False
-    moved: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def is_complete(self) -> bool:
-        return bool(self.own) and self.own[-1].batches[self.app] == self.batch + 1
-
-    def is_before(self, commit: Commit) -> bool:
-        written = commit.batches.get(self.app)
-        return self.is_complete or (written is not None and written <= self.batch)
-
-    def take(self, commit: Commit) -> None:
-        written = commit.batches.get(self.app)
-        # ``backwards`` continues at the version that was restored, whose commits count.
-        if commit.restores is not None:
-            return
-        if written is not None and "swap" in commit.note:
-            self._take_swap(commit, written)
-        elif written is not None and "cut" in commit.note:
-            # A cut that removes files leaves older commits of its batches in the log, which no longer count.
-            self.left = self._least(written)
-        elif written is None:
-            self.seen.append(self._as_named_now(commit))
-            if commit.changes_table:
-                self.others.append(self.seen[-1])
-        elif self.left is None or written <= self.left:
-            self._add(commit)
-
-    def _take_swap(self, commit: Commit, newest: int) -> None:
-        """Count each swapped-in batch as a commit."""
-        after, batches = commit.note.get("after"), commit.note.get("batches")
-        last = self._least(newest)
-        if not isinstance(after, int) or (not isinstance(batches, dict) and (self.batch > after or last < newest)):
-            raise _swapped_in(commit, self.batch)
-        if not isinstance(batches, dict):
-            self._add(Commit(commit.version, {self.app: after + 1}, commit.adds))
-        else:
-            files = {file.path: file for file in commit.adds}
-            for batch in range(last, max(after, self.batch), -1):
-                adds = tuple(files[path] for path in batches.get(str(batch), ()) if path in files)
-                self._add(Commit(commit.version, {self.app: batch}, adds))
-        self.left, self.divided = self._least(after), after <= self.batch
-        below, kept = f"{kept_below(commit.note['swap'])}/", commit.note.get(KEPT)
-        for path in map(str, kept) if isinstance(kept, list) else ():
-            self.moved[path.removeprefix(below)] = self.moved.get(path, path)
-
-    def _add(self, commit: Commit) -> None:
-        self.own.append(self._as_named_now(commit))
-        self.seen.append(self.own[-1])
-
-    def _as_named_now(self, commit: Commit) -> Commit:
-        if not self.moved:
-            return commit
-        adds = tuple(replace(file, path=self.moved.get(file.path, file.path)) for file in commit.adds)
-        return replace(commit, adds=adds, removes=tuple(self.moved.get(path, path) for path in commit.removes))
-
-    def _least(self, batch: int) -> int:
-        return batch if self.left is None else min(batch, self.left)
 
 
 def backwards(log: DeltaLog, newest: int) -> Iterator[Commit]:

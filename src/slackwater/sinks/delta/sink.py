@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import Damage
@@ -40,7 +40,7 @@ from slackwater.sinks.common.problem import key_columns, not_readable_yet, optio
 from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, staging_of
 from slackwater.sinks.delta import changes
 from slackwater.sinks.delta.changes import base_after, state_of
-from slackwater.sinks.delta.log import FOLDER, DeltaLog, entry_path, span_after
+from slackwater.sinks.delta.log import FOLDER, DeltaLog, DeltaSpan, entry_path
 from slackwater.sinks.delta.table import DeltaVersion, damaged_files, require_library
 from slackwater.storage.protocols import WriteStore
 
@@ -148,7 +148,7 @@ class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
         written = self.last_written()
         if not self.exists:
             return Swap(operation, stream_id, written)
-        others = base_after(self.location, self._log, self._app(), written, after).others
+        _, _, others = base_after(self.location, self._log, self._app(), written, after)
         return Swap(operation, stream_id, written, version=state_of(self._log), others=others)
 
     def whole(self, recorded: Mapping[int, str]) -> Cut:
@@ -220,15 +220,15 @@ class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
         self._staging(operation).discard("replaced")
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
-        places = [place for place in map(_source_place, offsets) if place is not None]
+        places = [place for place in map(_newest_read, offsets) if place is not None]
         app = self._app()
         if not places or app is None:
             return False
         table_id = DeltaVersion(self.location).table_id
-        if cut.after == NONE_YET:
-            return any(place.table == table_id for place in places)
-        target = span_after(self._log, app, cut.after).target
-        return any(place.table == table_id and place.is_after(target) for place in places)
+        versions = [version for table, version in places if table == table_id]
+        if cut.after == NONE_YET or not versions:
+            return bool(versions)
+        return max(versions) > DeltaSpan(self._log, app, cut.after).target
 
     def reader_path(self) -> str:
         if not self.exists:
@@ -261,11 +261,11 @@ class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
         last, app = self.last_written(), self._app()
         if after >= 0 and (app is None or last < after):
             raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
-        base = base_after(self.location, self._log, app, last, after)
-        if after >= 0 or base.files:
-            changes.fill(place, app or "", after, base)
+        table, files, _ = base_after(self.location, self._log, app, last, after)
+        if after >= 0 or files:
+            changes.fill(place, app or "", after, table, files)
         elif self.is_filled_by_spark:
-            changes.fill(place, app or "", after, replace(base, table=DeltaVersion(self.location)))
+            changes.fill(place, app or "", after, DeltaVersion(self.location), files)
 
     def _owners(self, _swap: Swap, staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
         return self.owner(), staged.owner()
@@ -307,7 +307,7 @@ class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
         if app is None or last <= after:
             return Cut(after, ()), None
         try:
-            span = span_after(self._log, app, after)
+            span = DeltaSpan(self._log, app, after)
         except FormatError as error:
             raise self._unreadable(error.where or FOLDER, error.found or error.message) from error
         if not span.by_restore:
@@ -369,34 +369,16 @@ class DeltaQueryTable(DeltaOutput):
         return self._query
 
 
-@dataclass(frozen=True, slots=True)
-class _SourcePlace:
-    """A reader's position: version, and newest file read (-1: none).
-
-    ``snapshot``: it still reads this version's files, its start.
-    """
-
-    table: str
-    version: int
-    index: int
-    snapshot: bool
-
-    def is_after(self, version: int) -> bool:
-        # A source that has read all of a version is at the next one with its lowest index (``DeltaSource``).
-        return self.version > version if self.snapshot else (self.version, self.index) > (version + 1, -1)
-
-
-def _source_place(offset: str) -> _SourcePlace | None:
+def _newest_read(offset: str) -> tuple[str, int] | None:
+    """The table's id and the newest version of which a reader at the offset has read a file or the start."""
     try:
         fields = json.loads(offset)
-        return _SourcePlace(
-            str(fields["reservoirId"]),
-            int(fields["reservoirVersion"]),
-            int(fields["index"]),
-            bool(fields["isStartingVersion"]),
-        )
+        table, version = str(fields["reservoirId"]), int(fields["reservoirVersion"])
+        # A source that has read all of a version is at the next one with its lowest index (``DeltaSource``).
+        has_read = int(fields["index"]) >= 0 or bool(fields["isStartingVersion"])
     except (ValueError, KeyError, TypeError):
         return None
+    return table, version if has_read else version - 1
 
 
 RESERVED_OPTIONS = frozenset({"path", "checkpointlocation", "txnappid", "txnversion", "replacewhere"})
@@ -444,15 +426,13 @@ class DeltaSink(Sink):
         self._spark_table.check(frame, context.partition_by)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        from slackwater.sinks.delta.writer import DeltaWriter  # noqa: PLC0415 - heavy; only a run pays for it
-
-        return DeltaWriter(self.location, self.keys, self.options, context).write
+        return partial(self._spark_table.write, context)
 
     @property
     def _spark_table(self) -> DeltaSparkTable:
         from slackwater.sinks.delta.writer import DeltaSparkTable  # noqa: PLC0415 - heavy; only a run pays for it
 
-        return DeltaSparkTable(self.location, self.keys, self.options)
+        return DeltaSparkTable(self)
 
 
 def delta(path: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **options: object) -> DeltaSink:

@@ -13,7 +13,6 @@ import math
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -114,29 +113,6 @@ _OF_TYPES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
 _UNENCODED = "!$&'()+,-./:;=@_~"
 """The characters, besides ASCII letters and digits, that deltalake does not encode in a file's path."""
 _S3 = frozenset({"s3", "s3a", "s3n"})
-
-
-@dataclass(frozen=True, slots=True)
-class DeltaFile:
-    """A version's data file, from its ``add`` action. ``path`` is decoded; ``statistics`` are JSON."""
-
-    path: str
-    size: int
-    modified_ms: int
-    partition: Mapping[str, str | None]
-    statistics: str
-
-
-@dataclass(frozen=True, slots=True)
-class CommitMark:
-    """Our commits' note, and the newest batch.
-
-    ``batch`` ``None``: unchanged.
-    """
-
-    app: str
-    batch: int | None
-    note: Mapping[str, object]
 
 
 class DeltaVersion:
@@ -256,31 +232,36 @@ class DeltaVersion:
         except SinkUnreadable as error:
             raise self._unrestored(version, error) from error
 
-    def files(self) -> Mapping[str, DeltaFile]:
+    def files(self) -> Mapping[str, DataFile]:
         import pyarrow as pa  # noqa: PLC0415 - heavy; only a swap pays for it
 
         actions = pa.table(self.handle.get_add_actions())
         rows = ({name: actions[name][row] for name in actions.column_names} for row in range(actions.num_rows))
         return {file.path: file for file in map(self._file, rows)}
 
-    def _file(self, action: Mapping[str, Any]) -> DeltaFile:
-        return DeltaFile(
+    def _file(self, action: Mapping[str, Any]) -> DataFile:
+        return DataFile(
             unquote(action["path"].as_py()),
             action["size_bytes"].as_py(),
-            action["modification_time"].as_py(),
+            action["num_records"].as_py(),
             partition_strings(action["partition"], self.location) if "partition" in action else {},
+            action["modification_time"].as_py(),
             statistics(action),
         )
 
     def commit(
         self,
-        mark: CommitMark,
-        add: Iterable[DeltaFile] = (),
-        remove: Iterable[DataFile | DeltaFile] = (),
+        app: str,
+        batch: int | None,
+        note: Mapping[str, object],
+        *,
+        add: Iterable[DataFile] = (),
+        remove: Iterable[DataFile] = (),
         columns_of: DeltaVersion | None = None,
     ) -> None:
-        """Commit files; ``columns_of`` replaces all files and columns.
+        """Commit files with a note; ``batch`` is the newest of ``app``, ``None``: unchanged.
 
+        ``columns_of`` replaces all files and columns.
         Raises FileExistsError if a different writer was faster, Refused (``delta-commit``) if the library refuses.
         """
         remove = tuple(remove)
@@ -296,7 +277,7 @@ class DeltaVersion:
         partitions = list(self.partition_columns)
         try:
             self.handle.create_write_transaction(
-                [*adds, *removes], mode, schema.handle.schema(), partitions, **_properties(mark)
+                [*adds, *removes], mode, schema.handle.schema(), partitions, **_properties(app, batch, note)
             )
         except _errors() as error:
             # Whether another writer was faster is read from the log, whatever error the library has raised.
@@ -307,14 +288,14 @@ class DeltaVersion:
                 hint="nothing was changed; change the table as the reason says and make a new plan",
             ) from error
 
-    def restore(self, version: int, mark: CommitMark) -> None:
-        """Commit an older version's rows and columns.
+    def restore(self, version: int, app: str, batch: int, note: Mapping[str, object] | None = None) -> None:
+        """Commit an older version's rows and columns; the note names it.
 
         Raises FileExistsError as ``commit``, and Refused (``delta-restore``) after VACUUM.
         """
         self.check_restorable(version)
         try:
-            self.handle.restore(version, **_properties(mark))
+            self.handle.restore(version, **_properties(app, batch, {**(note or {}), "restores": version}))
         except _errors() as error:
             raise self._overtaken() or self._unrestored(version, error) from error
 
@@ -429,11 +410,10 @@ def _errors() -> tuple[type[Exception], ...]:
     return _library().exceptions.DeltaError, OSError
 
 
-def _properties(mark: CommitMark) -> dict[str, Any]:
+def _properties(app: str, batch: int | None, note: Mapping[str, object]) -> dict[str, Any]:
     library = _library()
-    transactions = [] if mark.batch is None else [library.Transaction(mark.app, mark.batch)]
-    note = {NOTE: json.dumps(mark.note)}
+    transactions = [] if batch is None else [library.Transaction(app, batch)]
     # By default deltalake may also remove expired commits after its own, which a later cut or undo reads.
     hooks = library.PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
-    commit = library.CommitProperties(note, max_commit_retries=0, app_transactions=transactions)
+    commit = library.CommitProperties({NOTE: json.dumps(note)}, max_commit_retries=0, app_transactions=transactions)
     return {"commit_properties": commit, "post_commithook_properties": hooks}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,7 @@ from slackwater.sinks.common.batch_function import backquoted, run_without_outpu
 from slackwater.sinks.common.directory import OWNER_FILE
 from slackwater.sinks.common.spark_tables import Merge, table_schema
 from slackwater.sinks.delta.log import FOLDER
-from slackwater.sinks.delta.sink import DeltaOutput, app_of
+from slackwater.sinks.delta.sink import DeltaOutput, DeltaSink, app_of
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
@@ -29,13 +27,18 @@ if TYPE_CHECKING:
 TXN_RETENTION = "delta.setTransactionRetentionDuration"
 
 
-@dataclass(frozen=True, slots=True)
-class DeltaSparkTable:
-    """A sink's table for Spark and the query. ``options`` are Delta's own."""
+_SETTINGS = "spark.databricks.delta.write."
+"""The prefix of settings with which MERGE takes the transaction from the session; a write takes it from its options."""
+_REFUSED = re.compile(r"AnalysisException: (?P<message>.+)")
 
-    location: str
-    keys: tuple[str, ...]
-    options: Mapping[str, str]
+
+class DeltaSparkTable:
+    """A sink's table for Spark and the query."""
+
+    def __init__(self, sink: DeltaSink) -> None:
+        self.location = sink.location
+        self.keys = sink.keys
+        self.options = sink.options
 
     def create(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
         _check_place(self.location)
@@ -77,6 +80,55 @@ class DeltaSparkTable:
             raise _rejected(self.location, "keys", columns, ", ".join(absent))
         if not any(name.lower() in {"mergeschema", "overwriteschema"} for name in self.options):
             _check_columns(frame.schema, session.read.format("delta").load(self.location).schema, self.location)
+
+    def write(self, context: WriteContext, frame: DataFrame, batch: int) -> None:
+        """Write a batch unless it is in the table. Raises StreamFailed if the table was changed meanwhile."""
+        output = DeltaOutput(self.location)
+        if not output.exists:
+            # Delta would create another table with the rows of this batch only.
+            raise self._changed("no Delta table")
+        # Only a batch that was planned before this run can be in the table, so that newer ones need no read of the log.
+        if batch <= context.planned and output.last_written() >= batch:
+            # Delta would skip it without reading its rows, and Spark's watermark would miss those of this batch.
+            run_without_output(frame)
+            return
+        try:
+            self._merge(context, frame, batch) if self.keys else self._save(context, frame, batch)
+        except (AnalysisException, Py4JJavaError) as error:
+            refusal = _refusal(error)
+            if refusal is None:
+                raise
+            raise self._changed(refusal) from error
+
+    def _save(self, context: WriteContext, frame: DataFrame, batch: int) -> None:
+        mode = "overwrite" if context.output_mode == "complete" else "append"
+        writer = frame.write.format("delta").mode(mode).options(**self.options, **_transaction(context, batch))
+        if context.partition_by:
+            writer = writer.partitionBy(*context.partition_by)
+        writer.save(self.location)
+
+    def _merge(self, context: WriteContext, frame: DataFrame, batch: int) -> None:
+        session = frame.sparkSession
+        transaction = {_SETTINGS + name: value for name, value in _transaction(context, batch).items()}
+
+        def run(statement: str) -> None:
+            with session_settings(session, transaction):
+                session.sql(statement)
+
+        Merge(table_in_sql(self.location), self.keys, self.location).write(frame, batch, run)
+
+    def _changed(self, found: str) -> StreamFailed:
+        return StreamFailed(
+            "sink-table-changed",
+            "The Delta table is not as it was when the query started",
+            where=self.location,
+            found=found,
+            hint="put the table or its columns back, or change the query, and run the stream again",
+        )
+
+
+def _transaction(context: WriteContext, batch: int) -> dict[str, str]:
+    return {"txnAppId": app_of(context.stream_id), "txnVersion": str(batch)}
 
 
 def table_in_sql(location: str) -> str:
@@ -132,67 +184,6 @@ def _rejected(location: str, what: str, expected: str, found: str) -> PipelineEr
         found=found,
         hint="change the query, or the table with ALTER TABLE; sinks.delta(path, mergeSchema=True) adds new columns",
     )
-
-
-_SETTINGS = "spark.databricks.delta.write."
-"""The prefix of settings with which MERGE takes the transaction from the session; a write takes it from its options."""
-_REFUSED = re.compile(r"AnalysisException: (?P<message>.+)")
-
-
-@dataclass(frozen=True, slots=True)
-class DeltaWriter:
-    location: str
-    keys: tuple[str, ...]
-    options: Mapping[str, str]
-    context: WriteContext
-
-    def write(self, frame: DataFrame, batch: int) -> None:
-        """Write a batch unless it is in the table. Raises StreamFailed if the table was changed meanwhile."""
-        output = DeltaOutput(self.location)
-        if not output.exists:
-            # Delta would create another table with the rows of this batch only.
-            raise self._changed("no Delta table")
-        # Only a batch that was planned before this run can be in the table, so that newer ones need no read of the log.
-        if batch <= self.context.planned and output.last_written() >= batch:
-            # Delta would skip it without reading its rows, and Spark's watermark would miss those of this batch.
-            run_without_output(frame)
-            return
-        try:
-            self._merge(frame, batch) if self.keys else self._save(frame, batch)
-        except (AnalysisException, Py4JJavaError) as error:
-            refusal = _refusal(error)
-            if refusal is None:
-                raise
-            raise self._changed(refusal) from error
-
-    def _save(self, frame: DataFrame, batch: int) -> None:
-        mode = "overwrite" if self.context.output_mode == "complete" else "append"
-        writer = frame.write.format("delta").mode(mode).options(**self.options, **self._transaction(batch))
-        if self.context.partition_by:
-            writer = writer.partitionBy(*self.context.partition_by)
-        writer.save(self.location)
-
-    def _transaction(self, batch: int) -> dict[str, str]:
-        return {"txnAppId": app_of(self.context.stream_id), "txnVersion": str(batch)}
-
-    def _merge(self, frame: DataFrame, batch: int) -> None:
-        session = frame.sparkSession
-        transaction = {_SETTINGS + name: value for name, value in self._transaction(batch).items()}
-
-        def run(statement: str) -> None:
-            with session_settings(session, transaction):
-                session.sql(statement)
-
-        Merge(table_in_sql(self.location), self.keys, self.location).write(frame, batch, run)
-
-    def _changed(self, found: str) -> StreamFailed:
-        return StreamFailed(
-            "sink-table-changed",
-            "The Delta table is not as it was when the query started",
-            where=self.location,
-            found=found,
-            hint="put the table or its columns back, or change the query, and run the stream again",
-        )
 
 
 def _refusal(error: BaseException | None) -> str | None:
