@@ -40,10 +40,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import SlackwaterError
+from slackwater.core.program import Trigger
 from slackwater.core.records import BatchRecord, StreamRecord
 from slackwater.core.reference import reference_of
 from slackwater.core.sink import WriteContext
-from slackwater.core.trigger import Trigger
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger

@@ -11,7 +11,7 @@ import slackwater
 from slackwater.cli.common.arguments import Option
 from slackwater.cli.verbs.completion import Command, commands
 from slackwater.cli.verbs.run.metrics import METRICS
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Severity
 from slackwater.diagnose.catalogue import CATALOGUE, Failure
 from slackwater.diagnose.causes import covering
 from slackwater.diagnose.checks.code import REMEDIES_BY_GOAL

@@ -12,7 +12,7 @@ from examples.demo.compare import Comparison
 from examples.demo.data import Input
 from examples.demo.places import GOLD
 from examples.demo.result import DemoResult, StageKill, TablesResult
-from slackwater.core.marks import Marks
+from slackwater.core.checkpoint import Marks
 
 SHOWN_BATCHES = 6
 CELL = 6

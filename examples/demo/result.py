@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from examples.demo.compare import Comparison
 from examples.demo.data import Input
-from slackwater.core.marks import Marks
+from slackwater.core.checkpoint import Marks
 from slackwater.operations.plan.plan import Plan
 
 

@@ -18,7 +18,7 @@ from examples.demo.result import DemoResult, ManualRestart, StreamMarks
 from examples.demo.source_files import files_taken, planned, rows_in
 from examples.demo.steps import FillTopic, Progress, after_comparison, after_input, step
 from slackwater.cli.verbs.init import read_example, with_change, with_stream_of_change
-from slackwater.core.marks import Marks
+from slackwater.core.checkpoint import Marks
 from slackwater.operations.plan import document
 from slackwater.operations.plan.plan import Plan
 

@@ -27,8 +27,8 @@ from examples.demo.steps import FillTopic, Progress, after_comparison, after_inp
 from examples.demo.story import RAW_FROM_KAFKA
 from examples.demo.topic import positions
 from slackwater.cli.verbs.init import read_example, with_change
+from slackwater.core.checkpoint import Marks
 from slackwater.core.errors import StreamFailed
-from slackwater.core.marks import Marks
 from slackwater.operations.plan import document
 from slackwater.operations.plan.plan import Plan
 

@@ -9,7 +9,7 @@ import re
 
 from slackwater.core.errors import PipelineError
 from slackwater.core.masking import brief
-from slackwater.core.trigger import Trigger
+from slackwater.core.program import Trigger
 
 __all__ = ["available_now", "continuous", "once", "processing_time", "real_time"]
 

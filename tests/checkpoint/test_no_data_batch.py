@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.no_data_batch import no_data_entry
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.storage.local import LocalStore
 from tests.support.homes import make_home, watermark_ms
 

@@ -8,7 +8,7 @@ import pytest
 
 from slackwater.checkpoint.logs import marks, read_logs
 from slackwater.checkpoint.writer import delete_log, rename_log, rename_state_file, write_log
-from slackwater.core.marks import Marks
+from slackwater.core.checkpoint import Marks
 from slackwater.storage.local import LocalStore
 
 

@@ -16,7 +16,7 @@ from examples.demo.places import GOLD, STREAMS
 from examples.demo.result import DemoResult, ManualRestart, StageKill, StreamMarks, TablesResult, demo_document
 from examples.demo.run import DemoOptions, keep_or_remove
 from slackwater.cli.verbs.demo import exit_code
-from slackwater.core.marks import Marks
+from slackwater.core.checkpoint import Marks
 from slackwater.operations.actions.generations import BuildGeneration
 from slackwater.operations.plan.cost import NO_WORK, NOTHING_KEPT
 from slackwater.operations.plan.plan import Cost, Plan, PlannedFacts, Request, Work

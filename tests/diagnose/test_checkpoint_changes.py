@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from slackwater.core.checkpoint import CheckpointShape, OperatorEvidence, SourceEvidence
-from slackwater.core.profile import QueryProfile
-from slackwater.core.program import OperatorShape, Program, SourceShape, Traced, Window
+from slackwater.core.program import OperatorShape, Program, QueryProfile, SourceShape, Traced, Window
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.facts import Facts
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity
 from slackwater.diagnose import checks as package
 from slackwater.diagnose import doctor, number_line
 from slackwater.diagnose.checks import code

@@ -13,10 +13,9 @@ from dataclasses import replace
 import pytest
 
 from slackwater.cli.main import make_parser
-from slackwater.core.checkpoint import Damage
-from slackwater.core.finding import Finding
-from slackwater.core.marks import Marks, written_by_all
-from slackwater.core.profile import QueryProfile
+from slackwater.core.checkpoint import Damage, Marks, written_by_all
+from slackwater.core.facts import Finding
+from slackwater.core.program import QueryProfile
 from slackwater.core.records import WATCHED, GenerationRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Delivery
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked, Unreadable

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Severity
 from slackwater.diagnose.doctor import checks
 from slackwater.diagnose.error_codes import error_codes
 from slackwater.diagnose.number_line import RULES

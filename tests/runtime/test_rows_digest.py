@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from tests.support.warm_jvm import attached
 
 PROGRAM = Path(__file__).with_name("programs") / "digests.py"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from slackwater.core.errors import EnvironmentMissing, LeaseHeld
-from slackwater.core.trigger import Trigger
+from slackwater.core.program import Trigger
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease import Lease, lost
 from slackwater.ledger.ledger import Ledger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.core.trigger import Trigger
+from slackwater.core.program import Trigger
 from slackwater.triggers import available_now, continuous, once, processing_time, waits_ms
 
 

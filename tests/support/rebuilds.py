@@ -18,8 +18,7 @@ from typing import ClassVar
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.checkpoint import SourceFile
-from slackwater.core.profile import QueryProfile, RowOrder
-from slackwater.core.program import Program
+from slackwater.core.program import Program, QueryProfile, RowOrder
 from slackwater.core.records import StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.core.sink import BackfillDirectory, OutputTreatment

@@ -17,8 +17,7 @@ from slackwater.checkpoint.layout import (
 )
 from slackwater.checkpoint.listing import Listing
 from slackwater.checkpoint.logs import CheckpointLogs, expected_partitions, partition_count
-from slackwater.core.checkpoint import CommitEntry, Damage, StateInventory, StoreVersions
-from slackwater.core.marks import Marks
+from slackwater.core.checkpoint import CommitEntry, Damage, Marks, StateInventory, StoreVersions
 
 _HIDDEN_SUM = ".crc"
 

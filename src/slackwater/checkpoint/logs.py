@@ -17,9 +17,8 @@ from slackwater.checkpoint.layout import (
 )
 from slackwater.checkpoint.listing import Listing, limited, read_listing
 from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.core.checkpoint import CommitEntry, Damage, OffsetEntry, StateInventory, StoreVersions
+from slackwater.core.checkpoint import NONE_YET, CommitEntry, Damage, Marks, OffsetEntry, StateInventory, StoreVersions
 from slackwater.core.errors import FormatError
-from slackwater.core.marks import NONE_YET, Marks
 from slackwater.core.units import size_text
 from slackwater.formats.checksums import SparkChecksum, hadoop_mismatch, parse_spark_checksum
 from slackwater.formats.text_log import parse_commit_entry, parse_offset_entry, parse_query_metadata

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from slackwater.checkpoint.logs import CheckpointLogs
 from slackwater.core.checkpoint import OffsetEntry
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 

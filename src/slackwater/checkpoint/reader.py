@@ -38,6 +38,7 @@ from slackwater.core.checkpoint import (
     CommitEntry,
     Damage,
     FileTotals,
+    Marks,
     NextBatch,
     OffsetEntry,
     OperatorLine,
@@ -49,7 +50,6 @@ from slackwater.core.checkpoint import (
     VersionRange,
 )
 from slackwater.core.errors import FormatError
-from slackwater.core.marks import Marks
 from slackwater.core.state import Operator, OperatorStore
 from slackwater.formats.text_log import parse_commit_entry, parse_offset_entry
 from slackwater.storage.protocols import hadoop_checksum_path

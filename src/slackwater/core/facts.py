@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
-from slackwater.core.checkpoint import CheckpointReport, CommitEntry, Damage, OffsetEntry, SourceLog, StateInventory
-from slackwater.core.marks import Marks
+from slackwater.core.checkpoint import (
+    CheckpointReport,
+    CommitEntry,
+    Damage,
+    Marks,
+    OffsetEntry,
+    SourceLog,
+    StateInventory,
+)
 from slackwater.core.program import SourceShape
 from slackwater.core.records import BatchRecord, RunRecord
 from slackwater.core.snapshot import OutputSeen, Snapshot
@@ -20,6 +28,36 @@ from slackwater.core.snapshot import OutputSeen, Snapshot
 if TYPE_CHECKING:
     # Its classes take a hundredth of the time of ``status``, which compares no code.
     from slackwater.core.verdict import StreamVerdict
+
+
+Risk = Literal["loss", "duplicate", "skip", "wrong", "stuck", "none"]
+
+
+class Severity(StrEnum):
+    """``STOP``: must not be started. ``WARNING``: may, with care. ``INFO``: nothing is wrong."""
+
+    STOP = "stop"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``code`` is stable; ``text`` is a sentence; ``next`` is a command, if any. ``status`` ends with ``exit_code`` for
+    its most urgent finding. ``advice`` is for remedies without a command.
+    """
+
+    code: str
+    severity: Severity
+    text: str
+    risk: Risk = "none"
+    goal: str | None = None
+    next: str | None = None
+    advice: str | None = None
+    where: str | None = None
+    expected: str | None = None
+    found: str | None = None
+    exit_code: int = 0
 
 
 class Unknown(NamedTuple):

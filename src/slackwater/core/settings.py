@@ -1,19 +1,22 @@
-"""Settings: ``slackwater.toml`` (found upward from the working directory), then ``SLACKWATER_*``, then flags."""
+"""Settings: ``slackwater.toml`` (found upward from the working directory), then ``SLACKWATER_*``, then flags.
+
+A path that leads to code or a folder is used only if this user or root put it there.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from slackwater.core.errors import EnvironmentMissing, SettingsError, SlackwaterError
-from slackwater.core.escaping import is_unicode
+from slackwater.core.escaping import is_unicode, quoted
 from slackwater.core.masking import KNOWN_SECRETS, brief
-from slackwater.core.owners import only_own, other_owner, safe_with
 
 FILE_NAME = "slackwater.toml"
 MOST_RESTARTS = 1_000_000
@@ -309,7 +312,12 @@ def _spark(values: Mapping[str, Any], file: Path | None) -> dict[str, str]:
     if not isinstance(value, dict):
         _refuse_as("spark", expected, f"{_KINDS.get(type(value), 'a value')}, not shown here", file)
     for key, item in value.items():
-        if not _is_spark_setting(key, item):
+        if not (
+            _is_usable(key)
+            and not any(map(str.isspace, key))
+            and not isinstance(item, dict | list)
+            and is_unicode(str(item))
+        ):
             # The value may be a password, whatever its key is called.
             kind = _KINDS.get(type(item), "a value")
             _refuse_as("spark", expected, f"{kind} for the key {brief(ascii(key))}, not shown here", file)
@@ -324,15 +332,6 @@ def _storage(values: Mapping[str, Any], file: Path | None) -> dict[str, dict[str
         expected = 'tables of strings, such as [storage.s3] with secret_access_key = "env:NAME"'
         _refuse_as("storage", expected, f"{_KINDS.get(type(value), 'a value')}, not shown here", file)
     return {kind: dict(table) for kind, table in value.items()}
-
-
-def _is_spark_setting(key: str, value: object) -> bool:
-    return (
-        _is_usable(key)
-        and not any(map(str.isspace, key))
-        and not isinstance(value, dict | list)
-        and (is_unicode(str(value)))
-    )
 
 
 def _count(values: Mapping[str, Any], key: str, default: int, file: Path | None) -> int:
@@ -360,4 +359,66 @@ def _refuse_as(key: str, expected: str, found: str, file: Path | None) -> NoRetu
         expected=expected,
         found=found,
         hint=f"edit {file}" if file else f"set {variable} to another value, or unset it",
+    )
+
+
+SAFE_DIRECTORY = "SLACKWATER_SAFE_DIRECTORY"
+ROOT = 0
+
+
+def other_owner(path: Path, environment: Mapping[str, str] = os.environ) -> int | None:
+    """The owner of a path or its target, if neither this user nor root.
+
+    Root also trusts the user who called sudo. Everything in folders of ``SLACKWATER_SAFE_DIRECTORY`` (separated by
+    ``:``; ``*`` is everywhere) is trusted.
+    """
+    user = os.geteuid()
+    trusted = {user, ROOT}
+    sudo = environment.get("SUDO_UID", "")
+    if user == ROOT and sudo.isascii() and sudo.isdigit():
+        trusted.add(int(sudo))
+    # What cannot be looked at is reported with its reason when it is used; RuntimeError: of links in a circle.
+    with suppress(OSError, ValueError, RuntimeError):
+        safe = [one for one in environment.get(SAFE_DIRECTORY, "").split(os.pathsep) if one]
+        for status, place in ((path.lstat, _place(path)), (path.stat, path.resolve())):
+            owner = status().st_uid
+            if _is_below(place, safe):
+                return None
+            if owner not in trusted:
+                return owner
+    return None
+
+
+def check_owner(path: Path, folder: Path) -> None:
+    """Raises SettingsError for another user's path; the hint trusts ``folder``."""
+    owner = other_owner(path)
+    if owner is not None:
+        raise SettingsError(
+            "home-owner",
+            "The home, or a file that it has or names, belongs to another user; nothing was read from it or changed",
+            where=str(path),
+            expected=only_own(),
+            found=f"a file or folder of user {owner}",
+            hint="run the command as this user; or, if you trust it: "
+            f"export SLACKWATER_SAFE_DIRECTORY={safe_with(folder)}",
+        )
+
+
+def only_own() -> str:
+    return f"one that user {os.geteuid()} or root owns"
+
+
+def safe_with(folder: Path, environment: Mapping[str, str] = os.environ) -> str:
+    known = environment.get(SAFE_DIRECTORY, "")
+    return quoted(os.pathsep.join(filter(None, (known, str(folder)))))
+
+
+def _place(path: Path) -> Path:
+    return path.parent.resolve() / path.name
+
+
+def _is_below(place: Path, folders: Iterable[str]) -> bool:
+    return any(
+        one == "*" or place.is_relative_to(Path(one).resolve()) or place.is_relative_to(_place(Path(one)))
+        for one in folders
     )

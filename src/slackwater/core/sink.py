@@ -1,4 +1,7 @@
-"""Values that describe a sink: traits, delivery, owner, changes; documents of them are parsed strictly."""
+"""Values that describe a sink: traits, delivery, owner, changes; documents of them are parsed strictly.
+
+Hidden names next to a directory are not found by readers of the parent folder.
+"""
 
 from __future__ import annotations
 
@@ -235,3 +238,13 @@ def after_batch(after: int) -> str:
 
 def newest_batch(batch: int) -> str:
     return f"batch {batch}" if batch >= 0 else "no batch"
+
+
+def staging_path(name: str, operation: str) -> str:
+    """The operation's own folder next to ``name``."""
+    return f".{name}.slackwater-{operation}"
+
+
+def exchange_path(name: str, operation: str) -> str:
+    """The temporary place of a directory during an exchange by renames."""
+    return f"{staging_path(name, operation)}.held"

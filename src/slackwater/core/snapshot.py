@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from slackwater.core.checkpoint import Damage, OffsetEntry, UnreadState
+from slackwater.core.checkpoint import NONE_YET, Damage, Marks, OffsetEntry, UnreadState
 from slackwater.core.errors import Aside
-from slackwater.core.marks import NONE_YET, Marks
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Delivery
 

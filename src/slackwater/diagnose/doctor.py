@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 from slackwater.core.commands import command
-from slackwater.core.facts import Facts, Judged, Unknown
-from slackwater.core.finding import Finding, Severity
+from slackwater.core.facts import Facts, Finding, Judged, Severity, Unknown
 from slackwater.core.units import counted, size_text
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.checkpoint_changes import operator_kind

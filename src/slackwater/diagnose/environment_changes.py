@@ -39,15 +39,11 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
     if zone and zone_now and not is_same_zone(zone, zone_now):
         text = f"Python functions ran in the time zone {zone}, run in {zone_now}"
         yield Change(CODE, Effect.CHANGES_ROWS, text, place=TIME_ZONE, before=zone, after=zone_now, goal="rebuild")
-    for name in sorted({_variable_of(key) for key in {*before, *after} - {TIME_ZONE}}):
+    for name in sorted({key.removeprefix(EXECUTOR_VARIABLE) for key in {*before, *after} - {TIME_ZONE}}):
         was, is_now = _digest(before, name), _digest(after, name)
         # Of a variable that only the code of one of them names nothing is known; changed code is compared itself.
         if was != is_now and (name in before) == (name in after):
             yield _variable(name, was_set=bool(was), is_set=bool(is_now))
-
-
-def _variable_of(key: str) -> str:
-    return key.removeprefix(EXECUTOR_VARIABLE)
 
 
 def _digest(environment: Mapping[str, str], name: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from slackwater.core.commands import application_words, code_words, write_code_command
-from slackwater.core.finding import Finding, Severity
+from slackwater.core.facts import Finding, Severity
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.checks import number_line, output, stream
 from slackwater.diagnose.checks.common.check import About, Check, When

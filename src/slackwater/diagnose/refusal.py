@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, Refused, SlackwaterError
-from slackwater.core.finding import Finding
+from slackwater.core.facts import Finding
 from slackwater.core.sink import OutputTreatment, Traits
 from slackwater.core.verdict import Change, ChangeGoal, Effect, OtherSetting, StreamVerdict, Verdict
 
@@ -52,7 +52,7 @@ class Ways:
             lines = list(self._of_settings(settings))
         else:
             lines = [step for remedy in REMEDIES if remedy.goal == verdict.goal for step in remedy.steps(self)]
-        if not _unacceptable(verdict.changes):
+        if not [change for change in verdict.changes if change.effect > Effect.COMPATIBLE and not change.acceptable]:
             lines.append(f"{'or ' if lines else ''}keep the state as it is: {self.accepting(verdict)}")
         return lines
 
@@ -127,7 +127,3 @@ def program_refusal(ways: Ways, judged: StreamVerdict, refused: Sequence[Change]
         + "; ".join(f"{change.text} ({change.code}, {change.effect.word})" for change in refused),
         hint="\n".join(ways.lines(judged.verdict, judged.settings)) or NO_GOAL,
     )
-
-
-def _unacceptable(changes: Sequence[Change]) -> list[Change]:
-    return [change for change in changes if change.effect > Effect.COMPATIBLE and not change.acceptable]

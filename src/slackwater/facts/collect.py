@@ -15,6 +15,7 @@ from slackwater.core.checkpoint import (
     CheckpointReport,
     Damage,
     FileTotals,
+    Marks,
     OffsetEntry,
     ReadOptions,
     SourceLine,
@@ -23,7 +24,6 @@ from slackwater.core.checkpoint import (
 from slackwater.core.commands import mention
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
-from slackwater.core.marks import Marks
 from slackwater.core.program import SourceShape
 from slackwater.core.records import NEWEST_BATCHES, GenerationRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot

@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from slackwater.core.checkpoint import SourceFile, SourceLine
+from slackwater.core.checkpoint import NONE_YET, SourceFile, SourceLine
 from slackwater.core.facts import ChangedFile, Fact, ReadOutput, Unknown
-from slackwater.core.marks import NONE_YET
 from slackwater.core.program import SourceShape
 from slackwater.facts.attempt import tried
 from slackwater.formats.compactible import parse_file_source_log

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from slackwater.core.marks import NONE_YET
+from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.records import BatchRecord, BatchSource, BatchSummary, LogLine, SinkMark
 from slackwater.ledger.database import Row
 from slackwater.ledger.lineage import LedgerPart, between, inherited

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from slackwater.core.marks import NONE_YET
+from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.records import GenerationRecord
 from slackwater.ledger import tables
 from slackwater.ledger.database import Connection

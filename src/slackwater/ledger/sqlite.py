@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, EnvironmentMissing
-from slackwater.core.owners import other_owner, safe_with
+from slackwater.core.settings import other_owner, safe_with
 from slackwater.storage.local import create_private_file
 
 BUSY_TIMEOUT_S = 30

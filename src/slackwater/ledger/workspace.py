@@ -11,9 +11,8 @@ from pathlib import Path
 from slackwater.core.commands import command
 from slackwater.core.errors import DataError, FormatError, NotFound, Refused
 from slackwater.core.escaping import printable
-from slackwater.core.owners import check_owner
 from slackwater.core.records import GenerationRecord, StreamRecord
-from slackwater.core.settings import Settings
+from slackwater.core.settings import Settings, check_owner
 from slackwater.formats.text_log import parse_query_metadata
 from slackwater.ledger.database import parse_url
 from slackwater.ledger.home import JOURNAL, PLAN_FILE, Home, StreamFile, read_stream_file, streams_of

@@ -18,7 +18,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.escaping import quoted
 from slackwater.core.records import STREAM_NAME, BatchRecord, OperationRecord, StreamRecord
-from slackwater.core.staging_names import exchange_path, staging_path
+from slackwater.core.sink import exchange_path, staging_path
 from slackwater.core.units import utc_text
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.action import PreconditionName

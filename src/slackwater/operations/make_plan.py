@@ -15,7 +15,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.core.records import History, StreamRecord, member_id
 from slackwater.core.sink import Cut, OutputTreatment, Swap
 from slackwater.ledger.lease import JVM_WAIT_S, wait_until_free

@@ -17,10 +17,10 @@ from slackwater.core.commands import (
 )
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.escaping import quoted
-from slackwater.core.owners import check_owner
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.core.records import StreamRecord
 from slackwater.core.reference import split_reference
+from slackwater.core.settings import check_owner
 from slackwater.core.sink import BackfillDirectory, Cut, Swap, cut_back
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings_about

@@ -12,8 +12,8 @@ from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError
 from slackwater.core.escaping import is_unicode
 from slackwater.core.masking import mask
+from slackwater.core.program import Trigger
 from slackwater.core.records import STREAM_NAME, WATCHED
-from slackwater.core.trigger import Trigger
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.registry import open_each, open_output
 from slackwater.storage.open import check_location, is_uri

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Moved, OutcomeUnknown, Refused, UsageError
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.core.records import LogLine, StreamRecord
 from slackwater.core.sink import OutputTreatment
 from slackwater.core.snapshot import Snapshot

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.errors import Refused
-from slackwater.core.profile import QueryProfile
-from slackwater.core.program import digest_of
+from slackwater.core.program import QueryProfile, digest_of
 from slackwater.operations.plan.context import bounds_of
 from slackwater.operations.plan.document import ALL_MS
 from tests.support.homes import LAYOUT, STREAM

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.core.checkpoint import Marks, written_by_all
 from slackwater.core.errors import Refused
-from slackwater.core.marks import Marks, written_by_all
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, History, RunRecord
 from slackwater.core.sink import Delivery
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import slackwater
 from slackwater.cli.common.arguments import Format, shortened
+from slackwater.core.checkpoint import Marks
 from slackwater.core.errors import Refused, SlackwaterError, UsageError
 from slackwater.core.escaping import printable
-from slackwater.core.marks import Marks
 from slackwater.core.masking import KNOWN_SECRETS, mask
 from slackwater.core.settings import Settings, load
 from slackwater.core.units import duration_text, iso_text, utc_text

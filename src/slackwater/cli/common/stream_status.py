@@ -9,11 +9,9 @@ from typing import Any
 from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.opened import OpenedCheckpoint
-from slackwater.core.checkpoint import CommitEntry, OffsetEntry
+from slackwater.core.checkpoint import CommitEntry, Marks, OffsetEntry
 from slackwater.core.errors import FormatError, unreachable
-from slackwater.core.facts import Unknown
-from slackwater.core.finding import Finding, Severity
-from slackwater.core.marks import Marks
+from slackwater.core.facts import Finding, Severity, Unknown
 from slackwater.core.records import NEWEST_BATCHES, BatchRecord, BatchSource, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.checks.common.progress import lag_of, rows_ahead

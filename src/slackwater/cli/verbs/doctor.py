@@ -15,7 +15,7 @@ from slackwater.cli.common.console import mark, marks_document, out, parse_conf,
 from slackwater.cli.common.examine import Examined, examine, exit_code, read_failed, with_compared_code, with_errors
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Severity
 from slackwater.core.units import counted
 from slackwater.diagnose.causes import ExplainedError, signs_of
 from slackwater.diagnose.checks.common.check import Diagnosed

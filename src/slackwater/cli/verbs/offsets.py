@@ -16,7 +16,7 @@ from slackwater.cli.common.console import err, offset_value, prepare, print_json
 from slackwater.cli.common.stream_status import next_watermark_ms
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.profile import QueryProfile, not_reproducible
+from slackwater.core.program import QueryProfile, not_reproducible
 from slackwater.core.records import History
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.lease import JVM_WAIT_S, view_of, wait_until_free

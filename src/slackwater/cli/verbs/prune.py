@@ -15,7 +15,7 @@ from slackwater.cli.common.arguments import (
 from slackwater.cli.common.console import confirm, err, out, prepare, print_json
 from slackwater.core.errors import NotFound
 from slackwater.core.records import OperationRecord, StreamRecord
-from slackwater.core.staging_names import staging_path
+from slackwater.core.sink import staging_path
 from slackwater.diagnose.checks.stream import in_progress, unfinished
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.lease import RUN, LeaseCheck, view_of

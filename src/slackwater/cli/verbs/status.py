@@ -28,7 +28,7 @@ from slackwater.cli.common.console import (
 from slackwater.cli.common.stream_status import Lag, StreamStatus, home_place, stream_status
 from slackwater.core.commands import check_command, command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError
-from slackwater.core.finding import Finding, Severity
+from slackwater.core.facts import Finding, Severity
 from slackwater.core.records import NEWEST_BATCHES
 from slackwater.core.settings import Settings
 from slackwater.core.units import counted, size_text

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.commands import command
-from slackwater.core.facts import Facts, Unknown
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity, Unknown
 from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.progress import lag_of, never_falls, with_rows
 

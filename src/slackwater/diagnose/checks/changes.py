@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from slackwater.core.commands import check_command
-from slackwater.core.facts import Facts, HistoryFacts, Judged, SourceFacts
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, HistoryFacts, Judged, Severity, SourceFacts
 from slackwater.core.state import JOIN
 from slackwater.diagnose.checks.common.check import Check, Found, rebuild
 from slackwater.diagnose.checks.common.settings import (

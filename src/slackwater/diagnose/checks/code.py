@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slackwater.core.commands import mention
-from slackwater.core.facts import Judged
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Judged, Severity
 from slackwater.core.program import OperatorKind
 from slackwater.core.verdict import ChangeGoal, Effect
 from slackwater.diagnose.checks.common.check import HEADINGS, Check

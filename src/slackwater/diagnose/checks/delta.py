@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.commands import reset_command
-from slackwater.core.facts import Facts, Unknown
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity, Unknown
 from slackwater.diagnose.checks.common.check import Check, Found, move_checkpoint_away
 from slackwater.diagnose.checks.kafka import lacking
 from slackwater.diagnose.checks.sink import only_other_application

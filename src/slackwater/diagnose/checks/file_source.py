@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.escaping import quoted
-from slackwater.core.facts import Facts, Unknown
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity, Unknown
 from slackwater.core.units import counted, utc_text
 from slackwater.diagnose.checks.common.check import Check, Found
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from slackwater.core.checkpoint import holes
-from slackwater.core.facts import Facts, SourceFacts
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity, SourceFacts
 from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check, Found, rebuild, strays_in_sources
 from slackwater.sources import kind_of

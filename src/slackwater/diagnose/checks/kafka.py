@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from slackwater.core.commands import reset_command, run_command
 from slackwater.core.errors import FormatError
-from slackwater.core.facts import Facts, SourceFacts, Unknown
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity, SourceFacts, Unknown
 from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange

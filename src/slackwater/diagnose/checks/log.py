@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from slackwater.core.checkpoint import BatchLine, Damage
-from slackwater.core.facts import Facts, Unknown
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity, Unknown
 from slackwater.core.sink import newest_batch
 from slackwater.core.units import batch_range, utc_text
 from slackwater.diagnose.checks.common.check import (

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from slackwater.core.checkpoint import BatchLine, OffsetEntry
-from slackwater.core.facts import Facts, HistoryFacts
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, HistoryFacts, Severity
 from slackwater.core.units import batch_range
 from slackwater.diagnose.checks.common.check import Check, Found, rebuild, write_query_id
 from slackwater.diagnose.checks.common.settings import PARTITIONS, PINNED

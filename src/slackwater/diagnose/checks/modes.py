@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slackwater.core.facts import Facts
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity
 from slackwater.diagnose.checks.common.check import Check, Found, has_gaps_by_design
 
 

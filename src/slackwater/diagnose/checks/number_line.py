@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.commands import command, rebuild_command, run_command
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Severity
 from slackwater.core.sink import newest_batch
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import batch_range

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.commands import rebuild_command, reset_command, run_command
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Severity
 from slackwater.core.snapshot import Snapshot, Unreadable
 from slackwater.core.units import batch_range
 from slackwater.diagnose.checks.common.check import DAMAGED, Check, Found, When

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from slackwater.core.checkpoint import BatchLine, SourceEnd
 from slackwater.core.errors import FormatError
-from slackwater.core.facts import Facts
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity
 from slackwater.core.units import utc_text
 from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.store import temporary_files

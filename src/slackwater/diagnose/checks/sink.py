@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from slackwater.core.commands import run_command
 from slackwater.core.escaping import quoted
-from slackwater.core.facts import Facts, SinkFacts, Unknown
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity, SinkFacts, Unknown
 from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.snapshot import sink_kind

@@ -5,8 +5,7 @@ from itertools import pairwise
 
 from slackwater.core.checkpoint import BatchLine, StoreVersions, holes
 from slackwater.core.commands import check_command
-from slackwater.core.facts import CheckpointSeen, Facts
-from slackwater.core.finding import Severity
+from slackwater.core.facts import CheckpointSeen, Facts, Severity
 from slackwater.core.records import BatchRecord
 from slackwater.core.units import counted
 from slackwater.diagnose.checks.common.check import Check, Found, rebuild, replay_from

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts
-from slackwater.core.finding import Severity
+from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts, Severity
 from slackwater.diagnose.checks.common.check import (
     Check,
     Found,

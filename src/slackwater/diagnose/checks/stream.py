@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from slackwater.core.commands import apply_command, command, rebuild_command, run_command, undo_command
-from slackwater.core.finding import Finding, Severity
+from slackwater.core.facts import Finding, Severity
 from slackwater.core.records import UNDOING, OperationRecord
 from slackwater.core.reference import split_reference
 from slackwater.core.snapshot import Snapshot

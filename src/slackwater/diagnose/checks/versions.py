@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from slackwater.core.facts import Facts, HistoryFacts
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, HistoryFacts, Severity
 from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.settings import PROVIDER, settings_of
 from slackwater.diagnose.defects import known

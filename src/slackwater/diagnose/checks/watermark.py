@@ -6,8 +6,7 @@ from itertools import pairwise
 
 from slackwater.core.checkpoint import BatchLine
 from slackwater.core.commands import check_command, reset_command
-from slackwater.core.facts import Facts
-from slackwater.core.finding import Severity
+from slackwater.core.facts import Facts, Severity
 from slackwater.core.program import parsed_program
 from slackwater.core.units import duration_text, utc_text
 from slackwater.diagnose.checks.common.check import Check, Found, rebuild, replay_from

@@ -10,10 +10,9 @@ from slackwater.checkpoint.damage import Depth, FoundDamage, find_damage
 from slackwater.checkpoint.logs import CheckpointLogs, marks_of_inventory
 from slackwater.checkpoint.no_data_batch import NO_DATA_BATCHES, no_data_entry
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
-from slackwater.core.checkpoint import Damage, OffsetEntry, SinkFile
+from slackwater.core.checkpoint import NONE_YET, Damage, Marks, OffsetEntry, SinkFile, written_by_all
 from slackwater.core.errors import FormatError, SinkUnchecked, SinkUnreadable
-from slackwater.core.marks import NONE_YET, Marks, written_by_all
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Owner
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked, Unreadable

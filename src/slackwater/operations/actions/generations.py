@@ -12,8 +12,7 @@ from slackwater.checkpoint.writer import copy_state, delete_log, rename_log, ren
 from slackwater.core.checkpoint import OffsetEntry, OffsetMetadata, SourceOffset
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import Refused
-from slackwater.core.profile import QueryProfile
-from slackwater.core.program import Entry, entries_until, made_by, program_of_batch
+from slackwater.core.program import Entry, QueryProfile, entries_until, made_by, program_of_batch
 from slackwater.diagnose.program_changes import other_rows, recorded_verdict
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.formats.text_log import render_offset_entry

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 
 from slackwater.core.commands import apply_command, command, undo_command
 from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.core.records import UNDOING, OperationFiles, OperationRecord, StreamRecord, leader_id
 from slackwater.core.sink import Cut, Swap
 from slackwater.core.snapshot import Snapshot

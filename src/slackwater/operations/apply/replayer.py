@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from slackwater.core.profile import QueryProfile
-from slackwater.core.program import Program
+from slackwater.core.program import Program, QueryProfile
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.sink import BackfillDirectory
 from slackwater.core.targets import PositionTarget

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.errors import UsageError
-from slackwater.core.profile import RowOrder
+from slackwater.core.program import RowOrder
 from slackwater.core.sink import OutputTreatment, cut_back
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from slackwater.core.commands import command, output_command
 from slackwater.core.errors import Refused, SlackwaterError
-from slackwater.core.profile import ARBITRARY, QueryProfile, not_reproducible
+from slackwater.core.program import ARBITRARY, QueryProfile, not_reproducible
 from slackwater.core.records import History, StreamRecord
 from slackwater.core.sink import BackfillDirectory, Cut, newest_batch
 from slackwater.core.snapshot import MemberSeen, Snapshot

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.core.sink import BackfillDirectory, Cut, OutputTreatment, Swap, others_of
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import batch_range, duration_text

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
-from slackwater.core.profile import RowOrder
+from slackwater.core.program import RowOrder
 from slackwater.core.records import Ranges
 from slackwater.core.sink import STRICT, OutputTreatment
 from slackwater.operations.action import Action, Inverse, Precondition

@@ -26,8 +26,8 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from slackwater.core.commands import mention
 from slackwater.core.errors import Refused
 from slackwater.core.masking import KNOWN_SECRETS
+from slackwater.core.program import Trigger, TriggerKind
 from slackwater.core.sink import WriterCalls
-from slackwater.core.trigger import Trigger, TriggerKind
 from slackwater.runtime.run.failures import SPARK_ERRORS
 from slackwater.triggers import as_trigger
 

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.masking import mask_setting
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.runtime.program.event_time import (
     evicts_by_time,
     join_retention_ms,

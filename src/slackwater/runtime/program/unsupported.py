@@ -23,8 +23,8 @@ from pyspark.errors import AnalysisException
 
 from slackwater.core.checkpoint import SourceFile
 from slackwater.core.errors import Refused
+from slackwater.core.program import TriggerKind
 from slackwater.core.records import GenerationRecord
-from slackwater.core.trigger import TriggerKind
 from slackwater.core.units import counted
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SOURCES

@@ -15,11 +15,10 @@ from pyspark.errors import StreamingQueryException
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed, UsageError
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile, Trigger
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import BackfillDirectory, WriteContext
 from slackwater.core.targets import PositionTarget
-from slackwater.core.trigger import Trigger
 from slackwater.ledger.lease import LeaseCheck
 from slackwater.ledger.recording.log_copier import LogCopier, copy_new
 from slackwater.operations.apply.replayer import OperationRun, Replayed

@@ -30,7 +30,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.errors import SlackwaterError
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.ledger.lineage import INPUT_WATERMARKS
 from slackwater.runtime.program.logical_plan import WATERMARK, class_name, java_field, nodes_of

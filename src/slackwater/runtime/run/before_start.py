@@ -21,11 +21,11 @@ import structlog
 
 from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.logs import read_logs
+from slackwater.core.checkpoint import Marks
 from slackwater.core.commands import command, with_pipeline
 from slackwater.core.errors import LeaseHeld, NotFound, Refused, SlackwaterError, StreamFailed, UsageError
 from slackwater.core.escaping import one_line
-from slackwater.core.finding import Finding, Severity
-from slackwater.core.marks import Marks
+from slackwater.core.facts import Finding, Severity
 from slackwater.core.program import Program, digest_of, program_of_batch, with_started
 from slackwater.core.records import WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.sink import Owner, sink_text

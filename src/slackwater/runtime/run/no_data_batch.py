@@ -29,8 +29,8 @@ from slackwater.checkpoint.no_data_batch import NO_DATA_BATCHES, no_data_entry
 from slackwater.checkpoint.writer import write_log
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.errors import FormatError, Refused, SlackwaterError
+from slackwater.core.program import Trigger
 from slackwater.core.records import GenerationRecord, LogLine
-from slackwater.core.trigger import Trigger
 from slackwater.formats.text_log import parse_offset_entry, render_offset_entry
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import AVAILABLE_NOW, CAUGHT_UP, SOURCES

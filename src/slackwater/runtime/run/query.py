@@ -18,10 +18,8 @@ from pyspark.sql import SparkSession
 
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, SlackwaterError
-from slackwater.core.profile import QueryProfile
-from slackwater.core.program import Program
+from slackwater.core.program import Program, QueryProfile, Trigger
 from slackwater.core.sink import WriteContext
-from slackwater.core.trigger import Trigger
 from slackwater.runtime.loader import LoadedPipeline, place_in
 from slackwater.runtime.pipeline import StreamContext, StreamDefinition, StreamFunction
 from slackwater.runtime.program.code_reach import CodeReach, reach_of, reach_of_file, with_environment

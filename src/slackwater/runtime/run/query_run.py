@@ -13,7 +13,7 @@ import structlog
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.state.operators import state_stores
 from slackwater.core.errors import SlackwaterError
-from slackwater.core.profile import QueryProfile
+from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from slackwater.core.errors import PipelineError, SlackwaterError
+from slackwater.core.program import Trigger
 from slackwater.core.records import BatchRecord, StreamRecord
-from slackwater.core.trigger import Trigger
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.ledger import Ledger

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
+from slackwater.core.program import Trigger
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import WriteContext
-from slackwater.core.trigger import Trigger
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.ledger.lease import LeaseCheck
 from slackwater.runtime.program.logical_plan import analysed_plan, class_name, nodes_of

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import NONE_YET, Damage, written_by_all
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.marks import NONE_YET, written_by_all
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, weakest
 from slackwater.sinks.all_of import FEWEST, KIND, identity_of
 from slackwater.sinks.common.batch_function import batch_function, persisted

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, cut_back
 from slackwater.sinks.common.batch_function import batch_function
 from slackwater.sinks.common.problem import refuse_partitions

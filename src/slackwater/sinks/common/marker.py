@@ -29,9 +29,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused, StreamFailed
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Owner, WriteContext, newest_batch
 from slackwater.sinks.common.contract import MarkerTarget
 from slackwater.sinks.common.database import Address, reading, writing

@@ -16,8 +16,8 @@ from pyspark.sql.types import StructField, StructType
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import StreamFailed
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.batch_function import backquoted, persisted, run_without_output
 from slackwater.sinks.common.database import problem_of

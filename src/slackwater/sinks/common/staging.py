@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
-from slackwater.core.staging_names import exchange_path, staging_path
+from slackwater.core.sink import exchange_path, staging_path
 from slackwater.sinks.common.changes import occupied, unsupported
 from slackwater.storage.local import LocalStore, keep_owner_and_mode, read_file, sync_directory
 from slackwater.storage.open import local_path_of, open_write_store

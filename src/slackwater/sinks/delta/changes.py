@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import Refused
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import NO_OTHERS, Cut, Others
 from slackwater.sinks.common.changes import (
     CutRecord,

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, newest_batch
 from slackwater.sinks.common import staging
 from slackwater.sinks.common.changes import (

@@ -12,10 +12,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from slackwater.core.checkpoint import Damage, SinkFile
+from slackwater.core.checkpoint import NONE_YET, Damage, SinkFile
 from slackwater.core.commands import put_aside
 from slackwater.core.errors import Aside, FormatError, Refused, SinkUnreadable
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Cut, after_batch, newest_batch
 from slackwater.formats.compactible import (
     NEWEST_VERSION,

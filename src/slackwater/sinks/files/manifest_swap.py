@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from slackwater.core.checkpoint import Damage
-from slackwater.core.sink import Swap, newest_batch
-from slackwater.core.staging_names import staging_path
+from slackwater.core.sink import Swap, newest_batch, staging_path
 from slackwater.formats.compactible import SINK_LOG, names_read
 from slackwater.sinks.common.changes import absent, check_whole, damaged, incomplete, unsupported
 from slackwater.sinks.common.directory import OutputPlace

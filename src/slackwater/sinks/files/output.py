@@ -12,9 +12,8 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
-from slackwater.core.checkpoint import Damage, SinkFile
+from slackwater.core.checkpoint import NONE_YET, Damage, SinkFile
 from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnreadable, SlackwaterError
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, after_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
 from slackwater.sinks.common import staging

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import PipelineError, Refused
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.batch_function import run_without_output
 from slackwater.sinks.common.contract import AppendOnlyOutput, OpaqueOutput, Output, Sink

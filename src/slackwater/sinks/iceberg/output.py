@@ -10,8 +10,8 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
+from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import SinkUnreadable
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import CatalogueEntry, Delivery, Owner, Swap, Traits
 from slackwater.sinks.common.changes import (
     absent,

@@ -12,9 +12,8 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import NO_OTHERS, Cut, Owner, Swap, newest_batch
 from slackwater.sinks.common.changes import (
     CutTable,

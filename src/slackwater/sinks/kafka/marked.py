@@ -18,8 +18,8 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, NewTopic, OffsetSpec
 
+from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, StreamFailed
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks.common.contract import MarkerTarget
 from slackwater.sinks.common.directory import Mark, fenced, owned

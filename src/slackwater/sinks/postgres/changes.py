@@ -19,9 +19,9 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import NO_OTHERS, Cut, Others, after_batch, newest_batch
 from slackwater.sinks.common.changes import RecordFile, damaged, foreign_cut, occupied, unsupported
 from slackwater.sinks.common.marker import Marker, limit_wait

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.errors import Refused
-from slackwater.core.marks import NONE_YET
 from slackwater.core.sink import Cut, Owner, Swap, Traits, newest_batch
 from slackwater.sinks.common.changes import (
     SwapRecord,

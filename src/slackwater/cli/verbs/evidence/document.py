@@ -22,8 +22,7 @@ from slackwater.cli.common.examine import Examined
 from slackwater.core.checkpoint import BatchLine, Damage, OperatorLine, StateInventory
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
-from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts, SinkFacts, SourceFacts, Unknown
-from slackwater.core.finding import Severity
+from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts, Severity, SinkFacts, SourceFacts, Unknown
 from slackwater.core.masking import MASK, is_secret_name, mask, mask_setting
 from slackwater.core.records import NEWEST_BATCHES, BatchRecord
 from slackwater.core.settings import Settings

@@ -11,8 +11,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.escaping import quoted
-from slackwater.core.facts import CheckpointSeen, Facts, Judged, SourceFacts, Unknown
-from slackwater.core.finding import Finding, Risk, Severity
+from slackwater.core.facts import CheckpointSeen, Facts, Finding, Judged, Risk, Severity, SourceFacts, Unknown
 from slackwater.diagnose.checks.common.snapshot import as_possible
 from slackwater.sources import kind_of
 

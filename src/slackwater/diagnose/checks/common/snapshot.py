@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.commands import rebuild_command, reset_command
-from slackwater.core.finding import Finding
-from slackwater.core.marks import NONE_YET
-from slackwater.core.profile import not_reproducible
+from slackwater.core.facts import Finding
+from slackwater.core.program import not_reproducible
 from slackwater.core.records import RunRecord
 from slackwater.core.snapshot import Snapshot
 
