@@ -19,7 +19,7 @@ from slackwater.sinks import iceberg
 from slackwater.sinks.common.problem import secret_of
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.catalog import properties_of
-from slackwater.sinks.iceberg.changes import Branches
+from slackwater.sinks.iceberg.changes import replaced_branch, staged_branch
 from slackwater.sinks.iceberg.metadata import IcebergTable, Metadata, MetadataChange
 from slackwater.sinks.iceberg.names import parts_of, settings_of
 from slackwater.sinks.iceberg.output import CATALOG_TRAITS, ICEBERG_TRAITS, OWNER, CatalogOutput, IcebergOutput
@@ -30,7 +30,7 @@ from tests.support.postgres_server import postgres_server
 
 STREAM = Owner("5f0e", "clicks/per_page", "/srv/home")
 OPERATION = "20260105T093000-1a2b3c"
-BRANCHES = Branches(OPERATION)
+STAGED_BRANCH, REPLACED_BRANCH = staged_branch(OPERATION), replaced_branch(OPERATION)
 LAST, STAGED, AFTER = 5, 1, 2
 
 
@@ -93,9 +93,9 @@ def _staged(lake: Lake) -> CatalogOutput:
     """The table with batches 0 to STAGED on the branch of the operation, one more row in each."""
     output = _output()
     output.stage(OPERATION, -1, {})
-    assert (lake.rows(BRANCHES.staged), output.staged(OPERATION).last_written()) == ([], -1)
+    assert (lake.rows(STAGED_BRANCH), output.staged(OPERATION).last_written()) == ([], -1)
     for batch in range(STAGED + 1):
-        lake.write_batch(STREAM.stream_id, batch, epoch=4, branch=BRANCHES.staged)
+        lake.write_batch(STREAM.stream_id, batch, epoch=4, branch=STAGED_BRANCH)
     return output
 
 
@@ -136,16 +136,16 @@ def test_built_on_a_branch_swapped_and_undone(lake: Lake, after: int, tmp_path: 
     for _ in range(2):
         output.stage(OPERATION, after, {})
     output.staged(OPERATION).claim(STREAM)
-    lake.write_batch(STREAM.stream_id, after + 1, epoch=4, branch=BRANCHES.staged)
+    lake.write_batch(STREAM.stream_id, after + 1, epoch=4, branch=STAGED_BRANCH)
     new = [*range(after + 1), after + 1]
-    assert (lake.rows(), lake.rows(BRANCHES.staged)) == (old, new)
+    assert (lake.rows(), lake.rows(STAGED_BRANCH)) == (old, new)
     swap = output.swap_of(OPERATION, STREAM.stream_id)
     assert output.whole({}).batches == tuple(range(LAST + 1))
     for _ in range(2):
         output.check_swap(swap, backup)
         output.swap(swap, backup)
         assert (lake.rows(), output.last_written()) == (new, after + 1)
-    assert set(lake.table().refs()) == {"main", BRANCHES.replaced}
+    assert set(lake.table().refs()) == {"main", REPLACED_BRANCH}
     lake.write_batch(STREAM.stream_id, after + 2, epoch=5)
     for _ in range(2):
         output.check_swap_back(swap, backup)
@@ -191,13 +191,13 @@ def test_another_writer_between_the_check_and_the_commit(lake: Lake, what: str, 
     change = {
         "rows": lambda: lake.append(99),
         "mark": lambda: lake.set_properties({"slackwater.written": json.dumps(mark)}),
-        "branch": lambda: lake.append(99, branch=BRANCHES.staged),
+        "branch": lambda: lake.append(99, branch=STAGED_BRANCH),
     }[what]
     swap, rows = _output().swap_of(OPERATION, STREAM.stream_id), lake.rows()
     with pytest.raises(Refused) as moved:
         _overtaken(change).swap(swap, LocalStore(tmp_path / "swap"))
     assert moved.value.code == "swap-moved"
-    assert set(lake.table().refs()) == {"main", BRANCHES.staged}
+    assert set(lake.table().refs()) == {"main", STAGED_BRANCH}
     assert lake.rows() == ([*rows, 99] if what == "rows" else rows)
     if what == "branch":
         return
@@ -269,7 +269,7 @@ def test_killed_at_each_point_of_a_commit(lite: Lake, action: str, tmp_path: Pat
         assert lite.rows() == after, point
         assert _output().last_written() == len(after) - 1
         if action == "stage":
-            assert lite.rows(BRANCHES.staged) == []
+            assert lite.rows(STAGED_BRANCH) == []
         _undo(action, tmp_path)
         assert lite.rows() == whole, point
         for path in tmp_path.iterdir():
@@ -391,7 +391,7 @@ def test_which_catalogs_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert isinstance(output, IcebergOutput)
     assert output.location == str(tmp_path / "warehouse" / "gold" / "hourly")
     staged = iceberg(NAME).staged(OPERATION)
-    assert staged.name.target == f"{NAME}.`branch_{BRANCHES.staged}`"
+    assert staged.name.target == f"{NAME}.`branch_{STAGED_BRANCH}`"
     assert open_output(staged.identity()).location == output.staged(OPERATION).location
 
 

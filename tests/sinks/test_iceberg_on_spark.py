@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks import IcebergSink, all_of, iceberg
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.output import IcebergOutput
-from slackwater.sinks.iceberg.writer import IcebergWriter, Publisher
+from slackwater.sinks.iceberg.writer import IcebergSparkTable, Publisher
 from slackwater.storage.local import LocalStore
 from tests.sinks import iceberg_tables
 from tests.support.postgres_server import postgres_server
@@ -62,13 +62,10 @@ class Target:
     def frame(self, rows: Rows) -> DataFrame:
         return self.spark.createDataFrame(rows, SCHEMA).coalesce(1)
 
-    def writer(self, epoch: int = 1, planned: int = -1) -> IcebergWriter:
-        """That of a run with this epoch, which started when ``planned`` was planned."""
-        context = replace(self.context, epoch=epoch, planned=planned)
-        return IcebergWriter(self.sink.name, self.sink.location, self.sink.keys, self.sink.options, context)
-
     def write(self, batch: int, rows: Rows, *, epoch: int = 1, planned: int = -1) -> None:
-        self.writer(epoch, planned).write(self.frame(rows), batch)
+        """As a run with this epoch, which started when ``planned`` was planned."""
+        context = replace(self.context, epoch=epoch, planned=planned)
+        self.sink.batch_writer(context)(self.frame(rows), batch)
 
     def start(self, epoch: int) -> None:
         """What a run does before its query starts."""
@@ -238,7 +235,7 @@ def test_an_older_run_that_is_woken_late_publishes_nothing(spark: SparkSession, 
     target.write(0, FIRST)
     late = Publisher(spark, target.sink.name.sql, target.context)
     before = late.refresh()
-    target.writer().stage(target.frame(SECOND), 1, "slackwater:5f0e:1:1:late")
+    IcebergSparkTable(target.sink).stage(target.context, target.frame(SECOND), 1, "slackwater:5f0e:1:1:late")
     assert target.rows() == FIRST, "what is staged is not visible"
     assert target.output.last_written() == 0
 
@@ -257,7 +254,7 @@ def test_an_older_run_that_is_woken_late_publishes_nothing(spark: SparkSession, 
 def test_a_run_that_died_between_staging_and_publishing(spark: SparkSession, tmp_path: Path) -> None:
     target = _target(spark, tmp_path / "t")
     target.write(0, FIRST)
-    target.writer().stage(target.frame(SECOND), 1, "slackwater:5f0e:1:1:dead")
+    IcebergSparkTable(target.sink).stage(target.context, target.frame(SECOND), 1, "slackwater:5f0e:1:1:dead")
     target.start(2)
     assert (target.rows(), target.output.last_written()) == (FIRST, 0)
     target.write(1, SECOND, epoch=2, planned=1)
@@ -275,7 +272,7 @@ def test_another_writer_of_the_table(spark: SparkSession, tmp_path: Path) -> Non
 
     publisher = Publisher(spark, target.sink.name.sql, target.context)
     before = publisher.refresh()
-    target.writer().stage(target.frame([(4, "e")]), 2, "slackwater:5f0e:1:2:x")
+    IcebergSparkTable(target.sink).stage(target.context, target.frame([(4, "e")]), 2, "slackwater:5f0e:1:2:x")
     other.writeTo(target.sink.name.sql).append()
     _fails("iceberg-conflict", StreamFailed, publisher.publish, before, 2, "slackwater:5f0e:1:2:x", has_rows=True)
     assert target.output.last_written() == 1
@@ -320,15 +317,14 @@ def test_a_staged_snapshot_that_expires_before_it_is_published(spark: SparkSessi
     catalog, name = target.sink.name.sql.split(".", 1)
     expired = f"table => '{name.strip('`')}', older_than => TIMESTAMP '2100-01-01', retain_last => 1"
 
-    class Expiring(IcebergWriter):
-        def stage(self, frame: DataFrame, batch: int, staged: str) -> bool:
-            has_rows = super().stage(frame, batch, staged)
+    class Expiring(IcebergSparkTable):
+        def stage(self, context: WriteContext, frame: DataFrame, batch: int, staged: str) -> bool:
+            has_rows = super().stage(context, frame, batch, staged)
             spark.sql(f"CALL {catalog}.system.expire_snapshots({expired})")
             return has_rows
 
-    writer = target.writer()
-    unlucky = Expiring(*(getattr(writer, field.name) for field in fields(writer)))
-    _fails("iceberg-conflict", StreamFailed, unlucky.write, target.frame([(7, "z")]), 2)
+    unlucky = Expiring(target.sink)
+    _fails("iceberg-conflict", StreamFailed, unlucky.write, target.context, target.frame([(7, "z")]), 2)
     assert (target.rows(), target.output.last_written()) == (FIRST, 1)
     target.write(2, [(7, "z")], planned=2)
     assert target.rows() == sorted([*FIRST, (7, "z")], key=repr)
@@ -433,7 +429,7 @@ def _check_catalog(spark: SparkSession, catalog: str, mode: str, keys: tuple[str
     spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {catalog}.gold")
     target = _target(spark, f"{catalog}.gold.{mode}", mode, *keys)
     target.write(0, FIRST)
-    target.writer().stage(target.frame(SECOND), 1, "slackwater:5f0e:1:1:dead")
+    IcebergSparkTable(target.sink).stage(target.context, target.frame(SECOND), 1, "slackwater:5f0e:1:1:dead")
     target.start(2)
     _fails("sink-fenced", Refused, target.write, 1, SECOND)
     target.write(1, SECOND, epoch=2, planned=1)

@@ -17,7 +17,7 @@ from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Cut, Owner
 from slackwater.sinks import iceberg
 from slackwater.sinks.common.registry import catalogue, open_output
-from slackwater.sinks.iceberg.metadata import DirectoryTable, Metadata, MetadataChange, MetadataVersions, Version
+from slackwater.sinks.iceberg.metadata import DirectoryTable, Metadata, MetadataChange, version_path
 from slackwater.sinks.iceberg.output import CATALOG_TRAITS, IcebergOutput
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import StoreTraits
@@ -229,10 +229,10 @@ def test_metadata_that_the_library_cannot_parse_is_refused_before_anything_is_re
 
 
 def test_a_version_that_another_writer_adds_first_is_never_replaced(table: Path) -> None:
-    base = Version(iceberg_tables.newest(table) - 1, ".metadata.json")
+    base = version_path(iceberg_tables.newest(table) - 1)
     theirs = iceberg_tables.metadata(table)
     with pytest.raises(FileExistsError):
-        MetadataVersions(LocalStore(table)).commit(base, {})
+        DirectoryTable(LocalStore(table)).add(base, {})
     assert iceberg_tables.metadata(table) == theirs
     assert _output(table).last_written() == 5
 
@@ -247,7 +247,7 @@ def test_the_hint_of_a_faster_writer_is_not_replaced_by_an_older_one(table: Path
             super().write(path, data)
 
     number = iceberg_tables.newest(table)
-    MetadataVersions(Late(table)).commit(Version(number, ".metadata.json"), iceberg_tables.metadata(table))
+    DirectoryTable(Late(table)).add(version_path(number), iceberg_tables.metadata(table))
     assert iceberg_tables.newest(table) == number + 2
     assert not (table / "metadata" / "version-hint.text").exists(), "readers list the folder"
 

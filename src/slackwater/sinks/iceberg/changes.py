@@ -237,37 +237,29 @@ def _next_epoch(metadata: Metadata) -> int:
 State = Literal["staged", "replaced"]
 
 
-@dataclass(frozen=True, slots=True)
-class Branches:
-    """An operation's staged and replaced branches, never both.
+def staged_branch(operation: str) -> str:
+    return f"slackwater-staged-{operation}"
 
-    The mark's property shows that a branch is the operation's.
-    """
 
-    operation: str
+def replaced_branch(operation: str) -> str:
+    """The branch with the state before the swap; missing if the table had no snapshots."""
+    return f"slackwater-replaced-{operation}"
 
-    @property
-    def staged(self) -> str:
-        return f"slackwater-staged-{self.operation}"
 
-    @property
-    def replaced(self) -> str:
-        """The branch with the state before the swap; missing if the table had no snapshots."""
-        return f"slackwater-replaced-{self.operation}"
+def replaced_mark(metadata: Metadata, operation: str) -> TableMark:
+    return metadata.marks[property_of(replaced_branch(operation))]
 
-    def replaced_mark(self, metadata: Metadata) -> TableMark:
-        return metadata.marks[property_of(self.replaced)]
 
-    def state(self, metadata: Metadata) -> State | None:
-        for branch in (self.staged, self.replaced):
-            if branch in metadata.branches and property_of(branch) not in metadata.marks:
-                raise occupied(
-                    metadata.location, self.operation, f"branch {branch} without the property of its batches"
-                )
-        # By the property: where readers saw a table without snapshots before the swap, there is no such branch.
-        if property_of(self.replaced) in metadata.marks:
-            return "replaced"
-        return "staged" if self.staged in metadata.branches else None
+def branch_state(metadata: Metadata, operation: str) -> State | None:
+    """Which branch the operation has, never both; the mark's property shows that it is the operation's."""
+    staged, replaced = staged_branch(operation), replaced_branch(operation)
+    for branch in (staged, replaced):
+        if branch in metadata.branches and property_of(branch) not in metadata.marks:
+            raise occupied(metadata.location, operation, f"branch {branch} without the property of its batches")
+    # By the property: where readers saw a table without snapshots before the swap, there is no such branch.
+    if property_of(replaced) in metadata.marks:
+        return "replaced"
+    return "staged" if staged in metadata.branches else None
 
 
 def start(metadata: Metadata, branch: str, mark: TableMark) -> MetadataChange:
@@ -290,26 +282,26 @@ def mark_after(metadata: Metadata, stream: str, after: int, span: IcebergSpan | 
     return TableMark(stream, _epoch(metadata), after, None if span is None else span.target)
 
 
-def swap_in(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> MetadataChange:
+def swap_in(metadata: Metadata, older: Iterator[Metadata], operation: str, stream: str) -> MetadataChange:
     """Make the staged branch visible; earlier runs can publish to neither."""
-    staged = metadata.on(branches.staged)
+    staged = metadata.on(staged_branch(operation))
     epoch = max(_epoch(metadata) + 1, _epoch(staged))
     replaced = TableMark(stream, _epoch(metadata), written(metadata, older, stream), metadata.current)
     now = TableMark(stream, epoch, written(staged, iter(()), stream), staged.current)
     return MetadataChange(
-        {MAIN: now.snapshot, branches.staged: None, branches.replaced: replaced.snapshot},
-        {MAIN: now, branches.staged: None, branches.replaced: replaced},
+        {MAIN: now.snapshot, staged_branch(operation): None, replaced_branch(operation): replaced.snapshot},
+        {MAIN: now, staged_branch(operation): None, replaced_branch(operation): replaced},
     )
 
 
-def swap_back(metadata: Metadata, older: Iterator[Metadata], branches: Branches, stream: str) -> MetadataChange:
+def swap_back(metadata: Metadata, older: Iterator[Metadata], operation: str, stream: str) -> MetadataChange:
     """The change that makes the replaced branch main and the present main branch staged."""
-    replaced, epoch = branches.replaced_mark(metadata), _epoch(metadata) + 1
+    replaced, epoch = replaced_mark(metadata, operation), _epoch(metadata) + 1
     staged = TableMark(stream, epoch, written(metadata, older, stream), metadata.current)
     now = TableMark(stream, epoch, replaced.batch, replaced.snapshot)
     return MetadataChange(
-        {MAIN: now.snapshot, branches.replaced: None, branches.staged: staged.snapshot},
-        {MAIN: now, branches.replaced: None, branches.staged: staged},
+        {MAIN: now.snapshot, replaced_branch(operation): None, staged_branch(operation): staged.snapshot},
+        {MAIN: now, replaced_branch(operation): None, staged_branch(operation): staged},
     )
 
 

@@ -48,29 +48,19 @@ class IcebergFile:
     deletes: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Files that are in only one of two snapshots."""
-
-    added: tuple[IcebergFile, ...]
-    removed: tuple[IcebergFile, ...]
-
-    @property
-    def rows(self) -> int | None:
-        replaced = self.removed or any(file.deletes for file in self.added)
-        return None if replaced else sum(file.rows for file in self.added)
-
-
 class Manifests:
     def __init__(self, files: FileIO, metadata: Metadata) -> None:
         self._io = files
         self._prefix = metadata.location.rstrip("/") + "/"
 
-    def difference(self, one: TableSnapshot | None, other: TableSnapshot | None) -> Difference:
+    def difference(
+        self, one: TableSnapshot | None, other: TableSnapshot | None
+    ) -> tuple[tuple[IcebergFile, ...], tuple[IcebergFile, ...]]:
+        """The files that are only in the first, and only in the other snapshot."""
         ones, others = self._manifests(one), self._manifests(other)
         added = self._files({path: ones[path] for path in ones.keys() - others.keys()})
         removed = self._files({path: others[path] for path in others.keys() - ones.keys()})
-        return Difference(
+        return (
             tuple(added[path] for path in sorted(added.keys() - removed.keys())),
             tuple(removed[path] for path in sorted(removed.keys() - added.keys())),
         )

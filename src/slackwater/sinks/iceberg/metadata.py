@@ -272,67 +272,8 @@ HINT = "version-hint.text"
 _VERSION = re.compile(r"v(\d+)((?:\.gz)?\.metadata\.json(?:\.gz)?)")
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
-    number: int
-    ending: str
-
-    @property
-    def path(self) -> str:
-        return f"{FOLDER}/v{self.number}{self.ending}"
-
-
-def version_of(path: str) -> Version:
-    match = _VERSION.fullmatch(path.rpartition("/")[2])
-    if match is None:
-        raise ValueError(path)
-    return Version(int(match[1]), match[2])
-
-
-class MetadataVersions:
-    def __init__(self, store: WriteStore) -> None:
-        self._store = store
-
-    def newest(self) -> Version | None:
-        names = (_VERSION.fullmatch(entry.name) for entry in self._store.list(FOLDER))
-        found = [Version(int(match[1]), match[2]) for match in names if match]
-        return max(found, key=lambda version: version.number, default=None)
-
-    def read(self, version: Version) -> Metadata:
-        return self._read(version.path)
-
-    def older(self, newest: Metadata) -> Iterator[Metadata]:
-        for file in newest.log:
-            try:
-                yield self._read(f"{FOLDER}/{file.rpartition('/')[2]}")
-            except FileNotFoundError:
-                continue  # write.metadata.delete-after-commit.enabled deletes them.
-
-    def commit(self, base: Version, fields: dict[str, Any]) -> None:
-        following = Version(base.number + 1, base.ending)
-        data = json.dumps(fields).encode()
-        temporary = f"{FOLDER}/.{uuid.uuid4()}{LEFTOVER}"
-        self._store.write(temporary, gzip.compress(data) if ".gz" in following.ending else data)
-        # Before the rename: a kill between the two leaves no hint, which readers do without, in place of an old one.
-        self._drop_hint()
-        try:
-            self._store.rename(temporary, following.path)
-        except FileExistsError:
-            self._store.delete(temporary)
-            raise
-        self._store.write(f"{FOLDER}/{HINT}", str(following.number).encode())
-        if self.newest() != following:
-            # Another writer has committed meanwhile: its hint was perhaps replaced just now.
-            self._drop_hint()
-
-    def _drop_hint(self) -> None:
-        """Remove the hint: Iceberg refuses commits while it is not the newest version, and lists without it."""
-        # Hadoop's ChecksumFileSystem refuses to read a hint next to the checksum file of an older one.
-        self._store.delete(f"{FOLDER}/.{HINT}.crc")
-        self._store.delete(f"{FOLDER}/{HINT}")
-
-    def _read(self, path: str) -> Metadata:
-        return parse(self._store.read(path), path)
+def version_path(number: int, ending: str = ".metadata.json") -> str:
+    return f"{FOLDER}/v{number}{ending}"
 
 
 class IcebergTable(ABC):
@@ -370,17 +311,56 @@ class IcebergTable(ABC):
 class DirectoryTable(IcebergTable):
     def __init__(self, store: WriteStore) -> None:
         self._store = store
-        self._versions = MetadataVersions(store)
 
     def newest(self) -> Metadata | None:
-        version = self._versions.newest()
-        return None if version is None else self._versions.read(version)
+        path = self.newest_path()
+        return None if path is None else self._read(path)
+
+    def newest_path(self) -> str | None:
+        names = (_VERSION.fullmatch(entry.name) for entry in self._store.list(FOLDER))
+        found = ((int(match[1]), version_path(int(match[1]), match[2])) for match in names if match)
+        return max(found, default=(0, None))[1]
 
     def older(self, newest: Metadata) -> Iterator[Metadata]:
-        return self._versions.older(newest)
+        for file in newest.log:
+            try:
+                yield self._read(f"{FOLDER}/{file.rpartition('/')[2]}")
+            except FileNotFoundError:
+                continue  # write.metadata.delete-after-commit.enabled deletes them.
 
     def commit(self, base: Metadata, change: MetadataChange) -> None:
-        self._versions.commit(version_of(base.file), _commits().following(base, change, self._store))
+        self.add(base.file, _commits().following(base, change, self._store))
+
+    def add(self, base: str, fields: dict[str, Any]) -> None:
+        """Add the version after the one in file ``base``. Raises FileExistsError if a different writer was faster."""
+        match = _VERSION.fullmatch(base.rpartition("/")[2])
+        if match is None:
+            raise ValueError(base)
+        number = int(match[1]) + 1
+        following = version_path(number, match[2])
+        data = json.dumps(fields).encode()
+        temporary = f"{FOLDER}/.{uuid.uuid4()}{LEFTOVER}"
+        self._store.write(temporary, gzip.compress(data) if ".gz" in following else data)
+        # Before the rename: a kill between the two leaves no hint, which readers do without, in place of an old one.
+        self._drop_hint()
+        try:
+            self._store.rename(temporary, following)
+        except FileExistsError:
+            self._store.delete(temporary)
+            raise
+        self._store.write(f"{FOLDER}/{HINT}", str(number).encode())
+        if self.newest_path() != following:
+            # Another writer has committed meanwhile: its hint was perhaps replaced just now.
+            self._drop_hint()
+
+    def _drop_hint(self) -> None:
+        """Remove the hint: Iceberg refuses commits while it is not the newest version, and lists without it."""
+        # Hadoop's ChecksumFileSystem refuses to read a hint next to the checksum file of an older one.
+        self._store.delete(f"{FOLDER}/.{HINT}.crc")
+        self._store.delete(f"{FOLDER}/{HINT}")
+
+    def _read(self, path: str) -> Metadata:
+        return parse(self._store.read(path), path)
 
     def lack(self, base: Metadata) -> tuple[str, str] | None:
         if not self._store.traits.atomic_rename:

@@ -25,7 +25,18 @@ from slackwater.sinks.common.changes import (
 )
 from slackwater.sinks.common.contract import OpaqueOutput, Output
 from slackwater.sinks.common.directory import OWNER_FILE, OutputPlace, check_claim, claim, parse_owner, read_owner
-from slackwater.sinks.iceberg.changes import Branches, State, check_kept, check_own, conflict, moved, state_of
+from slackwater.sinks.iceberg.changes import (
+    State,
+    branch_state,
+    check_kept,
+    check_own,
+    conflict,
+    moved,
+    replaced_branch,
+    replaced_mark,
+    staged_branch,
+    state_of,
+)
 from slackwater.sinks.iceberg.metadata import (
     FOLDER,
     HINT,
@@ -34,10 +45,9 @@ from slackwater.sinks.iceberg.metadata import (
     IcebergTable,
     Metadata,
     MetadataChange,
-    MetadataVersions,
     TableMark,
-    Version,
     require_library,
+    version_path,
 )
 from slackwater.sinks.iceberg.names import CatalogSettings, parts_of, settings_of
 from slackwater.sinks.iceberg.table_output import ATTEMPTS, IcebergTableOutput
@@ -77,7 +87,6 @@ ENTRIES = (
     CatalogueEntry("iceberg", 'iceberg("opaque.db.table")', CATALOG_TRAITS, ("append", "complete"), rank=34),
     CatalogueEntry("iceberg", 'iceberg("opaque.db.table", keys=...)', CATALOG_TRAITS, ("append", "update"), rank=35),
 )
-_FIRST = Version(1, ".metadata.json")
 _OF_FILES = ("schemas", "current-schema-id", "partition-specs", "default-spec-id", "format-version")
 """Parts of metadata that must be equal if a table is to read another table's files."""
 _SEQUENCE = "last-sequence-number"
@@ -168,7 +177,7 @@ class CatalogOutput(IcebergTableOutput):
         raise moved(self.location)
 
     def staged(self, operation: str) -> CatalogOutput:
-        return CatalogOutput(self._name, self._settings, Branches(operation).staged)
+        return CatalogOutput(self._name, self._settings, staged_branch(operation))
 
 
 class IcebergOutput(IcebergTableOutput):
@@ -218,7 +227,7 @@ class IcebergOutput(IcebergTableOutput):
         return None if name is None or name.split("/")[0] in {FOLDER, OWNER_FILE} else name
 
     def staged(self, operation: str) -> IcebergOutput:
-        return IcebergOutput(self._path, Branches(operation).staged, self._name)
+        return IcebergOutput(self._path, staged_branch(operation), self._name)
 
     def filled_by(self, query_id: str, /) -> IcebergQueryTable:
         return IcebergQueryTable(self._path, query_id)
@@ -260,20 +269,19 @@ class IcebergQueryTable(IcebergOutput):
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         metadata = self._for_swap()
         self._check_swap(swap, backup, metadata)
-        line = _newest_second(self._folder(swap.operation))
+        line = self._beside(swap.operation).newest()
         if line is not None and self._phase(metadata, swap.operation) == "staged":
             head = line.current
             # Written again, as the staged table may have other snapshots since a swap that was undone.
             record(backup, self.location, swap, NONE_YET if head is None else head)
             replaced = TableMark(self._query, 0, self._written(metadata), metadata.current)
-            self._commit(metadata, _take_over(metadata, line, Branches(swap.operation), replaced))
+            self._commit(metadata, _take_over(metadata, line, swap.operation, replaced))
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
         metadata = self._for_swap()
         if known is not None and self._check_swap_back(swap, known.version, metadata):
-            branches = Branches(swap.operation)
-            self._commit(metadata, _give_back(branches, branches.replaced_mark(metadata)))
+            self._commit(metadata, _give_back(swap.operation, replaced_mark(metadata, swap.operation)))
 
     def discard_staged(self, operation: str) -> None:
         metadata = self._newest()
@@ -285,7 +293,7 @@ class IcebergQueryTable(IcebergOutput):
         known, state = started(backup, self.location, swap), self._phase(metadata, swap.operation)
         if known is not None and state == "replaced":
             return
-        staged, line = self.staged(swap.operation), _newest_second(self._folder(swap.operation))
+        staged, line = self.staged(swap.operation), self._beside(swap.operation).newest()
         if state != "staged" or line is None:
             raise absent(staged.location, swap.operation, state or "no table")
         check_whole(staged.location, staged.damage(thorough=True))
@@ -294,14 +302,13 @@ class IcebergQueryTable(IcebergOutput):
         _check_alike(metadata, line)
 
     def _check_swap_back(self, swap: Swap, swapped: int, metadata: Metadata) -> bool:
-        branches = Branches(swap.operation)
         if self._phase(metadata, swap.operation) != "replaced":
             if self._written(metadata) != swap.replaced:
-                raise conflict(self.location, f"the branch {branches.replaced}", "no such branch")
+                raise conflict(self.location, f"the branch {replaced_branch(swap.operation)}", "no such branch")
             return False
         older = self._table.older(metadata)
         check_own(metadata, older, self._query, None if swapped == NONE_YET else swapped)
-        check_kept(self.location, metadata, branches.replaced_mark(metadata).snapshot)
+        check_kept(self.location, metadata, replaced_mark(metadata, swap.operation).snapshot)
         return True
 
     def _check_start(self, after: int) -> None:
@@ -311,12 +318,15 @@ class IcebergQueryTable(IcebergOutput):
             raise refused
 
     def _phase(self, metadata: Metadata, operation: str) -> State | None:
-        if Branches(operation).state(metadata) == "replaced":
+        if branch_state(metadata, operation) == "replaced":
             return "replaced"
-        return None if _newest_second(self._folder(operation)) is None else "staged"
+        return None if self._beside(operation).newest() is None else "staged"
 
     def _folder(self, operation: str) -> WriteStore:
         return open_write_store(self.staged_path(operation))
+
+    def _beside(self, operation: str) -> DirectoryTable:
+        return DirectoryTable(self._folder(operation))
 
     def _stream(self, metadata: Metadata) -> str:
         del metadata  # No property of the table names the query.
@@ -345,19 +355,21 @@ def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None
         "refs": {},
         "properties": {**metadata.properties, _STARTED: str(fields.get(_SEQUENCE, 0))},
     }
-    store.write(_FIRST.path, json.dumps(fields).encode())
+    store.write(version_path(1), json.dumps(fields).encode())
     store.write(f"{FOLDER}/{HINT}", b"1")
 
 
-def _take_over(metadata: Metadata, beside: Metadata, branches: Branches, replaced: TableMark) -> MetadataChange:
+def _take_over(metadata: Metadata, beside: Metadata, operation: str, replaced: TableMark) -> MetadataChange:
     """The change to the second line's newest snapshot; ``replaced`` is the old snapshot."""
-    moved = {MAIN: beside.current, branches.replaced: replaced.snapshot}
-    return MetadataChange(moved, {branches.replaced: replaced}, snapshots=_snapshots_unknown_to(metadata, beside))
+    branch = replaced_branch(operation)
+    moved = {MAIN: beside.current, branch: replaced.snapshot}
+    return MetadataChange(moved, {branch: replaced}, snapshots=_snapshots_unknown_to(metadata, beside))
 
 
-def _give_back(branches: Branches, replaced: TableMark) -> MetadataChange:
+def _give_back(operation: str, replaced: TableMark) -> MetadataChange:
     """The change to the old snapshot; the others stay until ``expire_snapshots``."""
-    return MetadataChange({MAIN: replaced.snapshot, branches.replaced: None}, {branches.replaced: None})
+    branch = replaced_branch(operation)
+    return MetadataChange({MAIN: replaced.snapshot, branch: None}, {branch: None})
 
 
 def _check_alike(metadata: Metadata, beside: Metadata) -> None:
@@ -386,15 +398,9 @@ def _snapshots_unknown_to(metadata: Metadata, beside: Metadata) -> tuple[Mapping
 def _remove_second(store: WriteStore, metadata: Metadata | None) -> None:
     """Remove the second line, but keep its files once the table has taken over snapshots."""
     store.delete(f"{FOLDER}/{HINT}")
-    versions = MetadataVersions(store)
-    while (newest := versions.newest()) is not None:
-        store.delete(newest.path)
+    beside = DirectoryTable(store)
+    while (newest := beside.newest_path()) is not None:
+        store.delete(newest)
     folder = store.location.rstrip("/").rpartition("/")[2]
     if metadata is None or not any(f"/{folder}/" in one.manifest_list for one in metadata.snapshots.values()):
         store.delete_tree()
-
-
-def _newest_second(store: WriteStore) -> Metadata | None:
-    versions = MetadataVersions(store)
-    newest = versions.newest()
-    return None if newest is None else versions.read(newest)

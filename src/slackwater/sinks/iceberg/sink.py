@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from slackwater.core.errors import PipelineError
@@ -18,7 +19,7 @@ from slackwater.sinks.common.changes import unsupported
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.problem import key_columns, option_strings, refuse_with_keys
-from slackwater.sinks.iceberg.changes import Branches
+from slackwater.sinks.iceberg.changes import staged_branch
 from slackwater.sinks.iceberg.metadata import MAIN
 from slackwater.sinks.iceberg.names import IcebergName, in_directory
 from slackwater.sinks.iceberg.output import open_iceberg_output
@@ -76,25 +77,23 @@ class IcebergSink(Sink):
             raise unsupported(
                 self.table, "an Iceberg table that pyiceberg can open", "a catalog that only Spark can open"
             )
-        return replace(self, branch=Branches(operation).staged)
+        return replace(self, branch=staged_branch(operation))
 
     def create_output(self, frame: DataFrame, partition_by: tuple[str, ...], /) -> None:
         self._spark_table.create(frame, partition_by)
 
     def check(self, frame: DataFrame, context: WriteContext, /) -> None:
         self.create_output(frame, context.partition_by)
-        self._spark_table.check(frame, context, self.keys)
+        self._spark_table.check(frame, context)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        from slackwater.sinks.iceberg.writer import IcebergWriter  # noqa: PLC0415 - heavy; only a run pays for it
-
-        return IcebergWriter(self.name, self.location, self.keys, self.options, context).write
+        return partial(self._spark_table.write, context)
 
     @property
     def _spark_table(self) -> IcebergSparkTable:
         from slackwater.sinks.iceberg.writer import IcebergSparkTable  # noqa: PLC0415 - heavy; only a run pays for it
 
-        return IcebergSparkTable(self.name, self.location, bool(self.path))
+        return IcebergSparkTable(self)
 
 
 def iceberg(table: str | os.PathLike[str], *, keys: str | Iterable[str] = (), **options: object) -> IcebergSink:

@@ -30,7 +30,16 @@ from slackwater.sinks.common.changes import (
 from slackwater.sinks.common.directory import size_damage
 from slackwater.sinks.common.problem import not_readable_yet
 from slackwater.sinks.iceberg import changes
-from slackwater.sinks.iceberg.changes import Branches, check_alone, others_in, snapshots_after, span_after, state_of
+from slackwater.sinks.iceberg.changes import (
+    branch_state,
+    check_alone,
+    others_in,
+    replaced_branch,
+    snapshots_after,
+    span_after,
+    staged_branch,
+    state_of,
+)
 from slackwater.sinks.iceberg.metadata import (
     FOLDER,
     MAIN,
@@ -44,7 +53,7 @@ from slackwater.sinks.iceberg.metadata import (
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
-    from slackwater.sinks.iceberg.commits import Difference, IcebergFile
+    from slackwater.sinks.iceberg.commits import IcebergFile
 
 ATTEMPTS = 20
 """How many commits of other writers an independent commit tries to follow before it fails."""
@@ -114,9 +123,8 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         del recorded  # As above.
-        branches = Branches(operation)
         metadata = self._for_swap()
-        if branches.state(metadata) is not None:
+        if branch_state(metadata, operation) is not None:
             return
         stream = self._stream(metadata)
         if stream is None:
@@ -126,7 +134,7 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
             raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
         span = span_after(metadata, self._table.older(metadata), stream, after) if after >= 0 else None
         mark = changes.mark_after(metadata, stream, after, span)
-        self._commit(metadata, changes.start(metadata, branches.staged, mark))
+        self._commit(metadata, changes.start(metadata, staged_branch(operation), mark))
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
         metadata = self._newest()
@@ -144,9 +152,8 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
         metadata = self._newest()
         if metadata is None or metadata.current is None:
             return Cut(NONE_YET, ())
-        files = self._difference(metadata, metadata.current, None).added
+        files, rows = self._files(metadata, metadata.current)
         batches = tuple(range(self._written(metadata) + 1))
-        rows = None if any(file.deletes for file in files) else sum(file.rows for file in files)
         return Cut(NONE_YET, batches, tuple(file.path for file in files), sum(file.size for file in files), rows)
 
     def check_swap(self, swap: Swap, backup: WriteStore) -> None:
@@ -155,12 +162,11 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
     def swap(self, swap: Swap, backup: WriteStore) -> None:
         metadata = self._for_swap()
         self._check_swap(swap, backup, metadata)
-        branches = Branches(swap.operation)
-        if branches.state(metadata) == "staged":
+        if branch_state(metadata, swap.operation) == "staged":
             # Written again, as the branch may have other snapshots since a swap that was undone.
-            record(backup, self.location, swap, metadata.branches[branches.staged])
+            record(backup, self.location, swap, metadata.branches[staged_branch(swap.operation)])
             older = self._table.older(metadata)
-            self._commit(metadata, changes.swap_in(metadata, older, branches, swap.stream_id))
+            self._commit(metadata, changes.swap_in(metadata, older, swap.operation, swap.stream_id))
 
     def check_swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
@@ -173,15 +179,15 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
             return  # The swap was interrupted before it recorded anything, so that nothing was changed.
         metadata = self._for_swap()
         if self._check_swap_back(swap, known.version, metadata):
-            older, branches = self._table.older(metadata), Branches(swap.operation)
-            self._commit(metadata, changes.swap_back(metadata, older, branches, swap.stream_id))
+            older = self._table.older(metadata)
+            self._commit(metadata, changes.swap_back(metadata, older, swap.operation, swap.stream_id))
 
     def discard_staged(self, operation: str) -> None:
-        self._discard(operation, "staged", Branches(operation).staged)
+        self._discard(operation, "staged", staged_branch(operation))
 
     def discard_replaced(self, operation: str) -> None:
         """Drop the replaced branch; ``expire_snapshots`` deletes the files."""
-        self._discard(operation, "replaced", Branches(operation).replaced)
+        self._discard(operation, "replaced", replaced_branch(operation))
 
     def was_read(self, offsets: Iterable[str], cut: Cut) -> bool:
         places = {place for place in map(_snapshot_of, offsets) if place is not None}
@@ -223,7 +229,7 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
 
     def _check_swap(self, swap: Swap, backup: WriteStore, metadata: Metadata) -> None:
         known = started(backup, self.location, swap)
-        state = Branches(swap.operation).state(metadata)
+        state = branch_state(metadata, swap.operation)
         if known is not None and state == "replaced":
             return
         staged = self.staged(swap.operation)
@@ -234,13 +240,12 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
         check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
 
     def _check_swap_back(self, swap: Swap, swapped: int, metadata: Metadata) -> bool:
-        branches = Branches(swap.operation)
-        state = branches.state(metadata)
+        state = branch_state(metadata, swap.operation)
         if state == "replaced":
             changes.check_own(metadata, self._table.older(metadata), swap.stream_id, swapped)
-            changes.check_kept(self.location, metadata, branches.replaced_mark(metadata).snapshot)
+            changes.check_kept(self.location, metadata, changes.replaced_mark(metadata, swap.operation).snapshot)
         elif state is None and self._written(metadata) != swap.replaced:
-            raise changes.conflict(self.location, f"the branch {branches.replaced}", "no such branch")
+            raise changes.conflict(self.location, f"the branch {replaced_branch(swap.operation)}", "no such branch")
         return state == "replaced"
 
     def _commit(self, base: Metadata, change: MetadataChange) -> None:
@@ -253,7 +258,7 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
         # The stream may be running when what it replaced is removed.
         for _ in range(ATTEMPTS):
             metadata = self._newest()
-            if metadata is None or Branches(operation).state(metadata) != state:
+            if metadata is None or branch_state(metadata, operation) != state:
                 return
             with suppress(FileExistsError):
                 self._table.commit(metadata, changes.drop(branch))
@@ -306,10 +311,15 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
     def _changed(self, record: changes.IcebergCut, code: str) -> Refused:
         return changes.changed(record, code)
 
-    def _difference(self, metadata: Metadata, one: int | None, other: int | None) -> Difference:
+    def _files(
+        self, metadata: Metadata, one: int | None, other: int | None = None
+    ) -> tuple[tuple[IcebergFile, ...], int | None]:
+        """The files that one snapshot has and another lacks, and their rows; ``None`` if rows were replaced, too."""
         known = metadata.snapshots
         head, target = (None if number is None else known[number] for number in (one, other))
-        return self._table.manifests(metadata).difference(head, target)
+        added, removed = self._table.manifests(metadata).difference(head, target)
+        replaced = removed or any(file.deletes for file in added)
+        return added, None if replaced else sum(file.rows for file in added)
 
     def _planned_cut(self, after: int) -> tuple[Cut, changes.IcebergCut | None]:
         metadata = self._newest()
@@ -320,10 +330,9 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
         self._check_cuttable(metadata)
         span = span_after(metadata, self._table.older(metadata), stream, after)
         check_alone(self.location, span)
-        files = self._difference(metadata, span.head, span.target)
-        names = tuple(file.path for file in files.added)
-        size = sum(file.size for file in files.added)
-        cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, files.rows, str(span.head))
+        files, rows = self._files(metadata, span.head, span.target)
+        names, size = tuple(file.path for file in files), sum(file.size for file in files)
+        cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, rows, str(span.head))
         return cut, changes.IcebergCut(self.location, after, last, stream, span.head, span.target)
 
     def _damage(self, *, thorough: bool) -> Iterator[Damage]:
@@ -346,7 +355,7 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
             yield Damage(name, "missing", f"the manifest list of snapshot {current.id}", "no file")
         else:
             if thorough:
-                yield from self._damaged_files(metadata, self._difference(metadata, current.id, None).added)
+                yield from self._damaged_files(metadata, self._files(metadata, current.id)[0])
 
     def _damaged_files(self, metadata: Metadata, files: Iterable[IcebergFile]) -> Iterator[Damage]:
         for file in files:

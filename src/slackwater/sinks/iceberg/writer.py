@@ -10,7 +10,6 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -36,13 +35,15 @@ from slackwater.sinks.iceberg.metadata import (
     property_of,
     written,
 )
-from slackwater.sinks.iceberg.names import CATALOG_CLASS, IcebergName
+from slackwater.sinks.iceberg.names import CATALOG_CLASS
 from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
+
+    from slackwater.sinks.iceberg.sink import IcebergSink
 
 
 @contextmanager
@@ -241,21 +242,22 @@ _AS_INT = re.compile(r"\b(tinyint|smallint)\b")
 _AS_STRING = re.compile(r"\b(var)?char\(\d+\)")
 
 
-@dataclass(frozen=True, slots=True)
+WAP_ID = "spark.wap.id"
+"""With this setting Iceberg writes a session's commits into a snapshot that does not become current."""
+
+
 class IcebergSparkTable:
-    """A sink's table for Spark and the query.
+    """A sink's table for Spark and the query."""
 
-    ``location`` is its directory or catalog name.
-    """
-
-    name: IcebergName
-    location: str
-    in_directory: bool
+    def __init__(self, sink: IcebergSink) -> None:
+        self.sink = sink
+        self.name = sink.name
+        self.location = sink.location
 
     def create(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
         session = frame.sparkSession
         self.name.register(session)
-        if self.in_directory:
+        if self.sink.path:
             _check_store(self.location)
             if IcebergOutput(self.location).exists:
                 return
@@ -272,22 +274,20 @@ class IcebergSparkTable:
         with creating(self.location):
             writer.create()
 
-    def check(self, frame: DataFrame, context: WriteContext, keys: tuple[str, ...]) -> None:
+    def check(self, frame: DataFrame, context: WriteContext) -> None:
         """Check the table, and refuse earlier runs.
 
         Raises PipelineError if rows do not fit, Refused for a foreign table.
         """
         publisher = Publisher(frame.sparkSession, self.name.sql, context, self.name.branch)
-        self._check_schema(frame, publisher.refresh(), context.partition_by, keys)
+        self._check_schema(frame, publisher.refresh(), context.partition_by)
         publisher.begin_epoch()
 
-    def _check_schema(
-        self, frame: DataFrame, metadata: Metadata, partition_by: tuple[str, ...], keys: tuple[str, ...]
-    ) -> None:
+    def _check_schema(self, frame: DataFrame, metadata: Metadata, partition_by: tuple[str, ...]) -> None:
         partitions = _partitions(metadata.fields)
         if partition_by and partition_by != partitions:
             raise _rejected(metadata, "partitions", ", ".join(partitions) or "none", ", ".join(partition_by))
-        absent = [key for key in keys if key not in frame.columns]
+        absent = [key for key in self.sink.keys if key not in frame.columns]
         if absent:
             raise _rejected(metadata, "keys", "columns of the query: " + ", ".join(frame.columns), ", ".join(absent))
         wanted, known = _types(frame.schema), _types(frame.sparkSession.table(self.name.sql).schema)
@@ -299,6 +299,40 @@ class IcebergSparkTable:
                 ", ".join(f"{name} {known.get(name, '(no such column)')}" for name in other),
                 ", ".join(f"{name} {wanted.get(name, '(no such column)')}" for name in other),
             )
+
+    def write(self, context: WriteContext, frame: DataFrame, batch: int) -> None:
+        session = frame.sparkSession
+        self.name.register(session)
+        publisher = Publisher(session, self.name.sql, context, self.name.branch)
+        before = publisher.refresh()
+        newest = publisher.written(before)
+        if newest < batch:
+            staged = marker(context.stream_id, context.epoch, batch, uuid.uuid4().hex)
+            has_rows = self.stage(context, frame, batch, staged)
+            publisher.publish(before, batch, staged, has_rows=has_rows)
+        elif batch <= context.planned:
+            # Left out, the batch would be missing in Spark's watermark.
+            run_without_output(frame)
+        else:
+            raise _ahead(context, self.location, batch, newest)
+
+    def stage(self, context: WriteContext, frame: DataFrame, batch: int, staged: str) -> bool:
+        """Write an invisible snapshot marked ``staged``; returns whether it exists."""
+        session = frame.sparkSession
+
+        def run(statement: str) -> None:
+            with session_settings(session, {WAP_ID: staged}):
+                session.sql(statement)
+
+        if self.sink.keys:
+            return Merge(self.name.target, self.sink.keys, self.location).write(frame, batch, run)
+        writer = frame.writeTo(self.name.target).options(**self.sink.options)
+        with session_settings(session, {WAP_ID: staged}):
+            if context.output_mode == "complete":
+                writer.overwrite(F.lit(True))
+            else:
+                writer.append()
+        return True
 
 
 def _check_store(location: str) -> None:
@@ -373,60 +407,14 @@ def _rejected(metadata: Metadata, what: str, expected: str, found: str) -> Pipel
     )
 
 
-WAP_ID = "spark.wap.id"
-"""With this setting Iceberg writes a session's commits into a snapshot that does not become current."""
-
-
-@dataclass(frozen=True, slots=True)
-class IcebergWriter:
-    table: IcebergName
-    where: str
-    keys: tuple[str, ...]
-    options: Mapping[str, str]
-    context: WriteContext
-
-    def write(self, frame: DataFrame, batch: int) -> None:
-        session = frame.sparkSession
-        self.table.register(session)
-        publisher = Publisher(session, self.table.sql, self.context, self.table.branch)
-        before = publisher.refresh()
-        newest = publisher.written(before)
-        if newest < batch:
-            staged = marker(self.context.stream_id, self.context.epoch, batch, uuid.uuid4().hex)
-            has_rows = self.stage(frame, batch, staged)
-            publisher.publish(before, batch, staged, has_rows=has_rows)
-        elif batch <= self.context.planned:
-            # Left out, the batch would be missing in Spark's watermark.
-            run_without_output(frame)
-        else:
-            raise self._ahead(batch, newest)
-
-    def stage(self, frame: DataFrame, batch: int, staged: str) -> bool:
-        """Write an invisible snapshot marked ``staged``; returns whether it exists."""
-        session = frame.sparkSession
-
-        def run(statement: str) -> None:
-            with session_settings(session, {WAP_ID: staged}):
-                session.sql(statement)
-
-        if self.keys:
-            return Merge(self.table.target, self.keys, self.where).write(frame, batch, run)
-        writer = frame.writeTo(self.table.target).options(**self.options)
-        with session_settings(session, {WAP_ID: staged}):
-            if self.context.output_mode == "complete":
-                writer.overwrite(F.lit(True))
-            else:
-                writer.append()
-        return True
-
-    def _ahead(self, batch: int, newest: int) -> Refused:
-        return Refused(
-            "iceberg-ahead",
-            f"The table has batch {newest} of stream {self.context.stream} already, while the checkpoint has just "
-            f"planned batch {batch}: other rows, which would be skipped",
-            where=self.where,
-            expected=f"batch {newest + 1}, or one that was planned before this run",
-            found=f"batch {batch}",
-            hint="the checkpoint was deleted, replaced or restored from a copy: restore the newest one, or give the "
-            "stream a new table",
-        )
+def _ahead(context: WriteContext, location: str, batch: int, newest: int) -> Refused:
+    return Refused(
+        "iceberg-ahead",
+        f"The table has batch {newest} of stream {context.stream} already, while the checkpoint has just "
+        f"planned batch {batch}: other rows, which would be skipped",
+        where=location,
+        expected=f"batch {newest + 1}, or one that was planned before this run",
+        found=f"batch {batch}",
+        hint="the checkpoint was deleted, replaced or restored from a copy: restore the newest one, or give the "
+        "stream a new table",
+    )
