@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as T
 
 from slackwater.audit.drilled_sink import Armed, DrilledSink
-from slackwater.audit.request import ERROR, RESULTS, AuditRequest
-from slackwater.audit.steps import ROWS_OF_TASK, STEPS_MOST, TASKS, Step
+from slackwater.audit.steps import ERROR, RESULTS, ROWS_OF_TASK, STEPS_MOST, TASKS, AuditRequest, Step
 from slackwater.core.errors import PipelineError, Refused, SlackwaterError
 from slackwater.core.escaping import printable
 from slackwater.core.records import BatchRecord
@@ -76,7 +75,9 @@ def main() -> int:
             if request.steps:
                 _run_steps(request, loaded, definition, spark)
             else:
-                _lay_down(request, loaded, definition, spark)
+                schema = build(session_of(spark, definition), loaded, definition, request.folder / "home").frame.schema
+                (Path(request.scratch) / SCHEMA).write_text(schema.json())
+                stage_rows(spark, schema, str(Path(request.scratch) / STAGED))
         finally:
             end_session(spark)
     except SlackwaterError as error:
@@ -84,12 +85,6 @@ def main() -> int:
         (request.folder / ERROR).write_text(json.dumps(fields))
         return 1
     return 0
-
-
-def _lay_down(request: AuditRequest, loaded: LoadedPipeline, definition: StreamDefinition, spark: SparkSession) -> None:
-    schema = build(session_of(spark, definition), loaded, definition, request.folder / "home").frame.schema
-    (Path(request.scratch) / SCHEMA).write_text(schema.json())
-    stage_rows(spark, schema, str(Path(request.scratch) / STAGED))
 
 
 def _run_steps(
@@ -116,7 +111,16 @@ def _run_steps(
             again = request.again and number == request.first
             armed.number, armed.lines = number, []
             armed.step = Step("none") if again else request.steps[number]
-            _add_rows(request, number)
+            files = sorted((Path(request.scratch) / STAGED).glob("part-*.parquet"))[
+                number * TASKS : (number + 1) * TASKS
+            ]
+            for file in files:
+                target = request.folder / "in" / file.name
+                if not target.exists():
+                    hidden = target.with_name(f".{file.name}")
+                    shutil.copy(file, hidden)
+                    # Spark's file source lists no name that starts with a dot: it finds a whole file or none.
+                    hidden.rename(target)
             try:
                 application = Application(run_request, home, ledger, display, spark)
                 outcome = application.run([(record, built)], leases, NotStarted(1, display.say))[record.name]
@@ -156,17 +160,6 @@ def _scratch(
         settings=definition.settings,
     )(rows)
     return replace(loaded, pipeline=pipeline)
-
-
-def _add_rows(request: AuditRequest, number: int) -> None:
-    files = sorted((Path(request.scratch) / STAGED).glob("part-*.parquet"))[number * TASKS : (number + 1) * TASKS]
-    for file in files:
-        target = request.folder / "in" / file.name
-        if not target.exists():
-            hidden = target.with_name(f".{file.name}")
-            shutil.copy(file, hidden)
-            # Spark's file source lists no name that starts with a dot: it finds a whole file or none.
-            hidden.rename(target)
 
 
 def _check_empty(request: AuditRequest, shown: Counter[str]) -> None:

@@ -1,10 +1,12 @@
-"""The steps of an audit: a batch each, with a drill while it is written."""
+"""The steps of an audit, a batch each with a drill while it is written, and the request to its process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 Drill = Literal["none", "before", "line", "job", "task", "twice", "after"]
 """``before``, ``line``, ``job`` and ``after`` kill the process; ``task`` fails a task once; ``twice`` calls twice."""
@@ -65,3 +67,35 @@ def most_steps(wanted: Sequence[Drill]) -> int:
 
 def _spread(lines: int) -> list[int]:
     return sorted({lines * part // (LINES_MOST + 1) for part in range(1, LINES_MOST + 1)} - {0})
+
+
+RESULTS, ERROR = "results.jsonl", "error.json"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRequest:
+    """``scratch`` is the audit's folder, ``run`` a run in it.
+
+    Without ``steps`` rows are laid down. ``first`` is the step to start with; ``again``: its drill took place before.
+    """
+
+    reference: str
+    stream: str
+    scratch: str
+    run: str
+    session: Mapping[str, Any]
+    steps: tuple[Step, ...] = ()
+    first: int = 0
+    again: bool = False
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.scratch) / self.run
+
+    def as_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def parse(cls, text: str) -> AuditRequest:
+        fields = json.loads(text)
+        return cls(**{**fields, "steps": tuple(Step(**step) for step in fields["steps"])})

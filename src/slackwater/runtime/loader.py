@@ -300,13 +300,13 @@ def _only_pipeline(module: ModuleType, file: Path) -> Pipeline:
     return pipeline
 
 
-def _parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], [])
-
-
 def _formats_used(file: Path) -> set[str]:
     """The formats in ``.format("...")``: jars must be on the class path before the JVM starts."""
-    calls = (node for node in ast.walk(_parsed(file)) if isinstance(node, ast.Call))
+    calls = (
+        node
+        for node in ast.walk(ast.parse(file.read_bytes()) if file.suffix == ".py" else ast.Module([], []))
+        if isinstance(node, ast.Call)
+    )
     names = {
         call.args[0].value
         for call in calls

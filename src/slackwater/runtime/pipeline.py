@@ -50,7 +50,14 @@ class Pipeline:
 
     def __init__(self, name: str, *, connectors: str | Iterable[str] = ()) -> None:
         _check_name(name, "pipeline")
-        _check_free(name)
+        if name == WATCHED:
+            raise PipelineError(
+                "pipeline-reserved",
+                "This pipeline is that of the queries that slackwater.watch has recorded",
+                expected="another name",
+                found=repr(name),
+                hint="rename the pipeline; of its streams only the names have to be those of the queries",
+            )
         self.name = name
         self.connectors = _strings(connectors, _bad_connectors)
         self._streams: dict[str, StreamDefinition] = {}
@@ -127,7 +134,14 @@ class Pipeline:
         return define
 
     def _add(self, definition: StreamDefinition) -> None:
-        _check_function(definition)
+        if not callable(definition.function):
+            raise PipelineError(
+                "stream-function",
+                f"A stream of pipeline {definition.pipeline} is not a function",
+                expected="a function below @pipeline.stream(sink=...)",
+                found=repr(definition.function),
+                hint="write: @pipeline.stream(sink=...), and below it: def NAME(spark): ...",
+            )
         _check_name(definition.name, "stream")
         _check_sink(definition)
         for other in self._streams.values():
@@ -142,28 +156,6 @@ def _check_name(name: object, what: str) -> None:
             f"This cannot be the name of a {what}: it becomes a directory",
             expected="letters, digits, '.', '_' and '-', beginning with a letter or digit, at most 100",
             found=repr(name),
-        )
-
-
-def _check_free(name: str) -> None:
-    if name == WATCHED:
-        raise PipelineError(
-            "pipeline-reserved",
-            "This pipeline is that of the queries that slackwater.watch has recorded",
-            expected="another name",
-            found=repr(name),
-            hint="rename the pipeline; of its streams only the names have to be those of the queries",
-        )
-
-
-def _check_function(definition: StreamDefinition) -> None:
-    if not callable(definition.function):
-        raise PipelineError(
-            "stream-function",
-            f"A stream of pipeline {definition.pipeline} is not a function",
-            expected="a function below @pipeline.stream(sink=...)",
-            found=repr(definition.function),
-            hint="write: @pipeline.stream(sink=...), and below it: def NAME(spark): ...",
         )
 
 

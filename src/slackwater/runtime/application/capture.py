@@ -38,7 +38,7 @@ from slackwater.runtime.loader import LoadedPipeline, full_reference, locate, pl
 from slackwater.runtime.pipeline import StreamDefinition
 from slackwater.runtime.run.query import ApplicationCode, first_line
 from slackwater.runtime.session.options import SessionOptions
-from slackwater.sinks.common.registry import Identity, is_same_sink
+from slackwater.sinks.common.registry import is_same_sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,7 +79,10 @@ class Capture(Handler):
         name = start.given.name or start.table or start.given.options.get("path", "")
         if definition is not None:
             identity = definition.sink.identity()
-            name = apart(definition, lambda name: name in self.starts and not self._writes(name, identity))
+            name = apart(
+                definition,
+                lambda name: name in self.starts and not is_same_sink(self.definitions[name].sink.identity(), identity),
+            )
             if name not in self.starts:
                 self._supervision.restart()
             code = ApplicationCode(self._file, self._again(name))
@@ -88,9 +91,6 @@ class Capture(Handler):
             self.definitions[name] = replace(definition, name=name, function=code, sink=sink)
         self._supervision.noticed("start", name)
         return NotStarted(start.given.name, lambda asked: self._supervision.noticed(asked, name))
-
-    def _writes(self, name: str, identity: Identity) -> bool:
-        return is_same_sink(self.definitions[name].sink.identity(), identity)
 
     def _again(self, name: str) -> Callable[[Any], DataFrame]:
         def again(_spark: Any) -> DataFrame:

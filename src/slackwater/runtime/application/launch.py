@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from concurrent.futures import thread as executors
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from pyspark import SparkContext
@@ -80,7 +79,12 @@ def run_code(reference: str, threads: OwnThreads, given: SessionOptions) -> None
     remember_options()
     try:
         with _jvm_of_its_own(given):
-            _run(file, module)
+            if module is not None:
+                runpy.run_module(module, run_name="__main__", alter_sys=True)
+            else:
+                # ``python FILE`` does so, and ``runpy.run_path`` does not.
+                sys.path.insert(0, str(file.parent))
+                runpy.run_path(str(file), run_name="__main__")
             threads.wait()
     except SystemExit:
         # Also where the queries were drained: what waits for them in a thread ends then.
@@ -89,15 +93,6 @@ def run_code(reference: str, threads: OwnThreads, given: SessionOptions) -> None
     finally:
         sys.argv = argv
         sys.path[:] = path
-
-
-def _run(file: Path, module: str | None) -> None:
-    if module is not None:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
-    else:
-        # ``python FILE`` does so, and ``runpy.run_path`` does not.
-        sys.path.insert(0, str(file.parent))
-        runpy.run_path(str(file), run_name="__main__")
 
 
 def _settings_of(given: SessionOptions, conf: Any) -> dict[str, str]:

@@ -193,7 +193,11 @@ class RunningQueries(Handler):
             definition = as_known(definition, self._ledger)
             self._refuse_second(definition)
             refuse_unsupported(definition, start.frame)
-            self._listen(start)
+            session = start.frame.sparkSession
+            if all(known is not session for known, _ in self._listened):
+                listener = make_listener(self._recorder.put)
+                session.streams.addListener(listener)
+                self._listened.append((session, listener))
             return self._started(definition, start)
 
     def _started(self, definition: StreamDefinition, start: Start) -> Any:
@@ -252,13 +256,6 @@ class RunningQueries(Handler):
                 found=definition.checkpoint,
                 hint="give each query a name of its own with .queryName(...)",
             )
-
-    def _listen(self, start: Start) -> None:
-        session = start.frame.sparkSession
-        if all(known is not session for known, _ in self._listened):
-            listener = make_listener(self._recorder.put)
-            session.streams.addListener(listener)
-            self._listened.append((session, listener))
 
     def _await_one(self, original: Any, query: Any, timeout: Any = None) -> Any:
         return self._await(original, query, timeout, lambda: [] if query.isActive else [query])
@@ -343,23 +340,20 @@ class RunningQueries(Handler):
 
     def _poll(self, name: str, active: Active) -> None:
         with self._ours():
-            self._poll_one(name, active)
-
-    def _poll_one(self, name: str, active: Active) -> None:
-        run, before = active.run, active.run.state
-        if active.leases.lost is not None:
-            run.interrupt(active.leases.lost.message)
-        if not active.drain and time.monotonic() - active.asked_at >= ASK_LEDGER_S:
-            active.asked_at = time.monotonic()
-            active.drain = run.stop_requested()
-        active.drain = active.drain or self.stopping is not None
-        run.poll(drain=active.drain)
-        if run.state != before:
-            self._display.state(run.stream.full_name, run.state)
-        if run.outcome is not None:
-            self.outcomes[name] = run.outcome
-            active.closing.close()
-            self._active.pop(name, None)
+            run, before = active.run, active.run.state
+            if active.leases.lost is not None:
+                run.interrupt(active.leases.lost.message)
+            if not active.drain and time.monotonic() - active.asked_at >= ASK_LEDGER_S:
+                active.asked_at = time.monotonic()
+                active.drain = run.stop_requested()
+            active.drain = active.drain or self.stopping is not None
+            run.poll(drain=active.drain)
+            if run.state != before:
+                self._display.state(run.stream.full_name, run.state)
+            if run.outcome is not None:
+                self.outcomes[name] = run.outcome
+                active.closing.close()
+                self._active.pop(name, None)
 
     def _drain_all(self) -> None:
         # The lock is released between two looks: the program's own threads need it, too.

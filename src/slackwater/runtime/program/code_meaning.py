@@ -88,7 +88,12 @@ class Meanings:
         if owner is None:
             return self._from_stars(scope.module, name) or self._of_value(scope.module, name)
         if owner.is_import(name):
-            return self._imported(owner, name)
+            found = owner.imports[name]
+            live = owner.module.namespace.get(name) if owner.node is owner.module.tree else None
+            # An import in ``try`` and another in ``except``: the loaded module shows which one was used.
+            if len(found) > 1 and isinstance(live, ModuleType):
+                return self._named(Imported(live.__name__, None), owner.module)
+            return self._named(found[-1], owner.module)
         statements = owner.bound[name]
         if len(statements) != 1 or name in owner.changed or depth > MOST_ALIASES:
             return Variable(owner, name)
@@ -121,14 +126,6 @@ class Meanings:
         if isinstance(base, Library):
             return Library(f"{base.path}.{node.attr}")
         return self.member(base.module, node.attr) if isinstance(base, Whole) else None
-
-    def _imported(self, scope: CodeScope, name: str) -> Meaning | None:
-        found = scope.imports[name]
-        live = scope.module.namespace.get(name) if scope.node is scope.module.tree else None
-        # An import in ``try`` and another in ``except``: the loaded module shows which one was used.
-        if len(found) > 1 and isinstance(live, ModuleType):
-            return self._named(Imported(live.__name__, None), scope.module)
-        return self._named(found[-1], scope.module)
 
     def _named(self, imported: Imported, importer: Module) -> Meaning | None:
         module = self.modules.named(imported.module, imported.level, importer)

@@ -330,7 +330,7 @@ def environment_settings(program: Program | None, spark: SparkSession) -> dict[s
 def changed_environment(spark: SparkSession, before: Mapping[str, str]) -> dict[str, tuple[str | None, str | None]]:
     """The old and present value of each changed variable, by executor setting."""
     given = spark.sparkContext.environment
-    kept, present = _variables(before), {**os.environ, **given}
+    kept, present = {**_process(before), **_executors(before)}, {**os.environ, **given}
     added = {name: "" for name in given if kept and name not in kept and _is_replaced(name)}
     found = {}
     for name, value in sorted({**kept, **added}.items()):
@@ -388,10 +388,6 @@ def restore_environment(spark: SparkSession, before: Environment) -> None:
     spark.sparkContext.environment.clear()
     spark.sparkContext.environment.update(given)
     time.tzset()
-
-
-def _variables(settings: Mapping[str, str]) -> dict[str, str]:
-    return {**_process(settings), **_executors(settings)}
 
 
 def _process(settings: Mapping[str, str]) -> dict[str, str]:

@@ -47,7 +47,12 @@ PROBES_MS = (1_700_000_000_000, 1_800_000_000_000)
 
 
 def windows_of(nodes: Sequence[Any]) -> set[int]:
-    return {length for node in nodes if class_name(node) in ("Project", "Expand") for length in _windows_ms(node)}
+    return {
+        length
+        for node in nodes
+        if class_name(node) in ("Project", "Expand")
+        for length in {length for tree in _window_trees(node) for length in _lengths_ms(tree)}
+    }
 
 
 def window_retention_ms(nodes: Sequence[Any], aggregates: Sequence[Any], windows: set[int]) -> int | None:
@@ -239,10 +244,6 @@ def _expressions(root: Any) -> Iterator[Any]:
     yield root
     for child in elements(root.children()):
         yield from _expressions(child)
-
-
-def _windows_ms(node: Any) -> set[int]:
-    return {length for tree in _window_trees(node) for length in _lengths_ms(tree)}
 
 
 def _window_trees(node: Any) -> Iterator[list[dict[str, Any]]]:

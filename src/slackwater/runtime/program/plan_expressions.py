@@ -399,14 +399,13 @@ def _parameters(expression: TreeNode) -> list[str]:
         if key in NOISE or value is None or value is False or value in ([], {}):
             continue
         is_place = isinstance(value, int) and not isinstance(value, bool) and value in range(len(expression.children))
-        if is_place or (isinstance(value, list) and _places_or_trees(value)):
+        if is_place or (
+            isinstance(value, list)
+            and all(isinstance(one, (int, list)) or (isinstance(one, Mapping) and CLASS in one) for one in value)
+        ):
             continue
         found.append(f"{key} {object_name(value) or type_name(value)}")
     return found
-
-
-def _places_or_trees(value: list[Any]) -> bool:
-    return all(isinstance(one, (int, list)) or (isinstance(one, Mapping) and CLASS in one) for one in value)
 
 
 def _word(name: str) -> str:

@@ -298,20 +298,16 @@ def strict_sources(frame: DataFrame, stream: str) -> Iterator[None]:
     """
     with ExitStack() as replaced:
         for source in spark_sources(frame):
-            wanted = _lenient(source)
+            # User-spelled options with which the source omits lost rows; with the needed values.
+            strict = kind_described(source.description).strict_options
+            wanted = {
+                name: strict[name.lower()]
+                for name, value in source.options.items()
+                if value.strip().lower() != strict.get(name.lower(), value.strip().lower())
+            }
             if wanted:
                 replaced.enter_context(_replaced(frame, source, wanted, stream))
         yield
-
-
-def _lenient(source: SparkSource) -> dict[str, str]:
-    """User-spelled options with which the source omits lost rows; with the needed values."""
-    strict = kind_described(source.description).strict_options
-    return {
-        name: strict[name.lower()]
-        for name, value in source.options.items()
-        if value.strip().lower() != strict.get(name.lower(), value.strip().lower())
-    }
 
 
 @contextmanager

@@ -7,7 +7,6 @@ lasting.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import UsageError
@@ -106,7 +105,15 @@ def resolve(
     given = offsets or {}
     chosen = set(sources) if only_source is None else {only_source}
     moved = chosen & given.keys() if isinstance(target, FromFile) else chosen
-    _check_names(sources, chosen | given.keys())
+    unknown = sorted((chosen | given.keys()) - sources.keys())
+    if unknown:
+        raise UsageError(
+            "target",
+            "The query has no source of this name",
+            expected=", ".join(f"{one.name} ({one.spark.description})" for one in sources.values()),
+            found=unknown[0][:60],
+            hint="sources are numbered from 0 in the order of the query",
+        )
     if not moved:
         raise UsageError(
             "target",
@@ -135,18 +142,6 @@ def _at_source(target: PositionTarget, now_ms: int) -> SourceTarget:
     return target
 
 
-def _check_names(sources: Mapping[str, SourceSeen], named: AbstractSet[str]) -> None:
-    unknown = sorted(named - sources.keys())
-    if unknown:
-        raise UsageError(
-            "target",
-            "The query has no source of this name",
-            expected=", ".join(f"{one.name} ({one.spark.description})" for one in sources.values()),
-            found=unknown[0][:60],
-            hint="sources are numbered from 0 in the order of the query",
-        )
-
-
 def _sources(
     frame: DataFrame, current: Mapping[str, str | None], logs: Mapping[str, SourceEntries]
 ) -> Mapping[str, SourceSeen]:
@@ -166,7 +161,19 @@ def _sources(
     }
     _refuse_repeated(found)
     for source in sources.values():
-        _check_kind(source)
+        recorded, named = kind_of(source.current, source.log), kind_described(source.spark.description)
+        expected: tuple[Source, ...] = (named,)
+        if named is UNKNOWN:
+            # A source of version 2 is described when it has started: the plan has the name of its format.
+            expected = () if recorded is UNKNOWN else tuple(kinds_of_format(source.spark.description))
+        if source.current is not None and expected and recorded not in expected:
+            raise unsupported(
+                source.where,
+                "the recorded position is of another kind of source than the query's",
+                expected=" or ".join(one.kind for one in expected),
+                found=recorded.kind,
+                hint="a query whose sources were replaced is another stream: give it a new name and a new output",
+            )
     return sources
 
 
@@ -188,22 +195,6 @@ def spark_sources(frame: DataFrame) -> list[SparkSource]:
         SparkSource(str(number), str(one.sourceName()), jvm, one, source_options(one), SPARK_ERRORS)
         for number, one in enumerate(streaming_sources(analysed_plan(frame)))
     ]
-
-
-def _check_kind(source: SourceSeen) -> None:
-    recorded, named = kind_of(source.current, source.log), kind_described(source.spark.description)
-    expected: tuple[Source, ...] = (named,)
-    if named is UNKNOWN:
-        # A source of version 2 is described when it has started: the plan has the name of its format.
-        expected = () if recorded is UNKNOWN else tuple(kinds_of_format(source.spark.description))
-    if source.current is not None and expected and recorded not in expected:
-        raise unsupported(
-            source.where,
-            "the recorded position is of another kind of source than the query's",
-            expected=" or ".join(one.kind for one in expected),
-            found=recorded.kind,
-            hint="a query whose sources were replaced is another stream: give it a new name and a new output",
-        )
 
 
 def _position(source: SourceSeen, target: SourceTarget, given: str | None) -> Position:

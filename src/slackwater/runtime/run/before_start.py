@@ -96,7 +96,10 @@ def register(
         # ``stream.json`` outlives a lost ledger: under a new id the stream's output would count as another stream's.
         record = record._replace(id=file.id if file is not None else str(uuid.uuid4()))
         location = definition.checkpoint or str(home.checkpoint(record.pipeline, record.name, 1))
-        ledger.register_stream(record, GenerationRecord(record.full_name, 1, _absolute(location)))
+        ledger.register_stream(
+            record,
+            GenerationRecord(record.full_name, 1, location if is_uri(location) else str(Path(location).absolute())),
+        )
     else:
         # Before the first planned batch the output has no rows of this stream: its sink may still be changed.
         if ledger.entries(record.full_name, "offsets"):
@@ -244,10 +247,6 @@ def _how_to_change_sink(stream: StreamRecord) -> str:
         "start from the directory that the program was always started from; if this is its output, "
         f"{command('release', stream.full_name)} forgets the recorded one, and the next start records it"
     )
-
-
-def _absolute(location: str) -> str:
-    return location if is_uri(location) else str(Path(location).absolute())
 
 
 Accepted = dict[str, dict[str, object]]

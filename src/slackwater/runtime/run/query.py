@@ -145,7 +145,11 @@ class QueryStart:
 def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinition, home: Path | str) -> BuiltStream:
     """Build the stream. Raises PipelineError if its function fails or returns no streaming DataFrame."""
     context = StreamContext(loaded.pipeline, definition, home)
-    _pickle_by_value(loaded)
+    # Pickle the file's functions by value: workers cannot import a module that only the driver loaded.
+    register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
+    # An application is ``__main__``, whose functions cloudpickle always pickles by value.
+    if not loaded.runs_itself:
+        register(loaded.module)
     try:
         frame = definition.function(*_arguments(definition, spark, context))
     except SlackwaterError as error:
@@ -221,16 +225,14 @@ def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter
     if trigger.kind == "continuous":
         return writer.trigger(continuous=str(trigger.interval))
     if trigger.kind == "real-time":
-        return _in_real_time(writer, str(trigger.interval))
+        # Set the real-time trigger: PySpark 4.1 has no argument for it, but its JVM supports it.
+        jvm: Any = SparkSession.active()._jvm
+        writer._jwrite = writer._jwrite.trigger(
+            jvm.org.apache.spark.sql.streaming.Trigger.RealTime(str(trigger.interval))
+        )
+        found: DataStreamWriter = writer
+        return found
     return writer.trigger(processingTime=str(trigger.interval))
-
-
-def _in_real_time(writer: Any, batch_duration: str) -> DataStreamWriter:
-    """Set the real-time trigger: PySpark 4.1 has no argument for it, but its JVM supports it."""
-    jvm: Any = SparkSession.active()._jvm
-    writer._jwrite = writer._jwrite.trigger(jvm.org.apache.spark.sql.streaming.Trigger.RealTime(batch_duration))
-    found: DataStreamWriter = writer
-    return found
 
 
 def first_line(error: BaseException) -> str:
@@ -300,14 +302,6 @@ def _place(definition: StreamDefinition) -> str | None:
 
 def _hint(message: str) -> str | None:
     return next((hint for name, hint in HINTS.items() if name in message), None)
-
-
-def _pickle_by_value(loaded: LoadedPipeline) -> None:
-    """Pickle the file's functions by value: workers cannot import a module that only the driver loaded."""
-    register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
-    # An application is ``__main__``, whose functions cloudpickle always pickles by value.
-    if not loaded.runs_itself:
-        register(loaded.module)
 
 
 def _start(begin: Callable[[], StreamingQuery], definition: StreamDefinition) -> StreamingQuery:

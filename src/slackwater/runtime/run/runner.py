@@ -117,19 +117,15 @@ def _registered(
         with not_started.guard(definition.full_name):
             _check_trigger(definition)
             record = register(definition, request.loaded.reference, home, ledger, request.session.words)
-            _check_now(record, home, ledger, alone=len(definitions) == 1)
+            try:
+                check(home, ledger, record, "start")
+            except SlackwaterError as error:
+                # Checked again when the stream starts, which is tried several times after a transient failure.
+                if len(definitions) == 1 or not is_transient(error):
+                    raise
             found.append((definition, record))
     not_started.require_one()
     return found
-
-
-def _check_now(record: StreamRecord, home: Home, ledger: Ledger, *, alone: bool) -> None:
-    try:
-        check(home, ledger, record, "start")
-    except SlackwaterError as error:
-        # Checked again when the stream starts, which is tried several times after a transient failure.
-        if alone or not is_transient(error):
-            raise
 
 
 def _built(

@@ -278,7 +278,19 @@ def session_of(spark: SparkSession, definition: StreamDefinition) -> SparkSessio
     """
     session = spark.newSession() if definition.settings else spark
     for name, value in definition.settings.items():
-        _check_of_a_session(session, definition, name)
+        jvm: Any = session.sparkContext._jvm
+        sql_conf = jvm.org.apache.spark.sql.internal.SQLConf
+        known = jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(name) is not None
+        of_application = sql_conf.isStaticConfigKey(name) or name.startswith(HOW_IT_RUNS)
+        # Other settings that have a ``ConfigEntry`` are those of Spark's core, which reads them from the application.
+        if of_application or (known and not name.startswith(PREFIX)):
+            raise PipelineError(
+                "stream-setting-static",
+                f"Stream {definition.full_name} sets {name}, which is a setting of the whole application",
+                expected="settings that a session can have, such as spark.sql.shuffle.partitions",
+                found=name,
+                hint=f"set it for the application: --conf {name}=VALUE, or [spark] in slackwater.toml",
+            )
         try:
             session.conf.set(name, value)
         except (PySparkException, Py4JJavaError) as error:
@@ -348,22 +360,6 @@ def _sessions(session: SparkSession) -> Any:
     sql = sql.org.apache.spark.sql
     # Spark 4.0 has moved the class of this session to the package ``classic``; the class of the old name is abstract.
     return sql.SparkSession if str(session.version).startswith("3.") else sql.classic.SparkSession
-
-
-def _check_of_a_session(session: SparkSession, definition: StreamDefinition, name: str) -> None:
-    jvm: Any = session.sparkContext._jvm
-    sql_conf = jvm.org.apache.spark.sql.internal.SQLConf
-    known = jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(name) is not None
-    of_application = sql_conf.isStaticConfigKey(name) or name.startswith(HOW_IT_RUNS)
-    # Other settings that have a ``ConfigEntry`` are those of Spark's core, which reads them from the application.
-    if of_application or (known and not name.startswith(PREFIX)):
-        raise PipelineError(
-            "stream-setting-static",
-            f"Stream {definition.full_name} sets {name}, which is a setting of the whole application",
-            expected="settings that a session can have, such as spark.sql.shuffle.partitions",
-            found=name,
-            hint=f"set it for the application: --conf {name}=VALUE, or [spark] in slackwater.toml",
-        )
 
 
 def _refused(definition: StreamDefinition, name: str, value: str, error: Exception) -> PipelineError:

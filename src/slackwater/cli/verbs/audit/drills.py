@@ -21,8 +21,7 @@ from typing import Any, Literal, Protocol
 
 from slackwater.audit.drilled_sink import check_drilled
 from slackwater.audit.processes import JVM_OPTIONS, process, send_all, tree, wait_until_gone
-from slackwater.audit.request import ERROR, RESULTS, AuditRequest
-from slackwater.audit.steps import CHOICES, Drill, Step, most_steps, steps_for
+from slackwater.audit.steps import CHOICES, ERROR, RESULTS, AuditRequest, Drill, Step, most_steps, steps_for
 from slackwater.core import errors
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, PipelineError, StreamFailed, UsageError
