@@ -65,7 +65,9 @@ def test_a_command_says_that_it_waits_and_then_works(tmp_path: Path, arguments: 
     assert (waiting.returncode, out) == (unlocked.returncode, unlocked.stdout), more
 
 
-@pytest.mark.parametrize("writes", [False, True], ids=["reading", "writing"])
+@pytest.mark.parametrize(
+    "writes", [pytest.param(False, id="reading", marks=pytest.mark.thorough), pytest.param(True, id="writing")]
+)
 def test_it_counts_down_and_gives_up(sqlite_url: str, *, writes: bool) -> None:
     messages: list[str] = []
     file = SqliteFile(Path(sqlite_url), messages.append, wait_s=7)

@@ -27,7 +27,6 @@ def kill_at(workspace: Workspace, point: str) -> None:
 
 
 WRITTEN = "after the sink write, before the commit"
-AROUND_THE_WRITE = ("between offset and sink write", WRITTEN)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,7 @@ def restored(written: tuple[Workspace, Saved]) -> Workspace:
 
 
 @pytest.mark.parametrize(
-    "point", [pytest.param(point, marks=() if point in AROUND_THE_WRITE else pytest.mark.thorough) for point in POINTS]
+    "point", [pytest.param(point, marks=() if point == WRITTEN else pytest.mark.thorough) for point in POINTS]
 )
 def test_killed_and_rebuilt_is_as_if_uninterrupted(
     point: str, file_workspace: Workspace, restored: Workspace, file_baseline: Workspace

@@ -136,6 +136,7 @@ def test_a_compacted_topic_is_not_replayed_with_other_code(
     assert tree(workspace.output) | tree(workspace.stream_folder / "checkpoints") == before
 
 
+@pytest.mark.thorough
 def test_a_topic_that_was_created_again_with_more_records_refuses_the_start(
     tmp_path_factory: pytest.TempPathFactory, broker: Broker
 ) -> None:

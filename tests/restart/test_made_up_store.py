@@ -14,7 +14,8 @@ import pytest
 from tests.restart.scenario import CONF, STREAM, FileClicks, Workspace
 from tests.support import shelf_kind
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.thorough]
+"""In the gate `test_s3.py` does the same on a store that Slackwater has."""
 
 
 class ShelfWorkspace(Workspace):

@@ -62,6 +62,15 @@ EXAMPLES = [
     pytest.param(kind, id=kind.name, marks=[pytest.mark.kafka] if isinstance(kind, KafkaKind) else []) for kind in KINDS
 ]
 
+SAME_STEPS = (
+    "files-compacted-after-the-cut",
+    "files-purged-in-part",
+    "delta-created-by-batch-0",
+    "delta-with-another-writer",
+    "iceberg-created-without-a-snapshot",
+)
+"""Cut and restored by the changes of another kind, before each of which the gate kills that one."""
+
 
 @pytest.fixture(params=EXAMPLES)
 def example(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
@@ -73,7 +82,13 @@ def cuttable(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
     return _example(request, tmp_path)
 
 
-@pytest.fixture(params=[kind for kind in KINDS if kind.traits.cuts and kind.forks], ids=lambda kind: kind.name)
+@pytest.fixture(
+    params=[
+        pytest.param(kind, id=kind.name, marks=[pytest.mark.thorough] if kind.name in SAME_STEPS else [])
+        for kind in KINDS
+        if kind.traits.cuts and kind.forks
+    ]
+)
 def killable(request: pytest.FixtureRequest, tmp_path: Path) -> Example:
     return _example(request, tmp_path)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,6 +25,8 @@ from tests.support.kill_points import kill_points
 from tests.support.postgres_server import PostgresServer
 
 OPERATION = "20260105T093000-1a2b3c"
+EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "3"))
+"""Of the statements of a transaction, all of which a kill takes back."""
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
 LAST, STAGED = 4, 6
 Rows = list[tuple[Any, ...]]
@@ -466,7 +470,7 @@ def test_swap_and_undo_can_be_killed_before_each_statement(scene: Scene) -> None
     scene.stage()
     for act, before, after in ((scene.make, OLD, NEW), (scene.undo, NEW, OLD)):
         points, marks = 0, scene.marks()
-        for points in kill_points(act, scene.folder, lambda: None, sql=True):
+        for points in kill_points(act, scene.folder, lambda: None, sql=True, every=range(1, sys.maxsize, EVERY)):
             assert scene.ids() == before, f"killed before statement {points}"
         assert points > 20
         assert scene.ids() == scene.ids("words") == after

@@ -100,6 +100,6 @@ FAILURES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("failure", in_gate(FAILURES, "FSINK-01", "FSINK-02"))
+@pytest.mark.parametrize("failure", in_gate(FAILURES, "FSINK-02"))
 def test_damaged_outputs(compacted: Stream, failure: Failure) -> None:
     prove(compacted, failure)

@@ -87,6 +87,6 @@ FAILURES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("failure", in_gate(FAILURES, "FSRC-03", "FSRC-05"))
+@pytest.mark.parametrize("failure", in_gate(FAILURES, "FSRC-03"))
 def test_changed_input(copied: Stream, failure: Failure) -> None:
     prove(copied, failure)

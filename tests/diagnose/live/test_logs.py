@@ -59,6 +59,6 @@ FAILURES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("failure", in_gate(FAILURES, "LOG-06", "FSINK-04"))
+@pytest.mark.parametrize("failure", in_gate(FAILURES, "LOG-06"))
 def test_damaged_logs(copied: Stream, failure: Failure) -> None:
     prove(copied, failure)
