@@ -21,10 +21,10 @@ from slackwater.runtime.session.options import SessionOptions
 from slackwater.runtime.session.session import end_session, start_session
 from slackwater.sinks.common.batch_function import BatchFailed
 from slackwater.sinks.common.database import address_of
-from slackwater.sinks.common.marker import MarkedTarget, Marker, Staged
+from slackwater.sinks.common.marker import MarkedTarget, Marker
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.jdbc.sink import POSTGRESQL_DRIVER
-from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter, stage
+from slackwater.sinks.jdbc.sink import POSTGRESQL_DRIVER, JdbcSink
+from slackwater.sinks.jdbc.writer import JdbcWriter, stage
 from tests.runtime.project import Project
 from tests.support.postgres_server import PostgresServer, postgres_server
 
@@ -81,8 +81,8 @@ class Database:
         """What writes batches, to be called in parts."""
         address = address_of(self.url)
         target = MarkedTarget(address, Marker("out"), f"{address.location} out")
-        staging = JdbcStaging(self.jdbc_url, {"user": "slackwater", "driver": POSTGRESQL_DRIVER})
-        return JdbcWriter(target, CONTEXT, "out", replace=False, staging=staging)
+        options = {"user": "slackwater", "driver": POSTGRESQL_DRIVER}
+        return JdbcWriter(target, CONTEXT, JdbcSink(address, "out", self.jdbc_url, options))
 
     def execute(self, statement: str) -> None:
         with psycopg.connect(self.url, autocommit=True) as connection:
@@ -192,14 +192,13 @@ def test_a_partition_that_two_attempts_have_committed_is_published_once(
     frame = spark.range(0, 100, 1, 2)
     database.start(frame)
     writer = database.writer()
-    assert writer.staging is not None
-    rows = stage(frame, writer.staging, "staged")
+    rows = stage(frame, writer.sink, "staged")
     again = (
         "SELECT id, 'again ' || slackwater_partition, slackwater_partition FROM staged WHERE slackwater_partition = 1"
     )
     database.execute(f"INSERT INTO staged {again}")
     assert database.rows("SELECT count(*) FROM staged") == [(150,)]
-    writer._publish(0, frame, Staged("staged", rows))
+    writer._publish(0, frame, "staged", rows)
     assert [row[0] for row in database.rows()] == list(range(100))
 
 
@@ -216,12 +215,11 @@ def test_staged_rows_that_the_server_has_lost(spark: SparkSession, database: Dat
     frame = spark.range(0, 100, 1, 2)
     database.start(frame)
     writer = database.writer()
-    assert writer.staging is not None
-    rows = stage(frame, writer.staging, "staged")
+    rows = stage(frame, writer.sink, "staged")
     assert rows == 100
     database.execute(lost)
     with pytest.raises(StreamFailed, match=found) as failed:
-        writer._publish(0, frame, Staged("staged", rows))
+        writer._publish(0, frame, "staged", rows)
     assert failed.value.code == "sink-staged-lost"
     assert (database.rows(), writer.target.last_written()) == ([], -1)
     writer.write(frame, 0)

@@ -16,7 +16,7 @@ from slackwater.core.errors import PipelineError, Refused, SinkUnreadable, Strea
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.run.failures import is_transient
 from slackwater.sinks.common.database import Address, address_of
-from slackwater.sinks.common.marker import MarkedTarget, Marker, Staged, check_logged
+from slackwater.sinks.common.marker import MarkedTarget, Marker, check_logged
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.postgres.output import PostgresOutput
 from slackwater.sinks.postgres.table import Mode, PostgresName, Publication
@@ -26,7 +26,7 @@ from tests.support.postgres_server import PostgresServer
 
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
 TABLE = PostgresName("public", "out")
-STAGED = Staged("staged", 3)
+STAGED = {"staged": 3}
 
 
 @pytest.fixture
@@ -55,11 +55,11 @@ def test_a_connection_lost_at_commit(
     proxy.drop_next = dropped
     if dropped == "request":
         with pytest.raises(StreamFailed) as lost:
-            writer._publish([STAGED], 0)
+            writer._publish(STAGED, 0)
         assert lost.value.code == "sink-unreachable"
         assert _ids(postgres.url(database)) == []
         assert writer.target.last_written() == -1
-    writer._publish([STAGED], 0)
+    writer._publish(STAGED, 0)
     assert proxy.dropped == 1
     assert _ids(postgres.url(database)) == [1, 2, 3]
     assert writer.target.last_written() == 0
@@ -71,13 +71,13 @@ def test_a_row_that_violates_a_constraint_publishes_nothing(database: str, postg
     _execute(url, "INSERT INTO out VALUES (3)")
     writer = _writer(url)
     with pytest.raises(StreamFailed) as failed:
-        writer._publish([STAGED], 0)
+        writer._publish(STAGED, 0)
     assert failed.value.code == "sink-constraint"
     assert "already exists" in (failed.value.found or "")
     assert _ids(url) == [3]
     assert writer.target.last_written() == -1
     _execute(url, "DELETE FROM out")
-    writer._publish([STAGED], 0)
+    writer._publish(STAGED, 0)
     assert _ids(url) == [1, 2, 3]
 
 
@@ -94,13 +94,13 @@ def test_staged_rows_that_the_server_has_lost(
     writer = _writer(url, Publication(TABLE, mode, ("id",), {"id": "c0"}))
     _execute(url, happened)
     with pytest.raises(StreamFailed) as lost:
-        writer._publish([STAGED], 0)
+        writer._publish(STAGED, 0)
     assert (lost.value.code, lost.value.found) == ("sink-staged-lost", found)
     assert is_transient(lost.value)
     assert _ids(url) == [9]
     assert writer.target.last_written() == -1
     _execute(url, "DROP TABLE IF EXISTS staged; CREATE TABLE staged AS SELECT generate_series(1, 3) AS c0")
-    writer._publish([STAGED], 0)
+    writer._publish(STAGED, 0)
     assert _ids(url) == [1, 2, 3, *([] if mode == "replace" else [9])]
 
 
@@ -112,10 +112,10 @@ def test_a_table_that_takes_other_rows_than_it_is_given_has_lost_none(database: 
         "'BEGIN IF NEW.id % 2 = 0 THEN RETURN NULL; END IF; RETURN NEW; END'; "
         "CREATE TRIGGER odd BEFORE INSERT ON out FOR EACH ROW EXECUTE FUNCTION odd()",
     )
-    _writer(url)._publish([STAGED], 0)
+    _writer(url)._publish(STAGED, 0)
     assert _ids(url) == [1, 3]
     _execute(url, "DROP TRIGGER odd ON out; CREATE TABLE staged AS SELECT generate_series(1, 3) AS c0")
-    _writer(url, Publication(TABLE, "upsert", ("id",), {"id": "c0"}))._publish([STAGED], 1)
+    _writer(url, Publication(TABLE, "upsert", ("id",), {"id": "c0"}))._publish(STAGED, 1)
     assert _ids(url) == [1, 2, 3]
 
 
@@ -123,16 +123,16 @@ def test_a_server_that_has_lost_a_published_batch(database: str, postgres: Postg
     """One that took over without the newest transactions: the next batch would leave a gap."""
     url = postgres.url(database)
     writer = _writer(url)
-    writer._publish([], 0)
-    writer._publish([STAGED], 1)
+    writer._publish({}, 0)
+    writer._publish(STAGED, 1)
     _execute(url, "UPDATE slackwater_marker SET batch_id = 0; DELETE FROM out")
     with pytest.raises(StreamFailed) as lost:
-        writer._publish([], 2)
+        writer._publish({}, 2)
     assert (lost.value.code, lost.value.found) == ("sink-set-back", "batch 0")
     assert writer.target.last_written() == 0
     _execute(url, "DELETE FROM slackwater_marker")
     with pytest.raises(Refused):
-        writer._publish([], 2)
+        writer._publish({}, 2)
 
 
 def test_an_unlogged_table_is_refused(database: str, postgres: PostgresServer) -> None:

@@ -12,7 +12,6 @@ from pyspark.sql import types as T
 
 from slackwater.core.errors import PipelineError
 from slackwater.sinks.common.database import Address
-from slackwater.sinks.common.marker import Staged
 from slackwater.sinks.postgres.staging import Staging, stager
 from slackwater.sinks.postgres.table import (
     PostgresName,
@@ -61,7 +60,7 @@ def test_each_attempt_has_a_table_of_its_own_and_only_named_ones_are_published(u
             run(connection, statement)
         filled = match_columns(TABLE, columns, read_columns(connection, TABLE), batch=True)
         publication = Publication(TABLE, "insert", (), filled, batch_column=True)
-        publication.publish(connection, [Staged(retried["staged"], retried["row_count"])], 7, url)
+        publication.publish(connection, {retried["staged"]: retried["row_count"]}, 7, url)
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT * FROM out ORDER BY 1").fetchall() == [(1, "a", 7), (2, None, 7)]
         unlogged = connection.execute(

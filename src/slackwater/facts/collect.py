@@ -219,7 +219,8 @@ def _sink(identity: Mapping[str, str], snapshot: Snapshot, depth: Depth) -> Sink
 
 def _listed(identity: Mapping[str, str]) -> tuple[Mapping[str, int], int]:
     each = [found for one in open_each(identity) if (found := one.listed()) is not None]
-    return {folder: files for one in each for folder, files in one.elsewhere.items()}, sum(one.files for one in each)
+    elsewhere = {folder: files for _, folders in each for folder, files in folders.items()}
+    return elsewhere, sum(files for files, _ in each)
 
 
 def _recorded_offsets(

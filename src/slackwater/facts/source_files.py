@@ -111,7 +111,7 @@ def _output_at(folder: Path) -> ReadOutput | None:
     if identity is None:
         return None
     listed = open_output(identity).listed()
-    return None if listed is None else ReadOutput(str(folder), listed.elsewhere)
+    return None if listed is None else ReadOutput(str(folder), listed[1])
 
 
 def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 NOOP_TRAITS = opaque_traits(Delivery("none", "every row is discarded"), one_writer=False)
 
 
-@dataclass(frozen=True, slots=True)
 class NoopSink(PlacelessSink):
     """Discards rows, for measurements."""
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.errors import PipelineError, Refused
@@ -109,16 +109,6 @@ class SinkLog:
     parse: Callable[[bytes], object]
 
 
-class ListedFiles(NamedTuple):
-    """An output's number of files, and outside files by folder.
-
-    A scheme or host unlike the newest file's counts as outside.
-    """
-
-    files: int
-    elsewhere: Mapping[str, int]
-
-
 class Output(ABC):
     """A stream's output on its store. Reads need no JVM."""
 
@@ -170,10 +160,11 @@ class Output(ABC):
     def log(self) -> SinkLog | None:
         return None
 
-    def listed(self) -> ListedFiles | None:
-        """The listed files, without malformed entries, which are damage; ``None`` without absolute addresses.
+    def listed(self) -> tuple[int, Mapping[str, int]] | None:
+        """The number of listed files, and of those outside by folder, without malformed entries, which are damage.
 
-        Raises OSError.
+        A scheme or host unlike the newest file's counts as outside. ``None`` without absolute addresses. Raises
+        OSError.
         """
         return None
 

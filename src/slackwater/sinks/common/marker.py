@@ -64,12 +64,6 @@ def check_logged(connection: Connection, quoted: str, where: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
-    table: str
-    rows: int
-
-
 def lost(where: str, expected: int, found: int | None) -> StreamFailed:
     """The error for lost rows; ``found`` ``None``: the staged table does not exist."""
     return StreamFailed(

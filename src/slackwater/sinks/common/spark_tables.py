@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -49,58 +49,54 @@ def table_schema(schema: StructType) -> StructType:
 _COUNT = "slackwater_rows"
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """A MERGE in which rows replace rows with equal ``keys``; ``table`` is for SQL, ``where`` for errors."""
+def merge(
+    frame: DataFrame, batch: int, run: Callable[[str], None], *, table: str, keys: Sequence[str], where: str
+) -> bool:
+    """Execute by ``run`` a MERGE in which rows replace rows with equal keys; returns whether the batch has rows.
 
-    table: str
-    keys: tuple[str, ...]
-    where: str
+    ``table`` is for SQL, ``where`` for errors. Raises StreamFailed (``merge-keys``) for duplicate keys.
+    """
+    view = f"slackwater_{uuid.uuid4().hex}"
+    # MERGE reads its source more than once; the query's state is computed once only.
+    with persisted(frame):
+        try:
+            has_rows = _check_keys(frame, batch, keys, where)
+            frame.createOrReplaceTempView(view)
+            run(_merge_statement(table, view, keys, frame.columns))
+        finally:
+            frame.sparkSession.catalog.dropTempView(view)
+    return has_rows
 
-    def write(self, frame: DataFrame, batch: int, run: Callable[[str], None]) -> bool:
-        """Execute by ``run``; returns whether the batch has rows.
 
-        Raises StreamFailed (``merge-keys``) for duplicate keys.
-        """
-        view = f"slackwater_{uuid.uuid4().hex}"
-        # MERGE reads its source more than once; the query's state is computed once only.
-        with persisted(frame):
-            try:
-                has_rows = self._check_keys(frame, batch)
-                frame.createOrReplaceTempView(view)
-                run(self._statement(view, frame.columns))
-            finally:
-                frame.sparkSession.catalog.dropTempView(view)
-        return has_rows
+def _merge_statement(table: str, view: str, keys: Sequence[str], columns: Sequence[str]) -> str:
+    names = [backquoted(column) for column in columns]
+    # Null-safe: by ``=`` a null key would match no row, and each batch would insert another one.
+    matches = " AND ".join(f"t.{key} <=> s.{key}" for key in map(backquoted, keys))
+    values = ", ".join(f"{name} = s.{name}" for name in names)
+    inserted = ", ".join(f"s.{name}" for name in names)
+    clauses = (
+        f"USING {view} s ON {matches}",
+        f"WHEN MATCHED THEN UPDATE SET {values}",
+        "WHEN NOT MATCHED THEN INSERT",
+        f"({', '.join(names)}) VALUES ({inserted})",
+    )
+    return " ".join(("MERGE INTO", table, "t", *clauses))
 
-    def _statement(self, view: str, columns: list[str]) -> str:
-        names = [backquoted(column) for column in columns]
-        # Null-safe: by ``=`` a null key would match no row, and each batch would insert another one.
-        matches = " AND ".join(f"t.{key} <=> s.{key}" for key in map(backquoted, self.keys))
-        values = ", ".join(f"{name} = s.{name}" for name in names)
-        inserted = ", ".join(f"s.{name}" for name in names)
-        clauses = (
-            f"USING {view} s ON {matches}",
-            f"WHEN MATCHED THEN UPDATE SET {values}",
-            "WHEN NOT MATCHED THEN INSERT",
-            f"({', '.join(names)}) VALUES ({inserted})",
+
+def _check_keys(frame: DataFrame, batch: int, keys: Sequence[str], where: str) -> bool:
+    """Refuse duplicate keys: MERGE inserts duplicate new keys, and later refuses them."""
+    counted = frame.groupBy(*map(backquoted, keys)).agg(F.count(F.lit(1)).alias(_COUNT))
+    most = counted.orderBy(F.desc(_COUNT)).first()
+    if most is not None and most[_COUNT] > 1:
+        raise StreamFailed(
+            "merge-keys",
+            f"Batch {batch} has several rows with one key, and which of them counts is unknown",
+            where=where,
+            expected="one row for each value of " + ", ".join(keys),
+            found=f"{most[_COUNT]} rows with {', '.join(f'{key}={most[key]!r}' for key in keys)}",
+            hint="aggregate or deduplicate by the keys, or use all columns that make a row unique as keys",
         )
-        return " ".join(("MERGE INTO", self.table, "t", *clauses))
-
-    def _check_keys(self, frame: DataFrame, batch: int) -> bool:
-        """Refuse duplicate keys: MERGE inserts duplicate new keys, and later refuses them."""
-        counted = frame.groupBy(*map(backquoted, self.keys)).agg(F.count(F.lit(1)).alias(_COUNT))
-        most = counted.orderBy(F.desc(_COUNT)).first()
-        if most is not None and most[_COUNT] > 1:
-            raise StreamFailed(
-                "merge-keys",
-                f"Batch {batch} has several rows with one key, and which of them counts is unknown",
-                where=self.where,
-                expected="one row for each value of " + ", ".join(self.keys),
-                found=f"{most[_COUNT]} rows with {', '.join(f'{key}={most[key]!r}' for key in self.keys)}",
-                hint="aggregate or deduplicate by the keys, or use all columns that make a row unique as keys",
-            )
-        return most is not None
+    return most is not None
 
 
 @dataclass

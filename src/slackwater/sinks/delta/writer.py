@@ -14,7 +14,7 @@ from slackwater.core.sink import WriteContext
 from slackwater.sinks.common import staging
 from slackwater.sinks.common.batch_function import backquoted, run_without_output, session_settings
 from slackwater.sinks.common.directory import OWNER_FILE
-from slackwater.sinks.common.spark_tables import Merge, table_schema
+from slackwater.sinks.common.spark_tables import merge, table_schema
 from slackwater.sinks.delta.log import FOLDER
 from slackwater.sinks.delta.sink import DeltaOutput, DeltaSink, app_of
 from slackwater.storage.open import open_read_store
@@ -115,7 +115,7 @@ class DeltaSparkTable:
             with session_settings(session, transaction):
                 session.sql(statement)
 
-        Merge(table_in_sql(self.location), self.keys, self.location).write(frame, batch, run)
+        merge(frame, batch, run, table=table_in_sql(self.location), keys=self.keys, where=self.location)
 
     def _changed(self, found: str) -> StreamFailed:
         return StreamFailed(

@@ -18,7 +18,7 @@ from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, af
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
 from slackwater.sinks.common import staging
 from slackwater.sinks.common.changes import check_parties, check_writable, damaged, record, started
-from slackwater.sinks.common.contract import ListedFiles, SinkLog
+from slackwater.sinks.common.contract import SinkLog
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, path_of, size_damage
 from slackwater.sinks.common.problem import table_unchecked
 from slackwater.sinks.common.staging import has_parent
@@ -84,7 +84,7 @@ class FilesOutput(DirectoryOutput):
         )
         return tuple(sorted(name for name in found if name not in named))
 
-    def listed(self) -> ListedFiles:
+    def listed(self) -> tuple[int, Mapping[str, int]]:
         listed: list[SinkFile] = []
         for name in self._manifest.valid_names():
             with suppress(FormatError):
@@ -96,7 +96,7 @@ class FilesOutput(DirectoryOutput):
             for folder, files in folders.items()
             if _server(folder) != newest or self.relative_path(f"{folder}/part") is None
         }
-        return ListedFiles(len(listed), elsewhere)
+        return len(listed), elsewhere
 
     def log(self) -> SinkLog | None:
         return SinkLog(self._store, SINK_LOG, parse_file_sink_log)

@@ -23,7 +23,7 @@ from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.batch_function import backquoted, run_without_output, session_settings
 from slackwater.sinks.common.changes import absent
 from slackwater.sinks.common.directory import OWNER_FILE
-from slackwater.sinks.common.spark_tables import Merge, table_schema
+from slackwater.sinks.common.spark_tables import merge, table_schema
 from slackwater.sinks.iceberg.metadata import (
     FOLDER,
     MAIN,
@@ -325,7 +325,7 @@ class IcebergSparkTable:
                 session.sql(statement)
 
         if self.sink.keys:
-            return Merge(self.name.target, self.sink.keys, self.location).write(frame, batch, run)
+            return merge(frame, batch, run, table=self.name.target, keys=self.sink.keys, where=self.location)
         writer = frame.writeTo(self.name.target).options(**self.sink.options)
         with session_settings(session, {WAP_ID: staged}):
             if context.output_mode == "complete":

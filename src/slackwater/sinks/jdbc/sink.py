@@ -153,16 +153,12 @@ class JdbcSink(Sink):
             check_logged(connection, ".".join(map(quote, self.table.rsplit(".", 1))), target.location)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        from slackwater.sinks.jdbc.writer import JdbcStaging, JdbcWriter  # noqa: PLC0415 - heavy; only a run pays for it
+        from slackwater.sinks.jdbc.writer import JdbcWriter  # noqa: PLC0415 - heavy; only a run pays for it
 
-        target = JdbcOutput(self.address, self.table).target
-        staging = (
-            None if self.jdbc_url is None else JdbcStaging(self.jdbc_url, self._spark_options(), self.partitions_max)
-        )
-        replace = context.output_mode == "complete"
-        return JdbcWriter(target, context, self.table, replace, staging).write
+        return JdbcWriter(JdbcOutput(self.address, self.table).target, context, self).write
 
-    def _spark_options(self) -> dict[str, str]:
+    def spark_options(self) -> dict[str, str]:
+        """The options of Spark's JDBC writer, with driver class and login."""
         secret = self.address.secret()
         # Java finds a driver by its url only on the class path, where jars of spark.jars are not.
         driver = {"driver": POSTGRESQL_DRIVER} if self.connectors else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, timedelta
@@ -31,10 +31,10 @@ from sqlalchemy import Connection, Table, delete, func, insert, inspect, select
 from sqlalchemy.exc import DBAPIError
 
 from slackwater.core.errors import StreamFailed
-from slackwater.sinks.common.marker import Staged, lost
+from slackwater.sinks.common.marker import lost
 from slackwater.sinks.common.spark_tables import MarkedWriter
 from slackwater.sinks.jdbc import attempts
-from slackwater.sinks.jdbc.sink import reflected, staged_prefix
+from slackwater.sinks.jdbc.sink import JdbcSink, reflected, staged_prefix
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -43,42 +43,28 @@ CHUNK_ROWS = 1000
 ATTEMPT, PARTITION = "slackwater_attempt", "slackwater_partition"
 
 
-@dataclass(frozen=True, slots=True)
-class JdbcStaging:
-    """Spark's writer url and options, with driver class and login.
-
-    ``partitions_max`` is Spark's ``numPartitions``, the most connections.
-    """
-
-    url: str
-    options: Mapping[str, str]
-    partitions_max: int | None = None
-
-
 @dataclass
 class JdbcWriter(MarkedWriter):
-    table: str
-    replace: bool
-    staging: JdbcStaging | None
+    sink: JdbcSink
 
     def _write(self, frame: DataFrame, batch: int) -> None:
-        if self.staging is None:
-            self._publish(batch, frame, None)
+        if self.sink.jdbc_url is None:
+            self._publish(batch, frame)
             return
-        staged = f"{staged_prefix(self.context.stream_id, self.table)}{uuid.uuid4().hex[:8]}"
+        staged = f"{staged_prefix(self.context.stream_id, self.sink.table)}{uuid.uuid4().hex[:8]}"
         try:
             with self._staging_failures():
-                rows = stage(frame, self.staging, staged)
-            self._publish(batch, frame, Staged(staged, rows))
+                rows = stage(frame, self.sink, staged)
+            self._publish(batch, frame, staged, rows)
         finally:
             # In a transaction of its own: some databases commit before they drop a table.
             with suppress(Exception), self.target.engine.begin() as connection:
                 reflected(connection, staged).drop(connection)
 
-    def _publish(self, batch: int, frame: DataFrame, staged: Staged | None) -> None:
+    def _publish(self, batch: int, frame: DataFrame, staged: str | None = None, rows: int = 0) -> None:
         try:
             with self.target.engine.connect() as connection, connection.begin() as transaction:
-                self._fill(connection, frame, staged)
+                self._fill(connection, frame, staged, rows)
                 # Last: a driver that is paused while it pulls its rows must not hold the marker's row.
                 if not self._advance(connection, batch):
                     transaction.rollback()
@@ -87,29 +73,29 @@ class JdbcWriter(MarkedWriter):
             self._check_committed(batch, error)
         self.published = batch
 
-    def _fill(self, connection: Connection, frame: DataFrame, staged: Staged | None) -> None:
+    def _fill(self, connection: Connection, frame: DataFrame, staged: str | None, rows: int) -> None:
         table = self._table(connection, frame.columns)
-        if self.replace:
+        if self.context.output_mode == "complete":
             # Not TRUNCATE, which commits the transaction in MySQL and Oracle.
             connection.execute(delete(table))
         if staged is not None:
-            self._insert(connection, table, staged, frame.columns)
+            self._insert(connection, table, staged, rows, frame.columns)
             return
-        for rows in _chunks(frame):
-            connection.execute(insert(table), rows)
+        for chunk in _chunks(frame):
+            connection.execute(insert(table), chunk)
 
-    def _insert(self, connection: Connection, table: Table, staged: Staged, columns: Sequence[str]) -> None:
-        if not inspect(connection).has_table(staged.table):
-            raise lost(self.target.location, staged.rows, None)
-        chosen = _one_attempt(connection, staged.table, columns)
+    def _insert(self, connection: Connection, table: Table, staged: str, rows: int, columns: Sequence[str]) -> None:
+        if not inspect(connection).has_table(staged):
+            raise lost(self.target.location, rows, None)
+        chosen = _one_attempt(connection, staged, columns)
         # Not every driver counts them, and a trigger of the table may take other rows than it is given.
-        if connection.execute(insert(table).from_select(columns, chosen)).rowcount != staged.rows:
+        if connection.execute(insert(table).from_select(columns, chosen)).rowcount != rows:
             found = connection.execute(select(func.count()).select_from(chosen.subquery())).scalar_one()
-            if found != staged.rows:
-                raise lost(self.target.location, staged.rows, found)
+            if found != rows:
+                raise lost(self.target.location, rows, found)
 
     def _table(self, connection: Connection, columns: Sequence[str]) -> Table:
-        table = reflected(connection, self.table)
+        table = reflected(connection, self.sink.table)
         missing = [name for name in columns if name not in table.c]
         if missing:
             raise StreamFailed(
@@ -123,22 +109,21 @@ class JdbcWriter(MarkedWriter):
         return table
 
 
-def stage(frame: DataFrame, staging: JdbcStaging, table: str) -> int:
-    """Stage rows with partition and attempt id.
+def stage(frame: DataFrame, sink: JdbcSink, table: str) -> int:
+    """Stage rows with partition and attempt id by Spark's JDBC writer.
 
     Returns the written rows, each partition counted once.
     """
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
     register(attempts)
-    if staging.partitions_max is not None:
+    if sink.partitions_max is not None:
         # Given the option, Spark's writer does this after the rows have their attempts: a task would have several.
-        frame = frame.coalesce(staging.partitions_max)
+        frame = frame.coalesce(sink.partitions_max)
     more = [StructField(ATTEMPT, StringType()), StructField(PARTITION, IntegerType())]
     counter = frame.sparkSession.sparkContext.accumulator(0)
     tagged = frame.mapInArrow(attempts.tagger(counter), StructType([*frame.schema.fields, *more]))
-    tagged.write.format("jdbc").options(**staging.options).option("url", staging.url).option("dbtable", table).mode(
-        "error"
-    ).save()
+    options = {**sink.spark_options(), "url": sink.jdbc_url, "dbtable": table}
+    tagged.write.format("jdbc").options(**options).mode("error").save()
     # PySpark keeps every accumulator for the life of the process.
     _accumulatorRegistry.pop(counter.aid, None)
     return counter.value

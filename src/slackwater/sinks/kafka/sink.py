@@ -343,9 +343,9 @@ class ExactlyOnceKafkaSink(Sink):
         self.target.begin_epoch(context)
 
     def batch_writer(self, context: WriteContext, /) -> Callable[[DataFrame, int], None]:
-        from slackwater.sinks.kafka.writer import KafkaWriter  # noqa: PLC0415 - heavy; only a run pays for it
+        from slackwater.sinks.kafka.writer import write_batch  # noqa: PLC0415 - heavy; only a run pays for it
 
-        return KafkaWriter(self.target, context).write
+        return partial(write_batch, self.target, context)
 
 
 def kafka(

@@ -7,7 +7,6 @@ transaction is short.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -28,28 +27,23 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-@dataclass(frozen=True, slots=True)
-class KafkaWriter:
-    target: MarkedTopic
-    context: WriteContext
-
-    def write(self, frame: DataFrame, batch: int) -> None:
-        register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
-        register(transaction)
-        written = BatchToWrite(self.context.stream_id, self.context.epoch, batch)
-        publish = transaction.publisher(self.target.target, written)
-        # Not ``coalesce(1)``, with which the one task would compute the rows, too, while the transaction is open.
-        rows = written_columns(frame).repartition(1)
-        try:
-            if not rows.mapInArrow(publish, transaction.RESULT).collect():
-                # Spark runs no task for a batch that it finds to be empty; its mark is written all the same.
-                list(publish(()))
-        # RuntimeError is what ``publish`` raises where it was called in this process.
-        except (PySparkException, RuntimeError) as error:
-            own = TASK_ERROR.search(str(error))
-            if own is not None and own["code"] in MARK_ERRORS:
-                self.target.check_fence(self.target.mark(), self.context)
-            problem = problem_of(error)
-            if problem is None:
-                raise  # The user's query, not the sink.
-            raise problem.failed(self.target.location) from error
+def write_batch(target: MarkedTopic, context: WriteContext, frame: DataFrame, batch: int) -> None:
+    register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
+    register(transaction)
+    written = BatchToWrite(context.stream_id, context.epoch, batch)
+    publish = transaction.publisher(target.target, written)
+    # Not ``coalesce(1)``, with which the one task would compute the rows, too, while the transaction is open.
+    rows = written_columns(frame).repartition(1)
+    try:
+        if not rows.mapInArrow(publish, transaction.RESULT).collect():
+            # Spark runs no task for a batch that it finds to be empty; its mark is written all the same.
+            list(publish(()))
+    # RuntimeError is what ``publish`` raises where it was called in this process.
+    except (PySparkException, RuntimeError) as error:
+        own = TASK_ERROR.search(str(error))
+        if own is not None and own["code"] in MARK_ERRORS:
+            target.check_fence(target.mark(), context)
+        problem = problem_of(error)
+        if problem is None:
+            raise  # The user's query, not the sink.
+        raise problem.failed(target.location) from error

@@ -7,7 +7,7 @@ server errors. A decimal may not go to fewer places: the server would round.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sqlalchemy import Connection
 
 from slackwater.core.errors import PipelineError
-from slackwater.sinks.common.marker import Staged, lost
+from slackwater.sinks.common.marker import lost
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -388,8 +388,8 @@ class Publication:
     filled: Mapping[str, str]
     batch_column: bool = False
 
-    def publish(self, connection: Connection, staged: Sequence[Staged], batch: int, where: str) -> None:
-        """Publish and drop staged tables. Raises StreamFailed if rows are lost."""
+    def publish(self, connection: Connection, staged: Mapping[str, int], batch: int, where: str) -> None:
+        """Publish and drop staged tables, given with their rows. Raises StreamFailed if rows are lost."""
         if self.mode == "replace":
             # Not TRUNCATE: it waits for all readers, and shows an empty table to those with an older snapshot.
             run(connection, f"DELETE FROM {self.table.quoted}")
@@ -397,25 +397,25 @@ class Publication:
             # A trigger or a rule of the table may take other rows than it is given, as may keys without other columns.
             if count(connection, statement) != rows:
                 self._check(connection, staged, where)
-        for one in staged:
-            run(connection, f"DROP TABLE {self.table.next_to(one.table).quoted}")
+        for name in staged:
+            run(connection, f"DROP TABLE {self.table.next_to(name).quoted}")
 
-    def _check(self, connection: Connection, staged: Sequence[Staged], where: str) -> None:
-        for one in staged:
-            found = int(run(connection, f"SELECT count(*) FROM {self.table.next_to(one.table).quoted}")[0][0])
-            if found != one.rows:
-                raise lost(where, one.rows, found)
+    def _check(self, connection: Connection, staged: Mapping[str, int], where: str) -> None:
+        for name, rows in staged.items():
+            found = int(run(connection, f"SELECT count(*) FROM {self.table.next_to(name).quoted}")[0][0])
+            if found != rows:
+                raise lost(where, rows, found)
 
-    def _inserts(self, staged: Sequence[Staged], batch: int) -> list[tuple[str, int]]:
+    def _inserts(self, staged: Mapping[str, int], batch: int) -> list[tuple[str, int]]:
         """Statements with the number of rows each must find."""
         filled = dict(self.filled) | ({BATCH_COLUMN: str(batch)} if self.batch_column else {})
         into = f"INSERT INTO {self.table.quoted} ({', '.join(quoted(name) for name in filled)})"
         select = ", ".join(filled.values())
-        selects = [f"SELECT {select} FROM {self.table.next_to(one.table).quoted}" for one in staged]
+        selects = [f"SELECT {select} FROM {self.table.next_to(name).quoted}" for name in staged]
         if self.mode == "upsert" and selects:
             # One statement for all: only so the server sees a key that two tasks staged.
-            return [(f"{into} {' UNION ALL '.join(selects)} {self._on_conflict()}", sum(one.rows for one in staged))]
-        return [(f"{into} {each}", one.rows) for each, one in zip(selects, staged, strict=True)]
+            return [(f"{into} {' UNION ALL '.join(selects)} {self._on_conflict()}", sum(staged.values()))]
+        return [(f"{into} {each}", rows) for each, rows in zip(selects, staged.values(), strict=True)]
 
     def _on_conflict(self) -> str:
         others = [name for name in self.filled if name not in self.keys]
@@ -425,7 +425,7 @@ class Publication:
         return found + "UPDATE SET " + ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
 
 
-def drop_staged(connection: Connection, table: PostgresName, staged: Sequence[str]) -> None:
+def drop_staged(connection: Connection, table: PostgresName, staged: Iterable[str]) -> None:
     for name in staged:
         run(connection, f"DROP TABLE IF EXISTS {table.next_to(name).quoted}")
 

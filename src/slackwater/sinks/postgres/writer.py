@@ -6,7 +6,7 @@ commit the marker is read again: the batch is complete or absent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from slackwater.core.errors import StreamFailed
 from slackwater.sinks.common.batch_function import backquoted
 from slackwater.sinks.common.database import problem_of, writing
-from slackwater.sinks.common.marker import Staged, lost
+from slackwater.sinks.common.marker import lost
 from slackwater.sinks.common.spark_tables import MarkedWriter
 from slackwater.sinks.postgres import staging
 from slackwater.sinks.postgres.table import Publication, StagedColumn, drop_staged, run
@@ -49,15 +49,15 @@ class PostgresWriter(MarkedWriter):
             self._drop(staged)
             raise
 
-    def _stage(self, frame: DataFrame) -> list[Staged]:
+    def _stage(self, frame: DataFrame) -> dict[str, int]:
         register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
         register(staging)
         chosen = [F.expr(c.kind.spark.format(backquoted(c.name))).alias(c.staged_name) for c in self.columns]
         with self._staging_failures():
             rows = frame.select(*chosen).mapInArrow(staging.stager(self._staging), staging.RESULT).collect()
-        return [Staged(row["staged"], row["row_count"]) for row in rows]
+        return {row["staged"]: row["row_count"] for row in rows}
 
-    def _publish(self, staged: Sequence[Staged], batch: int) -> None:
+    def _publish(self, staged: Mapping[str, int], batch: int) -> None:
         try:
             with self.target.engine.begin() as connection:
                 # Spark commits the batch next: a server that answers before it has written could lose it in a crash.
@@ -70,9 +70,9 @@ class PostgresWriter(MarkedWriter):
         except DBAPIError as error:
             # A server that took over from another one may lack staged tables: that is a loss and no change by the user.
             changed = problem_of(error).code == "sink-table-changed"
-            missing = [one for one in staged if changed and one.table in str(error.orig)]
+            missing = [rows for name, rows in staged.items() if changed and name in str(error.orig)]
             if missing:
-                raise lost(self._where, missing[0].rows, None) from error
+                raise lost(self._where, missing[0], None) from error
             self._check_committed(batch, error)
         self.published = batch
 
@@ -83,10 +83,10 @@ class PostgresWriter(MarkedWriter):
             mark = self.target.marker.read(connection, lock=True)
             return self.target.marker.check_fence(mark, self.context).batch_id >= batch
 
-    def _drop(self, staged: Sequence[Staged]) -> None:
+    def _drop(self, staged: Mapping[str, int]) -> None:
         """Drop staged tables; the stream's next start drops the rest."""
         with suppress(Exception), self.target.engine.begin() as connection:
-            drop_staged(connection, self.publication.table, [one.table for one in staged])
+            drop_staged(connection, self.publication.table, staged)
 
     @cached_property
     def _staging(self) -> staging.Staging:
