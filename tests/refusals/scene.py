@@ -26,8 +26,8 @@ from slackwater.cli.main import main, make_parser
 from slackwater.core.errors import SlackwaterError
 from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.workspace import open_workspace
-from slackwater.operations.action import Action, Inverse
-from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan
+from slackwater.operations.action import Action, Display, Inverse
+from slackwater.operations.apply.apply_plan import apply_plan
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.check_home import check_home
@@ -99,7 +99,7 @@ class Player(StubReplayer):
         return self.of_base if is_base else self.counted
 
 
-class Scene:
+class Scene(Display):
     """A project in a folder whose name has a space."""
 
     def __init__(self, folder: Path, spec: HomeSpec) -> None:
@@ -174,8 +174,8 @@ class Scene:
 
         with open_workspace(settings, restore=True) as workspace:
             consent = consent_of(moved=given["moved"], copied=given["copied"])
-            options = ApplyOptions(consent, discard_others=True)
-            applied = apply_plan(workspace, plan, StubRuntime(self.player), self, options)
+            runtime = StubRuntime(self.player)
+            applied = apply_plan(workspace, plan, runtime, self, consent=consent, discard_others=True)
         if not applied.repeated:
             sys.stdout.write(f"next: slackwater run {shlex.quote(plan.pipeline_file)}\n")
 
@@ -198,11 +198,7 @@ class Scene:
                     claim_output(workspace.home, record)
                     record_start(workspace.home, workspace.ledger, record)
 
-    def say(self, text: str) -> None: ...
-
     def action(self, action: Action | Inverse) -> None:
         happening = self.before.pop(action.kind, None)
         if happening is not None:
             happening()
-
-    def batch(self, batch: int) -> None: ...

@@ -26,8 +26,8 @@ from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.workspace import Workspace, open_workspace
-from slackwater.operations.action import Action, Inverse
-from slackwater.operations.apply.apply_plan import ApplyDisplay, ApplyOptions, Outcome, apply_plan
+from slackwater.operations.action import Action, Display, Inverse
+from slackwater.operations.apply.apply_plan import Outcome, apply_plan
 from slackwater.operations.apply.replayer import OperationRun, Replayed, Replayer
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.make_plan import derive_all, make_plan
@@ -70,17 +70,7 @@ BEGINNING = SourceStart("0", '{"logOffset":-1}', {}, {}, "source 0: 6 files read
 """The position of the files before all of them."""
 
 
-class Silent:
-    """Shows nothing."""
-
-    def say(self, text: str) -> None: ...
-
-    def action(self, action: Action | Inverse) -> None: ...
-
-    def batch(self, batch: int) -> None: ...
-
-
-class StopBefore(Silent):
+class StopBefore(Display):
     """Presses Ctrl-C before an action of a kind, or does something else then."""
 
     def __init__(self, kind: str, then: Callable[[], object] | None = None) -> None:
@@ -330,20 +320,25 @@ class Project:
         plan: Plan,
         replayer: Replayer | None = None,
         *,
-        display: ApplyDisplay | None = None,
+        display: Display | None = None,
         stopped: bool = False,
     ) -> Outcome:
         chosen = replayer or StubReplayer(self.folder / "clicks.py")
-        shown = display or Silent()
-        runtime, options = StubRuntime(chosen), ApplyOptions(stopped=stopped, discard_others=True)
         with self.open() as workspace:
-            return apply_plan(workspace, plan, runtime, shown, options)
+            return apply_plan(
+                workspace,
+                plan,
+                StubRuntime(chosen),
+                display or Display(),
+                stopped=stopped,
+                discard_others=True,
+            )
 
     def undo(self, plan: Plan, *, stopped: bool = False) -> Outcome:
         with self.open() as workspace:
             record = find_operation(workspace, plan.id)
             made = plan_of_operation(workspace, record)
-            return undo_operation(workspace, record, made, Silent(), stopped=stopped)
+            return undo_operation(workspace, record, made, Display(), stopped=stopped)
 
     def claim_output(self) -> None:
         """Mark the output as the stream's, as its first run does."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 from slackwater.core.sink import STRICT, Cut, Swap
 
 if TYPE_CHECKING:
+    from slackwater.operations.actions.switching import SwitchGeneration
     from slackwater.operations.apply.operation import Operation
 
 
@@ -73,12 +74,6 @@ class Precondition:
     action: int
     name: PreconditionName
     expected: str
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    old: int
-    new: int
 
 
 class PlanStep(ABC):
@@ -145,7 +140,7 @@ class Action(PlanStep):
         return None
 
     @property
-    def switch(self) -> Switch | None:
+    def switch(self) -> SwitchGeneration | None:
         return None
 
     @property
@@ -169,3 +164,16 @@ class Action(PlanStep):
 
 def kind_of(step: type[PlanStep]) -> str:
     return str(vars(step)["__dataclass_fields__"]["kind"].default)
+
+
+class Display:
+    """Shows how an operation goes on; this one shows nothing."""
+
+    def say(self, text: str) -> None:
+        """A message."""
+
+    def action(self, action: Action | Inverse) -> None:
+        """An action starts."""
+
+    def batch(self, batch: int) -> None:
+        """A batch was replayed."""

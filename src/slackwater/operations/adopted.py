@@ -190,16 +190,12 @@ def _fixed(real: Path) -> str | None:
     # rename(2) fails on a mount point (EBUSY).
     if real.is_mount():
         return "a mount point"
-    if not os.access(_existing(real.parent), os.W_OK):
+    if not os.access(next(one for one in (real.parent, *real.parent.parents) if one.exists()), os.W_OK):
         return f"no permission to write to {real.parent}"
     # The new checkpoint belongs to this user; a query of another user could not write to it.
     if real.exists() and real.stat().st_uid != os.geteuid():
         return f"a directory of user {real.stat().st_uid}; this is user {os.geteuid()}"
     return None
-
-
-def _existing(folder: Path) -> Path:
-    return next(one for one in (folder, *folder.parents) if one.exists())
 
 
 def _check_name(stream: StreamRecord) -> None:

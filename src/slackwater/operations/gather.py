@@ -21,7 +21,7 @@ from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import adopted_directory
-from slackwater.operations.apply.replayer import PipelineReader
+from slackwater.operations.apply.replayer import QueryRuntime
 from slackwater.operations.plan.context import CheckpointFacts, Fact, PipelineFacts, Problem, StreamFacts
 from slackwater.sinks.common.registry import open_output
 from slackwater.storage.open import open_read_store
@@ -32,7 +32,7 @@ from slackwater.storage.open import open_read_store
 def gather(
     workspace: Workspace,
     stream: StreamRecord,
-    reader: PipelineReader | None = None,
+    reader: QueryRuntime | None = None,
     depth: Depth = "start",
     *,
     with_executed: bool = False,
@@ -44,7 +44,9 @@ def gather(
     ledger, reference = workspace.ledger, stream.pipeline_file
     directory = _tried(lambda: adopted_directory(workspace, stream))
     seen = _tried(lambda: _checkpoint_facts(workspace, stream, depth, own_lease=own_lease))
-    if isinstance(seen, CheckpointFacts) and _is_own_and_readable(seen.snapshot):
+    if isinstance(seen, CheckpointFacts) and (
+        seen.snapshot.output.unreadable is None and not findings_about(seen.snapshot, "identity")
+    ):
         reconcile(workspace, stream)
     generations = [generation.number for generation in ledger.generations(stream.full_name)]
     return StreamFacts(
@@ -61,9 +63,7 @@ def gather(
     )
 
 
-def _pipeline_facts(
-    workspace: Workspace, stream: StreamRecord, reference: str, reader: PipelineReader
-) -> PipelineFacts:
+def _pipeline_facts(workspace: Workspace, stream: StreamRecord, reference: str, reader: QueryRuntime) -> PipelineFacts:
     ledger, name = workspace.ledger, stream.full_name
     programs = next((one.programs for one in ledger.generations(name) if one.number == stream.current_generation), None)
     newest = program_of_batch(programs, ledger.newest_entry(name, "commits"))
@@ -81,10 +81,6 @@ def _tried(look: Callable[[], Fact]) -> Fact | Problem:
 def _checkpoint_facts(workspace: Workspace, stream: StreamRecord, depth: Depth, *, own_lease: bool) -> CheckpointFacts:
     snapshot, opened = look_at_stream(workspace.ledger, workspace.home, stream, depth, own_lease=own_lease)
     return CheckpointFacts(snapshot, _states(snapshot, opened), bytes_if_cheap(opened.store, opened.listing))
-
-
-def _is_own_and_readable(snapshot: Snapshot) -> bool:
-    return snapshot.output.unreadable is None and not findings_about(snapshot, "identity")
 
 
 def _states(snapshot: Snapshot, opened: OpenedCheckpoint) -> frozenset[int]:

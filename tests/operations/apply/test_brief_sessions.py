@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan
+from slackwater.operations.action import Display
+from slackwater.operations.apply.apply_plan import apply_plan
 from slackwater.runtime.session.options import SessionOptions
 from slackwater.runtime.session.session import FIRST_COMPILER, end_session, start_session
-from tests.support.rebuilds import Silent, StubReplayer, StubRuntime, make_project
+from tests.support.rebuilds import StubReplayer, StubRuntime, make_project
 
 
 @pytest.mark.parametrize(("took_ms", "brief"), [(500, True), (60_000, False), (None, False)])
@@ -25,7 +26,7 @@ def test_a_short_replay_asks_for_a_short_life(tmp_path: Path, took_ms: int | Non
     assert (plan.cost.apply.batches > 0, plan.cost.apply.duration_ms is None) == (True, took_ms is None)
     runtime = StubRuntime(StubReplayer(project.folder / "clicks.py"))
     with project.open() as workspace:
-        apply_plan(workspace, plan, runtime, Silent(), ApplyOptions(stopped=False, discard_others=True))
+        apply_plan(workspace, plan, runtime, Display(), discard_others=True)
     assert runtime.asked_brief == [brief]
 
 

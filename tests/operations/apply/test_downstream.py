@@ -15,12 +15,13 @@ from slackwater.core.sink import OutputTreatment
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
 from slackwater.ledger.recording.snapshot import look_at_stream
+from slackwater.operations.action import Display
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.plan.context import check_reproducible
 from slackwater.operations.plan.plan import Plan, Request
 from tests.support.homes import LAYOUT, STREAM, HomeSpec
-from tests.support.rebuilds import Project, Silent, StopBefore, StubReplayer
+from tests.support.rebuilds import Project, StopBefore, StubReplayer
 from tests.support.stages import DAY, IDLE, MONTH, STAGE, Stages, make_stages, read_next, read_uncopied, three_stages
 
 
@@ -225,7 +226,7 @@ def test_the_part_of_a_stage_is_neither_applied_nor_undone_alone(project: Stages
     with project.open() as workspace:
         whole = find_operation(workspace, part.id)
         assert whole.id == plan.id
-        undo_operation(workspace, whole, plan_of_operation(workspace, whole), Silent())
+        undo_operation(workspace, whole, plan_of_operation(workspace, whole), Display())
     assert project.in_use() == before
 
 

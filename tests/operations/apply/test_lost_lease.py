@@ -11,13 +11,13 @@ import pytest
 
 from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import LeaseHeld
-from slackwater.operations.action import Action, Inverse
+from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.plan.plan import Plan
-from tests.support.rebuilds import Project, Silent, make_project
+from tests.support.rebuilds import Project, make_project
 
 
-class _TakenOver(Silent):
+class _TakenOver(Display):
     """Before a step the ledger gets the lease of another host, which has the operation from then on."""
 
     def __init__(self, project: Project, plan: Plan, step: int) -> None:

@@ -8,10 +8,11 @@ import pytest
 
 from slackwater.core.commands import session_words
 from slackwater.core.errors import OutcomeUnknown
-from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan
+from slackwater.operations.action import Display
+from slackwater.operations.apply.apply_plan import apply_plan
 from tests.support import warm_python
 from tests.support.homes import STREAM
-from tests.support.rebuilds import Project, Silent, StopBefore, StubReplayer, StubRuntime, make_project
+from tests.support.rebuilds import Project, StopBefore, StubReplayer, StubRuntime, make_project
 
 ZONE = {"spark.sql.session.timeZone": "Europe/Berlin"}
 GIVEN = "--conf spark.sql.session.timeZone=Europe/Berlin"
@@ -22,11 +23,11 @@ def project(tmp_path: Path) -> Project:
     return make_project(tmp_path / "project")
 
 
-def _apply(project: Project, display: Silent) -> None:
+def _apply(project: Project, display: Display) -> None:
     runtime = StubRuntime(StubReplayer(project.folder / "clicks.py"))
-    options = ApplyOptions(discard_others=True, session=session_words(None, ZONE))
     with project.open() as workspace:
-        apply_plan(workspace, project.plan("batch:3"), runtime, display, options)
+        session, plan = session_words(None, ZONE), project.plan("batch:3")
+        apply_plan(workspace, plan, runtime, display, discard_others=True, session=session)
 
 
 def test_an_interrupted_apply_is_continued_with_them(project: Project) -> None:

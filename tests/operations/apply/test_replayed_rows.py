@@ -12,14 +12,14 @@ import pytest
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.errors import OutcomeUnknown, Refused
 from slackwater.core.records import LogLine
-from slackwater.operations.action import COUNTED
+from slackwater.operations.action import COUNTED, Display
 from slackwater.operations.apply.replayer import Replayed
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.plan import Plan
 from slackwater.sources.common.contract import SourceRange
 from slackwater.storage.open import open_read_store
 from tests.support.homes import LAYOUT, ROWS, STREAM, HomeSpec, source_offset
-from tests.support.rebuilds import CLEAN, Project, Silent, StubReplayer, make_project
+from tests.support.rebuilds import CLEAN, Project, StubReplayer, make_project
 from tests.support.stages import three_stages
 
 BATCH = 5
@@ -51,7 +51,7 @@ class Counting(StubReplayer):
         return 0
 
 
-class Saying(Silent):
+class Saying(Display):
     """Keeps what is said."""
 
     def __init__(self) -> None:

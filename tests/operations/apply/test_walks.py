@@ -10,7 +10,7 @@ import pytest
 
 from slackwater.core.errors import DataError, PipelineError
 from slackwater.core.sink import OutputTreatment
-from slackwater.operations.action import Action, Inverse
+from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.gather import gather
 from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.plan import Request
@@ -19,7 +19,7 @@ from slackwater.sources.files import NO_FILES
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import Folder
 from tests.support.homes import STATELESS, STREAM, HomeSpec
-from tests.support.rebuilds import RUNTIME, Silent, StubReplayer, StubRuntime, make_project
+from tests.support.rebuilds import RUNTIME, StubReplayer, StubRuntime, make_project
 
 AT_THE_BEGINNING = {"0": Position(None, EmptyBase(NO_FILES), "source 0: no file -> no file")}
 
@@ -69,7 +69,7 @@ def test_a_plan_walks_the_checkpoint_once(
 
 
 @dataclass
-class _Steps(Silent):
+class _Steps(Display):
     """The number of walks when each action starts."""
 
     walks: list[str]

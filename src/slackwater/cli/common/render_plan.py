@@ -13,7 +13,7 @@ from rich.text import Text
 from slackwater.cli.common.console import err
 from slackwater.core.commands import command
 from slackwater.core.units import utc_text
-from slackwater.operations.action import Action, Inverse
+from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.plan.cost import cost_lines, total_lines
 from slackwater.operations.plan.document import title
 from slackwater.operations.plan.plan import Plan, PlannedFacts
@@ -103,7 +103,7 @@ def _timestamp(epoch_ms: int) -> str:
     return utc_text(epoch_ms) if epoch_ms > 0 else "none yet"
 
 
-class ApplyDisplay:
+class ApplyDisplay(Display):
     def __init__(self, plan: Plan) -> None:
         self._console = err()
         self._progress = Progress(

@@ -14,7 +14,7 @@ from slackwater.cli.common.render_plan import ApplyDisplay, outcome_document, pl
 from slackwater.core.commands import command, session_words
 from slackwater.core.errors import NotFound, UsageError
 from slackwater.ledger.workspace import open_workspace
-from slackwater.operations.apply.apply_plan import ApplyOptions, apply_plan, is_started
+from slackwater.operations.apply.apply_plan import apply_plan, is_started
 from slackwater.operations.apply.undo_operation import recorded_plan
 from slackwater.operations.plan.document import parse, start_command
 from slackwater.runtime.replay.query_runtime import SparkRuntime
@@ -49,16 +49,24 @@ def apply(
     plan = _read(settings, plan_file)
     if discard_others is not None:
         check_name(plan.stream, discard_others)
-    consent, discards = consent_of(moved=moved, copied=copied), discard_others is not None
     spark = parse_conf(conf)
     session = session_words(master, spark) or plan.request.session
-    options = ApplyOptions(consent, stopped, discards, plan_file, session)
     with open_workspace(settings, restore=True) as workspace:
         if not is_started(workspace, plan) or not yes:
             _check_confirmed(plan, confirm, yes=yes)
         with ApplyDisplay(plan) as display:
             runtime = SparkRuntime(display.say, spark, master)
-            applied = apply_plan(workspace, plan, runtime, display, options)
+            applied = apply_plan(
+                workspace,
+                plan,
+                runtime,
+                display,
+                file=plan_file,
+                consent=consent_of(moved=moved, copied=copied),
+                stopped=stopped,
+                discard_others=discard_others is not None,
+                session=session,
+            )
     if shown_as is Format.JSON:
         print_json(outcome_document(applied, SCHEMA, "plan"))
     elif not plan.actions:

@@ -83,7 +83,12 @@ class CutBackfill(Inverse):
                     _cut(operation, taken)
             operation.ledger.record_sink_mark(operation.plan.stream, self.after)
         # The id is used for other data now: what the sink wrote under it is not the past of the generation in use.
-        operation.ledger.remove_lines(operation.plan.stream, _generation_in_use(operation), SINK, after=self.after)
+        operation.ledger.remove_lines(
+            operation.plan.stream,
+            operation.ledger.find_stream(operation.plan.stream).current_generation,
+            SINK,
+            after=self.after,
+        )
         # Last: until all is taken out, a repeated undo needs to know what the output had.
         folder.delete(RECORD.name)
 
@@ -173,10 +178,6 @@ def _outputs(operation: Operation) -> tuple[Output, ...]:
     return each if len(each) > 1 else (operation.output,)
 
 
-def _generation_in_use(operation: Operation) -> int:
-    return operation.ledger.find_stream(operation.plan.stream).current_generation
-
-
 @dataclass(frozen=True, slots=True)
 class EmptyDirectory(Inverse):
     """Remove the operation's files; the directory stays."""
@@ -236,14 +237,10 @@ class RunIntoDirectory(OneBatch):
     def do(self, operation: Operation) -> ActionFacts:
         plan, output = operation.plan, self.output
         backfill_output.claim(output, plan.id, plan.stream, str(operation.home.location))
-        record = _generation_record(operation, self.number)
+        index, built = base_of(operation.plan, self.number)
+        folder, layout = str(operation.checkpoint(self.number)), operation.journal.facts(index).get(LAYOUT)
+        record = GenerationRecord(operation.plan.stream, self.number, folder, query_id=built.query_id, layout=layout)
         run_once(operation, self, record, lambda replayer, run: replayer.run_into_directory(run, output))
         # The ledger keeps the range that was read, also once ``prune`` has deleted the checkpoint.
         copy_new(operation.ledger, plan.stream, self.number, operation.store(self.number))
         return NOTHING
-
-
-def _generation_record(operation: Operation, number: int) -> GenerationRecord:
-    index, built = base_of(operation.plan, number)
-    folder, layout = str(operation.checkpoint(number)), operation.journal.facts(index).get(LAYOUT)
-    return GenerationRecord(operation.plan.stream, number, folder, query_id=built.query_id, layout=layout)

@@ -23,7 +23,6 @@ from slackwater.operations.action import (
     Action,
     ActionFacts,
     Inverse,
-    Switch,
 )
 from slackwater.operations.actions.batches import skipped_in
 from slackwater.operations.actions.generations import StartGeneration, base_of, entry_of
@@ -137,8 +136,8 @@ class SwitchGeneration(Action, Inverse):
     changes_in_use = uses_checkpoint = True
 
     @property
-    def switch(self) -> Switch:
-        return Switch(self.old, self.new)
+    def switch(self) -> SwitchGeneration:
+        return self
 
     def text(self) -> str:
         if self.new < self.old:
@@ -151,7 +150,10 @@ class SwitchGeneration(Action, Inverse):
 
     def do(self, operation: Operation) -> ActionFacts:
         places = operation.places
-        _record_kept(operation, self)
+        # By the first attempt only: a later one could record a checkpoint that was changed meanwhile.
+        if KEPT not in operation.journal.facts(operation.index_of(self)):
+            location = operation.ledger.generation(operation.plan.stream, self.old).location
+            _journal(operation, self, {KEPT: _seen_in(open_read_store(location))})
         if places.by_hand:
             # The journal has how to do by hand what a failure of the machine leaves halfway.
             _journal(operation, self, {BY_HAND: list(places.by_hand)})
@@ -217,13 +219,6 @@ class SwitchGeneration(Action, Inverse):
         places.swap_back()
         places.record_back()
         _use(operation, self.new)
-
-
-def _record_kept(operation: Operation, action: SwitchGeneration) -> None:
-    # By the first attempt only: a later one could record a checkpoint that was changed meanwhile.
-    if KEPT not in operation.journal.facts(operation.index_of(action)):
-        location = operation.ledger.generation(operation.plan.stream, action.old).location
-        _journal(operation, action, {KEPT: _seen_in(open_read_store(location))})
 
 
 def _journal(operation: Operation, action: SwitchGeneration, facts: ActionFacts) -> None:

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slackwater.checkpoint.layout import METADATA
 from slackwater.checkpoint.writer import halted_by, is_halted, relocate_operators
@@ -28,7 +29,6 @@ from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.places import generation_location
-from slackwater.operations.action import Switch
 from slackwater.operations.adopted import BUILT, COPIES, KEPT, recovery, recovery_of_objects
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.changes import damaged
@@ -36,6 +36,9 @@ from slackwater.sinks.common.staging import StagingDirectory, State
 from slackwater.storage.local import LocalStore, keep_owner_and_mode
 from slackwater.storage.open import Location, open_read_store, open_write_store
 from slackwater.storage.protocols import LEFTOVER, ReadStore, WriteStore
+
+if TYPE_CHECKING:
+    from slackwater.operations.actions.switching import SwitchGeneration
 
 _NEW: State = "staged"
 _PLACED = "placed"
@@ -69,7 +72,7 @@ class CheckpointPlaces:
         return ()
 
     @cached_property
-    def switch(self) -> Switch:
+    def switch(self) -> SwitchGeneration:
         return next(one.switch for one in self.plan.actions if one.switch is not None)
 
     def checkpoint(self, number: int) -> Location:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from slackwater.core.commands import apply_command, command, undo_command
 from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
@@ -23,7 +23,7 @@ from slackwater.ledger.recording.history import history_of
 from slackwater.ledger.recording.snapshot import look_at_stream, stream_id
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
-from slackwater.operations.action import Action, Inverse, Precondition, PreconditionName
+from slackwater.operations.action import Display, Precondition, PreconditionName
 from slackwater.operations.actions.generations import pipeline_edited, query_in
 from slackwater.operations.adopted import check_stopped, modified_ms, written_since
 from slackwater.operations.apply.executor import (
@@ -37,8 +37,8 @@ from slackwater.operations.apply.executor import (
     summary_of,
 )
 from slackwater.operations.apply.journal import PRUNED, Journal
-from slackwater.operations.apply.operation import PLAN_FILE, Operation, Progress
-from slackwater.operations.apply.replayer import PipelineReader, QueryRuntime, Replayer
+from slackwater.operations.apply.operation import PLAN_FILE, Operation
+from slackwater.operations.apply.replayer import QueryRuntime, Replayer
 from slackwater.operations.check_home import Consent, check_home, check_own
 from slackwater.operations.gather import readers_now, reconcile
 from slackwater.operations.make_plan import derive_all
@@ -62,7 +62,7 @@ _COMPARED = (
 
 
 def operations_of(
-    workspace: Workspace, plan: Plan, progress: Progress, fence: Callable[[str], int], session: tuple[str, ...] = ()
+    workspace: Workspace, plan: Plan, progress: Display, fence: Callable[[str], int], session: tuple[str, ...] = ()
 ) -> tuple[Operation, ...]:
     """Builds the operations from the ledger; nothing is written. ``ready`` adds replays and preconditions."""
     members = {one.stream for one in plan.members}
@@ -103,7 +103,7 @@ def operations_of(
 
 
 def ready(
-    workspace: Workspace, operation: Operation, code: PipelineReader, open_replayer: Callable[[], Replayer]
+    workspace: Workspace, operation: Operation, code: QueryRuntime, open_replayer: Callable[[], Replayer]
 ) -> Operation:
     return replace(operation, look=lambda: _facts(workspace, operation, code), open_replayer=open_replayer)
 
@@ -117,7 +117,7 @@ def _no_replayer() -> Replayer:
 
 
 def _facts(
-    workspace: Workspace, operation: Operation, code: PipelineReader
+    workspace: Workspace, operation: Operation, code: QueryRuntime
 ) -> Mapping[PreconditionName, Callable[[], str]]:
     """The facts of preconditions: checkpoint and output are read at most once."""
     plan, stream, history = operation.plan, operation.stream, operation.history
@@ -166,17 +166,6 @@ def _facts(
     }
 
 
-class ApplyDisplay(Protocol):
-    def say(self, text: str) -> None:
-        """A message."""
-
-    def action(self, action: Action | Inverse) -> None:
-        """An action starts."""
-
-    def batch(self, batch: int) -> None:
-        """A batch was replayed."""
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """``repeated``: the plan had been applied before."""
@@ -186,25 +175,26 @@ class Outcome:
     repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyOptions:
-    """``session`` are options of Spark, repeated in printed commands."""
-
-    consent: Consent = None
-    stopped: bool = False
-    discard_others: bool = False
-    file: Path | str | None = None
-    session: tuple[str, ...] = ()
-
-
 def apply_plan(
-    workspace: Workspace, plan: Plan, runtime: QueryRuntime, display: ApplyDisplay, options: ApplyOptions
+    workspace: Workspace,
+    plan: Plan,
+    runtime: QueryRuntime,
+    display: Display,
+    *,
+    file: Path | str = "PLAN",
+    consent: Consent = None,
+    stopped: bool = False,
+    discard_others: bool = False,
+    session: tuple[str, ...] = (),
 ) -> Outcome:
-    """Apply the plan once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched)."""
-    if not options.discard_others and not is_started(workspace, plan):
+    """Apply the plan once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched).
+
+    ``file`` and ``session``, options of Spark, are for printed commands.
+    """
+    if not discard_others and not is_started(workspace, plan):
         given = ("--confirm", plan.stream.rpartition("/")[2]) if plan.needs_name else ("--yes",)
-        check_consent(plan, command("apply", str(options.file or "PLAN"), *given, *options.session))
-    check_home(workspace, options.consent, display.say)
+        check_consent(plan, command("apply", str(file), *given, *session))
+    check_home(workspace, consent, display.say)
     ledger = workspace.ledger
     _check_whole(workspace, plan)
     if all(_status(workspace, one) in {"applied", PRUNED} for one in plan.members):
@@ -223,7 +213,7 @@ def apply_plan(
             # Not recorded as an operation: there is nothing that could be continued or undone.
             _check_derived(workspace, plan, runtime, opened)
             return Outcome(plan, "applied")
-        operations = operations_of(workspace, plan, display, leases.fence, options.session)
+        operations = operations_of(workspace, plan, display, leases.fence, session)
         if operations[0].journal.in_progress or operations[0].journal.end in {"applied", PRUNED}:
             # All stages are checked before the first one is continued: a later refusal would leave the others changed.
             for operation in operations:
@@ -232,7 +222,7 @@ def apply_plan(
                 check_continued(operation)
         else:
             for stream in streams:
-                check_stopped(workspace, stream, since_ms=0, stopped=options.stopped)
+                check_stopped(workspace, stream, since_ms=0, stopped=stopped)
             _begin(workspace, operations, runtime, opened)
         changed = []
         for operation in operations:
@@ -300,7 +290,7 @@ def _begin(workspace: Workspace, operations: Sequence[Operation], runtime: Query
         _record(operation)
 
 
-def _check_derived(workspace: Workspace, plan: Plan, code: PipelineReader, opened: Opened) -> None:
+def _check_derived(workspace: Workspace, plan: Plan, code: QueryRuntime, opened: Opened) -> None:
     """Raises Moved if facts changed, UsageError if the plan was edited. The ledger was updated under the leases."""
     members = {one.stream: one for one in plan.members}
 
@@ -415,7 +405,11 @@ def _one_at_a_time(
 
         def open_replayer(plan: Plan) -> Replayer:
             if plan.id not in kept:
-                _require(runtime, plan)
+                try:
+                    runtime.require_spark()
+                except EnvironmentMissing as error:
+                    error.hint = f"{error.hint}; applying plan {plan.id} replays batches with Spark"
+                    raise
                 _check_code(workspace, runtime, plan, whole)
                 stream = workspace.ledger.find_stream(plan.stream)
                 opened = runtime.open_replayer(workspace, stream, plan.pipeline_file, on_jvm, brief=_is_brief(plan))
@@ -424,7 +418,7 @@ def _one_at_a_time(
 
         @contextmanager
         def keep(plan: Plan) -> Iterator[Callable[[], Replayer]]:
-            # Spark allows one ``SparkContext`` in a process, and each pipeline file has its own session options.
+            # Spark allows one ``SparkContext`` in a process, and each pipeline file has its own session
             if plan.id not in kept:
                 stack.close()
                 kept.clear()
@@ -446,11 +440,3 @@ def _check_code(workspace: Workspace, runtime: QueryRuntime, plan: Plan, whole: 
         compare(plan, named, lambda _: found, whole)
     elif any(one.expected != found for one in named):
         raise pipeline_edited(plan, named[0].expected[:DIGEST_SHOWN], found[:DIGEST_SHOWN])
-
-
-def _require(runtime: QueryRuntime, plan: Plan) -> None:
-    try:
-        runtime.require_spark()
-    except EnvironmentMissing as error:
-        error.hint = f"{error.hint}; applying plan {plan.id} replays batches with Spark"
-        raise

@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
 
 from slackwater.core.records import History, StreamRecord
 from slackwater.core.sink import Cut
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory
-from slackwater.operations.action import Action, Inverse, PreconditionName
+from slackwater.operations.action import Action, Display, Inverse, PreconditionName
 from slackwater.operations.apply.adopted import CheckpointPlaces, places_of
 from slackwater.operations.apply.journal import Journal
 from slackwater.operations.apply.replayer import Replayer
@@ -31,17 +30,6 @@ PLAN_FILE = "plan.json"
 BACKUP_FACT = "backup"
 """The last record counts, but a kill may have left the record before it."""
 _Hashes = Mapping[str, list[str]]
-
-
-class Progress(Protocol):
-    def say(self, text: str) -> None:
-        """A message."""
-
-    def action(self, action: Action | Inverse) -> None:
-        """An action starts."""
-
-    def batch(self, batch: int) -> None:
-        """A batch was replayed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +51,7 @@ class Operation:
     look: Callable[[], Mapping[PreconditionName, Callable[[], str]]]
     open_replayer: Callable[[], Replayer]
     readers: Callable[[StreamRecord, Cut], list[str]]
-    progress: Progress
+    progress: Display
     epoch: int
     check_lease: Callable[[], None]
     whole: Location

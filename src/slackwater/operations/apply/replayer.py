@@ -110,8 +110,8 @@ class Replayer(Protocol):
         """Run the backfill into a directory."""
 
 
-class PipelineReader(Protocol):
-    """``reference`` is a path or a module name; the file is not run."""
+class QueryRuntime(Protocol):
+    """The runtime. ``reference`` is a path or a module name; the file is not run."""
 
     def digest(self, reference: str) -> str:
         """SHA-256 of the file and the project's imported modules. Raises PipelineError."""
@@ -122,8 +122,6 @@ class PipelineReader(Protocol):
     def environment_changes(self, workspace: Workspace, stream: str, kept: Program, /) -> tuple[str, ...]:
         """Changes that a replay would make for Python functions, in words."""
 
-
-class QueryRuntime(PipelineReader, Protocol):
     def require_spark(self) -> None:
         """Raises EnvironmentMissing if Spark or Java is missing. Starts nothing."""
 

@@ -12,8 +12,9 @@ from slackwater.ledger.home import Home
 from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.workspace import Workspace, open_workspace
+from slackwater.operations.action import Display
 from slackwater.operations.adopted import check_stopped, modified_ms
-from slackwater.operations.apply.apply_plan import ApplyDisplay, Outcome, operations_of
+from slackwater.operations.apply.apply_plan import Outcome, operations_of
 from slackwater.operations.apply.executor import check_undo, plan_changed, undo
 from slackwater.operations.apply.journal import JOURNAL, PRUNED
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
@@ -103,7 +104,7 @@ def undo_operation(
     workspace: Workspace,
     operation: OperationRecord,
     plan: Plan,
-    display: ApplyDisplay,
+    display: Display,
     consent: Consent = None,
     *,
     stopped: bool = False,
@@ -136,7 +137,7 @@ def undo_operation(
     return Outcome(plan, "undone")
 
 
-def check_undoable(workspace: Workspace, operation: OperationRecord, display: ApplyDisplay) -> None:
+def check_undoable(workspace: Workspace, operation: OperationRecord) -> None:
     """Raises the errors of an undo, as far as they can be seen; nothing is written."""
     plan = plan_of_operation(workspace, operation)
     records = _records(workspace, operation, plan)
@@ -144,7 +145,7 @@ def check_undoable(workspace: Workspace, operation: OperationRecord, display: Ap
     check_own(workspace, operation.id)
     recorded = partial(readers_of, workspace.ledger)
     # No lease is held here: with fence number 0 any write to a journal would be refused.
-    for one, record in _left(operations_of(workspace, plan, display, lambda _: 0), records):
+    for one, record in _left(operations_of(workspace, plan, Display(), lambda _: 0), records):
         _check(replace(one, readers=recorded), record)
 
 

@@ -180,7 +180,9 @@ class Goal:
         if text == EARLIEST:
             return BEFORE_ALL
         number = text.removeprefix(BATCH)
-        if number == text or not _is_batch(number):
+        if number == text or not (
+            number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX and int(number) <= LARGEST_BATCH
+        ):
             raise UsageError(
                 "target",
                 f"Invalid target for plan {self.name}",
@@ -189,10 +191,6 @@ class Goal:
                 hint=command("plan", self.name, "--help"),
             )
         return int(number)
-
-
-def _is_batch(number: str) -> bool:
-    return number.isascii() and number.isdigit() and len(number) <= DIGITS_MAX and int(number) <= LARGEST_BATCH
 
 
 def goal_named(name: str) -> Goal:

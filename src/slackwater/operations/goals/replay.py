@@ -199,7 +199,12 @@ class FirstBatch:
     def _reads(self, known: Sequence[int]) -> Reads:
         match self.target:
             case AtTime() | ByDuration():
-                return self._planned_since(self.target)
+                time_ms = (
+                    self.now_ms - self.target.back_ms if isinstance(self.target, ByDuration) else self.target.time_ms
+                )
+                if time_ms > self.now_ms:
+                    raise self._outside("the time is in the future", expected=f"up to {iso_text(self.now_ms)}")
+                return lambda batch: planned_ms(self.batches, batch) >= time_ms
             case Shift() if self.target.count < 0:
                 return self._reads_last(known, -self.target.count)
             case FromFile():
@@ -213,12 +218,6 @@ class FirstBatch:
                     found=target_text(self.target),
                     hint=command("plan", "replay", "--help"),
                 )
-
-    def _planned_since(self, target: AtTime | ByDuration) -> Reads:
-        time_ms = self.now_ms - target.back_ms if isinstance(target, ByDuration) else target.time_ms
-        if time_ms > self.now_ms:
-            raise self._outside("the time is in the future", expected=f"up to {iso_text(self.now_ms)}")
-        return lambda batch: planned_ms(self.batches, batch) >= time_ms
 
     def _reads_last(self, known: Sequence[int], count: int) -> Reads:
         found: set[int] = set()

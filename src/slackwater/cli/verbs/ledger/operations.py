@@ -19,7 +19,6 @@ from slackwater.core.records import UNDOING, OperationRecord
 from slackwater.diagnose.checks.stream import unfinished
 from slackwater.ledger.lease import view_of
 from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
-from slackwater.operations.action import Action, Inverse
 from slackwater.operations.apply.undo_operation import ENDED_WITHOUT_EFFECT, check_undoable
 
 SCHEMA = "slackwater.operations/1"
@@ -55,18 +54,10 @@ def _view(workspace: Workspace, record: OperationRecord) -> OperationView:
         following = next((finding.next for finding in unfinished(record, None, session)), None)
         return OperationView(record, following, None if record.status == UNDOING else undo)
     try:
-        check_undoable(workspace, record, _Unseen())
+        check_undoable(workspace, record)
     except SlackwaterError as error:
         return OperationView(record, obstacle=error.message)
     return OperationView(record, undo_command=undo)
-
-
-class _Unseen:
-    def say(self, text: str) -> None: ...
-
-    def action(self, action: Action | Inverse) -> None: ...
-
-    def batch(self, batch: int) -> None: ...
 
 
 def operations_document(operations: Sequence[OperationView], place: str) -> dict[str, Any]:
