@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.checkpoint.logs import read_logs
-from slackwater.checkpoint.no_data_batch import no_data_entry
+from slackwater.checkpoint.logs import no_data_entry, read_logs
 from slackwater.core.program import QueryProfile
 from slackwater.storage.local import LocalStore
 from tests.support.homes import make_home, watermark_ms

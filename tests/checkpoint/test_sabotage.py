@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from slackwater.checkpoint.opened import open_checkpoint
+from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.reader import read_checkpoint
-from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader
 from slackwater.core.checkpoint import CheckpointReport, Damage, ReadOptions
 from slackwater.storage.local import LocalStore

@@ -11,9 +11,9 @@ import pytest
 
 from slackwater.checkpoint.damage import find_damage
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
+from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.state.decoder import FamilyRows
-from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows, shape
 from slackwater.cli.verbs.inspect import StateRequest
 from slackwater.cli.verbs.inspect.rows import inspect_state

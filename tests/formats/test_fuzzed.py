@@ -7,10 +7,10 @@ import base64
 import numpy as np
 import pytest
 
+from slackwater.checkpoint.state.records import ByteView
+from slackwater.checkpoint.state.unsafe_row import read_rows, whole_rows
 from slackwater.core.errors import FormatError
 from slackwater.core.state import AtomicType, Field, StructType
-from slackwater.formats.byte_view import ByteView
-from slackwater.formats.unsafe_row import read_rows, whole_rows
 
 ROW_WITH_LONG_INTERVAL = base64.b64decode(
     "G/4BSwAAAAAAAAAAAAAACEACAAAAAAAAADAAAAAwAAAAGAAAAABgAADw8PDwAAAgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAABgA"

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from slackwater.checkpoint.completeness import (
+    NextStateFiles,
     directories_among_entries,
     gaps_in_state,
     leftovers,
@@ -14,6 +15,7 @@ from slackwater.checkpoint.completeness import (
     missing_entries,
     missing_state,
 )
+from slackwater.checkpoint.inventory import Lineage, state_file
 from slackwater.checkpoint.layout import (
     COMMITS,
     METADATA,
@@ -29,12 +31,10 @@ from slackwater.checkpoint.layout import (
 )
 from slackwater.checkpoint.listing import SMALL
 from slackwater.checkpoint.logs import damage_of, marks_of_inventory, read_checked
-from slackwater.checkpoint.next_state import NextStateFiles
 from slackwater.checkpoint.opened import OpenedCheckpoint
+from slackwater.checkpoint.operators import schema_paths
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.sources import parse_source_entry
-from slackwater.checkpoint.state.inventory import Lineage, state_file
-from slackwater.checkpoint.state.operators import schema_paths
 from slackwater.core.checkpoint import CommitEntry, Damage, ReadOptions, StateFile, StateFileKind, UnreadState, holes
 from slackwater.core.errors import FormatError
 from slackwater.core.units import MIB
@@ -259,7 +259,7 @@ class _StartCheck(_Check):
 
         def check(data: bytes) -> None:
             self._check_structure(path, data)
-            found.append(self.opened.changes().lineage(data, state_file(path.rpartition("/")[2])))
+            found.append(self.opened.check_changes(data, state_file(path.rpartition("/")[2]), whole=False))
 
         self._parse(path, check, thorough=True)
         self.with_lineage.add(path)
@@ -315,7 +315,7 @@ class _StartCheck(_Check):
         if self.decompress_left < 0:
             self.unread[path] = len(data)
         else:
-            self.opened.changes().require_records(data, state_file(path.rpartition("/")[2]))
+            self.opened.check_changes(data, state_file(path.rpartition("/")[2]))
 
 
 def _log_entries(files: Iterable[str]) -> dict[int, str]:
@@ -393,4 +393,4 @@ class _FileCheck(_Check):
         if file.kind is StateFileKind.ZIP:
             self._check_tables(folder, parse_rocksdb_zip(data, budget=self.opened.store.archive_budget()))
         else:
-            self.opened.changes().require_records(data, file)
+            self.opened.check_changes(data, file)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from slackwater.checkpoint.inventory import read_inventory
 from slackwater.checkpoint.layout import (
     COMMITS,
     METADATA,
@@ -16,9 +17,9 @@ from slackwater.checkpoint.layout import (
     spark_checksum_path,
 )
 from slackwater.checkpoint.listing import Listing, limited, read_listing
-from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.core.checkpoint import NONE_YET, CommitEntry, Damage, Marks, OffsetEntry, StateInventory, StoreVersions
 from slackwater.core.errors import FormatError
+from slackwater.core.program import QueryProfile
 from slackwater.core.units import size_text
 from slackwater.formats.checksums import SparkChecksum, hadoop_mismatch, parse_spark_checksum
 from slackwater.formats.text_log import parse_commit_entry, parse_offset_entry, parse_query_metadata
@@ -292,7 +293,43 @@ def _spark_mismatch(checksum: SparkChecksum, data: bytes, *, thorough: bool) -> 
     # Spark 4.1 to 4.3 write CRC32C only; another algorithm is from a newer release, and no damage.
     if not thorough or checksum.algorithm != "CRC32C":
         return None
-    from slackwater.formats.crc32c import crc32c  # noqa: PLC0415  (numpy only where state is read)
+    import google_crc32c  # noqa: PLC0415  (a library that most commands do without)
 
-    found = crc32c(data)
+    found = google_crc32c.value(data)
     return None if found == checksum.value else f"CRC32C {found:#010x} instead of {checksum.value:#010x}"
+
+
+NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+
+
+def no_data_entry(
+    logs: CheckpointLogs, profile: QueryProfile | None, output_mode: str, *, enabled: bool, now_ms: int
+) -> OffsetEntry | None:
+    """The entry of the pending batch without data, which a restart forgets, if there is one.
+
+    A running query follows a batch that advanced the watermark with a batch without data, which writes the windows that
+    the watermark closed and drops the rows that it made late. Spark decides on it from the last execution
+    (``lastExecution.shouldRunAnotherBatch`` in ``MicroBatchExecution``), which a restarted query lacks: the batch would
+    wait for new data, and rows that an uninterrupted run drops as late would be counted. With its entry in ``offsets/``
+    Spark runs it as a planned batch (measured: exact, 4.1.3).
+
+    Without a ``profile``, state counts as an operator on event time. ``enabled`` is
+    ``spark.sql.streaming.noDataMicroBatches.enabled``.
+    """
+    entry, commit = logs.newest_offset, logs.newest_commit
+    if entry is None or entry.metadata is None or commit is None or logs.planned != logs.committed:
+        return None
+    if not enabled or not _asks_for_batches(profile, output_mode):
+        return None
+    if commit.next_batch_watermark_ms <= entry.metadata.batch_watermark_ms:
+        return None
+    # `current_timestamp()` and timeouts in processing time read this time, which has to be that of planning, as in
+    # Spark.
+    metadata = entry.metadata._replace(batch_watermark_ms=commit.next_batch_watermark_ms, batch_timestamp_ms=now_ms)
+    return entry._replace(metadata=metadata)
+
+
+def _asks_for_batches(profile: QueryProfile | None, output_mode: str) -> bool:
+    if profile is None:
+        return output_mode != "complete"
+    return bool(profile.watermark_delays_ms) and bool(profile.operators) and profile.asks_for_batches

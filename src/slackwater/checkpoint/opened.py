@@ -6,16 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from slackwater.checkpoint.inventory import Lineage, read_inventory
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.listing import LimitedStore, Listing, limited, read_listing
 from slackwater.checkpoint.logs import CheckpointLogs, damage_of, logs_of_listing
-from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.core.checkpoint import Damage, OffsetEntry, ReadLimits, StateInventory
+from slackwater.core.checkpoint import Damage, OffsetEntry, ReadLimits, StateFile, StateInventory
 from slackwater.core.errors import FormatError
 from slackwater.storage.protocols import ReadStore
 
 if TYPE_CHECKING:
-    from slackwater.checkpoint.state.changes import ChangeFiles
     from slackwater.checkpoint.state.reader import BatchState
 
 
@@ -37,11 +36,11 @@ class OpenedCheckpoint:
         pinning = offset or self._nearest_plan(batch)
         return BatchState(self.store, self.listing, self.inventory, batch, offset, commit, pinning, damage)
 
-    def changes(self) -> ChangeFiles:
-        """Reads files of changes, with libraries that a report does without."""
-        from slackwater.checkpoint.state.changes import ChangeFiles  # noqa: PLC0415  (imports numpy and pyarrow)
+    def check_changes(self, data: bytes, file: StateFile, *, whole: bool = True) -> Lineage:
+        """The lineage of a file of changes, with libraries that a report does without. Raises ``FormatError``."""
+        from slackwater.checkpoint.state.changelog import check_changes  # noqa: PLC0415  (imports numpy and pyarrow)
 
-        return ChangeFiles(self.store)
+        return check_changes(data, file, self.store.state_budget(), whole=whole)
 
     def _plan(self, batch: int) -> tuple[OffsetEntry | None, tuple[Damage, ...]]:
         """A batch's plan, with its damage; a plan purged by Spark is no damage."""

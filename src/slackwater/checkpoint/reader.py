@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import TypeVar
 
@@ -25,13 +25,14 @@ from slackwater.checkpoint.layout import (
     SST_FOLDERS,
     commit_path,
     offset_path,
+    parse_state_file,
     store_path,
 )
 from slackwater.checkpoint.listing import SMALL, Listing, bytes_of
 from slackwater.checkpoint.logs import CheckedFile, damage_of, marks_of_inventory, partitions_of_version, read_checked
 from slackwater.checkpoint.opened import OpenedCheckpoint
+from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.sources import SourceReader
-from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.core.checkpoint import (
     BatchLine,
     CheckpointReport,
@@ -42,16 +43,21 @@ from slackwater.core.checkpoint import (
     NextBatch,
     OffsetEntry,
     OperatorLine,
+    ReadLimits,
     ReadOptions,
     SourceEnd,
     SparkVersion,
+    StateFileKind,
     StateInventory,
     StoreLine,
     VersionRange,
 )
 from slackwater.core.errors import FormatError
 from slackwater.core.state import Operator, OperatorStore
-from slackwater.formats.text_log import parse_commit_entry, parse_offset_entry
+from slackwater.formats.frames import Budget, Surplus
+from slackwater.formats.rocksdb_zip import parse_rocksdb_zip
+from slackwater.formats.state_schema import parse_state_schema
+from slackwater.formats.text_log import decode_text, parse_commit_entry, parse_offset_entry, render_json
 from slackwater.storage.protocols import hadoop_checksum_path
 
 _Entry = TypeVar("_Entry", OffsetEntry, CommitEntry)
@@ -380,3 +386,41 @@ def _partitions(inventory: StateInventory) -> list[tuple[int, int]]:
 def _has_sidecar(listing: Listing, operator: int, partition: int) -> bool:
     names = listing.folder(f"state/{operator}/{partition}").files
     return any(name.endswith(".crc") and not name.startswith(".") for name in names)
+
+
+_HADOOP_MAGIC = b"crc\0"
+
+
+def file_text(path: str, data: bytes, limits: ReadLimits) -> str:
+    """Raises ``FormatError`` if the file does not have the format of its name."""
+    name = path.rstrip("/").rpartition("/")[2]
+    state_file = parse_state_file(name)
+    if state_file is not None and state_file.kind is StateFileKind.ZIP:
+        version = parse_rocksdb_zip(data, budget=Budget(limits.archive, surplus=Surplus(limits.surplus)))
+        tables = [asdict(table) for table in version.tables]
+        families = dict(version.column_families)
+        return render_json(
+            {"tables": tables, "rows": version.rows, "families": families, "files": sorted(version.files)}
+        )
+    if state_file is not None:
+        return _records(data, state_file.kind, Budget(limits.state, surplus=Surplus(limits.surplus)))
+    if name == "schema" or "/_stateSchema/" in path:
+        return render_json(asdict(parse_state_schema(data)))
+    if data.startswith(_HADOOP_MAGIC) or name.endswith(".sst"):
+        return data.hex(" ", 4)
+    # Kafka's initial offsets start with a NUL byte, which a terminal does not show.
+    return decode_text(data).replace("\0", "\\0")
+
+
+def _records(data: bytes, kind: StateFileKind, budget: Budget) -> str:
+    from slackwater.checkpoint.state.changelog import (  # noqa: PLC0415  (imports numpy and pyarrow)
+        decompress,
+        parse_changes,
+    )
+
+    records, version, lineage = parse_changes(decompress(data, budget=budget), kind)
+    lines = [] if version is None else [render_json({"version": version, "lineage": lineage})]
+    for index in range(len(records)):
+        fields = {"op": records.operation(index), "key": records.key(index).hex(), "value": records.value(index).hex()}
+        lines.append(render_json(fields))
+    return "\n".join(lines)

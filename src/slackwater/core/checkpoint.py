@@ -25,7 +25,7 @@ class Marks:
 
     planned: the newest with a fixed source range (``offsets/``); committed: the newest that Spark has finished
     (``commits/``); state: the newest loadable everywhere; written: the newest that all outputs show; pending_no_data:
-    the pending no-data batch, which a restart forgets (``checkpoint/no_data_batch.py``).
+    the pending no-data batch, which a restart forgets (``checkpoint/logs.py``).
     """
 
     planned: int = NONE_YET

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.checkpoint.state.operators import OperatorReader
+from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
 from slackwater.cli.verbs.inspect import StateRequest
 from slackwater.cli.verbs.inspect.rows import choices, choose

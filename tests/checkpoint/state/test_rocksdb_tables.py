@@ -9,7 +9,7 @@ import pytest
 from rocksdict import Options, Rdict
 
 from slackwater.checkpoint.state import rocksdb_scan
-from slackwater.checkpoint.state.rocksdb_tables import read_tables
+from slackwater.checkpoint.state.loader import read_tables
 from slackwater.core.errors import FormatError
 from slackwater.formats.rocksdb_zip import RocksDbVersion, TableFile
 

@@ -7,9 +7,9 @@ import struct
 from collections.abc import Mapping
 from pathlib import Path
 
+from slackwater.checkpoint.inventory import read_inventory
 from slackwater.checkpoint.listing import read_listing
-from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.checkpoint.state.operators import OperatorReader
+from slackwater.checkpoint.operators import OperatorReader
 from slackwater.storage.local import LocalStore
 
 ENCODER = json.dumps({"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"})

@@ -1,5 +1,4 @@
-"""A checkpoint's state: operators, stores, loadable versions, rows.
+"""Rows of state, decoded without a JVM: a room of its own, whose modules import numpy and pyarrow.
 
-``inventory`` uses file names, ``operators`` metadata and schemas, ``reader`` rows. Only ``reader`` and its own modules
-import numpy and pyarrow.
+``reader`` has the rows of a store, ``changelog`` files of changes. Others import no more than these, late.
 """

@@ -7,10 +7,9 @@ After ``partition_id``, Spark's own operators have ``key`` and ``value``; state 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +19,12 @@ from slackwater.checkpoint.listing import LimitedStore, Listing
 from slackwater.checkpoint.logs import partitions_of_version
 from slackwater.checkpoint.state.decoder import Encoding, FamilyRows, StoreDecoder
 from slackwater.checkpoint.state.loader import LoadedStore, StateLoader, StorePlace
+from slackwater.checkpoint.state.records import Records
 from slackwater.core.checkpoint import CommitEntry, Damage, OffsetEntry, StateInventory
 from slackwater.core.errors import FormatError
 from slackwater.core.state import JOIN, ColumnFamily, Operator, OperatorStore
 from slackwater.formats.rocksdb_zip import parse_rocksdb_zip
-from slackwater.formats.state_records import Records
 
-_Read = TypeVar("_Read")
 _PARTITIONS_AT_ONCE = 2
 """Each holds its decompressed partition; more gain little, as walks hold Python's lock."""
 _TIMERS = ("$eventTimers", "$procTimers")
@@ -127,14 +125,13 @@ class StateReader:
         decoded: list[pa.Table] = []
         raw: list[pa.Table] = []
         partitions = self.partitions(choice)
-        for partition, (rows, damage) in zip(
-            partitions,
-            _side_by_side(lambda number: self._read_partition(choice, family, decoder, number), partitions),
-            strict=True,
-        ):
-            self.damage.extend(damage)
-            for piece in rows:
-                (raw if piece.reason else decoded).append(_table(piece, partition, choice))
+        # Side by side: numpy, pyarrow and files release Python's lock meanwhile.
+        with ThreadPoolExecutor(_PARTITIONS_AT_ONCE) as pool:
+            read = pool.map(lambda number: self._read_partition(choice, family, decoder, number), partitions)
+            for partition, (rows, damage) in zip(partitions, read, strict=True):
+                self.damage.extend(damage)
+                for piece in rows:
+                    (raw if piece.reason else decoded).append(_table(piece, partition, choice))
         table = (
             pa.concat_tables(decoded, promote_options="permissive")
             if decoded
@@ -158,17 +155,9 @@ class StateReader:
             loaded = self.load(operator, store, partition)
             if loaded is None:
                 return None
-            total += self._count_loaded(operator, store, decoder, loaded)
+            families = decoder.split_families(loaded[0], self.families(operator, store, loaded[1]))
+            total += sum(len(records) for name, records in families.items() if not name.startswith("$"))
         return total
-
-    def _count_loaded(
-        self, operator: Operator, store: OperatorStore, decoder: StoreDecoder, loaded: LoadedStore
-    ) -> int:
-        if not store.with_families:
-            return len(loaded.records)
-        numbers = self.families(operator, store, loaded)
-        families = decoder.split_families(loaded.records, numbers)
-        return sum(len(records) for name, records in families.items() if not name.startswith("$"))
 
     def decoder(self, operator: Operator, store: OperatorStore) -> StoreDecoder:
         multi_valued = operator.list_variables | (_MULTI_VALUED_JOIN if operator.name == JOIN else frozenset())
@@ -187,11 +176,11 @@ class StateReader:
     def _record(self, error: FormatError, where: str) -> None:
         self.damage.append(Damage(error.where or where, error.code, error.expected or "", error.found or error.message))
 
-    def families(self, operator: Operator, store: OperatorStore, loaded: LoadedStore) -> Mapping[str, int]:
-        """Reads the numbers from the loaded zip, else any zip of the store (all number alike)."""
-        if not store.with_families or all(family.name in loaded.families for family in store.families):
-            return loaded.families
-        return FamilyNumbers(self.state, operator, store).numbers() | loaded.families
+    def families(self, operator: Operator, store: OperatorStore, loaded: Mapping[str, int]) -> Mapping[str, int]:
+        """The numbers in the loaded zip, else in any zip of the store (all number alike)."""
+        if not store.with_families or all(family.name in loaded for family in store.families):
+            return loaded
+        return {**_family_numbers(self.state, operator, store), **loaded}
 
     def _read_partition(
         self, choice: StateChoice, family: ColumnFamily | None, decoder: StoreDecoder, partition: int
@@ -206,22 +195,17 @@ class StateReader:
         loaded = self.load(choice.operator, choice.store, partition)
         if loaded is None:
             return ()
+        records, numbers = loaded
         try:
-            families = decoder.split_families(loaded.records, self.families(choice.operator, choice.store, loaded))
-            chosen = families.get(choice.family, loaded.records.take(np.empty(0, np.int64)))
-            unknown = [records for name, records in families.items() if name.startswith("#")]
+            families = decoder.split_families(records, self.families(choice.operator, choice.store, numbers))
+            chosen = families.get(choice.family, records.take(np.empty(0, np.int64)))
+            unknown = [of_family for name, of_family in families.items() if name.startswith("#")]
             if unknown and not len(chosen):
                 return _identify(decoder, family, unknown)
             return decoder.decode(family, chosen)
         except FormatError as error:
             self._record(error, f"state/{choice.operator.id}/{partition}")
             return ()
-
-
-def _side_by_side(read: Callable[[int], _Read], partitions: Sequence[int]) -> Iterator[_Read]:
-    """Yields results in order. numpy, pyarrow and files release Python's lock meanwhile."""
-    with ThreadPoolExecutor(_PARTITIONS_AT_ONCE) as pool:
-        yield from pool.map(read, partitions)
 
 
 def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[Records]) -> tuple[FamilyRows, ...]:
@@ -232,26 +216,20 @@ def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[
     return tuple(replace(rows, reason=reason) for records in unknown for rows in decoder.decode(None, records))
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyNumbers:
-    state: BatchState
-    operator: Operator
-    store: OperatorStore
-
-    def numbers(self) -> dict[str, int]:
-        """The numbers in the newest readable zip of any partition; empty if there is none."""
-        for partition in self.state.partitions(self.operator.id):
-            folder = store_path(self.operator.id, partition, self.store.name)
-            zips = [name for name in self.state.listing.folder(folder).files if name.endswith(".zip")]
-            for name in sorted(zips, key=lambda item: -(parsed.version if (parsed := parse_state_file(item)) else 0)):
-                try:
-                    data = self.state.store.read(f"{folder}/{name}")
-                    version = parse_rocksdb_zip(data, with_files=False, budget=self.state.store.archive_budget())
-                except (FormatError, OSError):
-                    # All zips of a store number the families alike, so that any other one serves as well.
-                    continue
-                return dict(version.column_families)
-        return {}
+def _family_numbers(state: BatchState, operator: Operator, store: OperatorStore) -> Mapping[str, int]:
+    """The numbers in the newest readable zip of any partition; empty if there is none."""
+    for partition in state.partitions(operator.id):
+        folder = store_path(operator.id, partition, store.name)
+        zips = [name for name in state.listing.folder(folder).files if name.endswith(".zip")]
+        for name in sorted(zips, key=lambda item: -(parsed.version if (parsed := parse_state_file(item)) else 0)):
+            try:
+                data = state.store.read(f"{folder}/{name}")
+                version = parse_rocksdb_zip(data, with_files=False, budget=state.store.archive_budget())
+            except (FormatError, OSError):
+                # All zips of a store number the families alike, so that any other one serves as well.
+                continue
+            return version.column_families
+    return {}
 
 
 def _table(rows: FamilyRows, partition: int, choice: StateChoice) -> pa.Table:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.checkpoint.state.operators import state_stores
+from slackwater.checkpoint.operators import state_stores
 from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.common.arguments import (
     Format,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from slackwater.checkpoint.inventory import read_inventory
 from slackwater.checkpoint.layout import STATE
 from slackwater.checkpoint.listing import limited, read_listing
 from slackwater.checkpoint.logs import logs_of_listing
+from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.sources import SourceReader
-from slackwater.checkpoint.state.inventory import read_inventory
-from slackwater.checkpoint.state.operators import OperatorReader
 from slackwater.core.checkpoint import CheckpointShape, OperatorEvidence, SourceEvidence, SourceLine
 from slackwater.core.records import GenerationRecord
 from slackwater.core.state import Operator

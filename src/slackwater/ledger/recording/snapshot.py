@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from slackwater.checkpoint.damage import Depth, FoundDamage, find_damage
-from slackwater.checkpoint.logs import CheckpointLogs, marks_of_inventory
-from slackwater.checkpoint.no_data_batch import NO_DATA_BATCHES, no_data_entry
+from slackwater.checkpoint.logs import NO_DATA_BATCHES, CheckpointLogs, marks_of_inventory, no_data_entry
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.core.checkpoint import NONE_YET, Damage, Marks, OffsetEntry, SinkFile, written_by_all
 from slackwater.core.errors import FormatError, SinkUnchecked, SinkUnreadable

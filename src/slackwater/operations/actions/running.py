@@ -9,7 +9,7 @@ from typing import Literal
 
 from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import read_logs
-from slackwater.checkpoint.state.operators import state_stores
+from slackwater.checkpoint.operators import state_stores
 from slackwater.checkpoint.writer import write_log
 from slackwater.core.checkpoint import SourceOffset
 from slackwater.core.commands import command

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.checkpoint.state.operators import state_stores
+from slackwater.checkpoint.operators import state_stores
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.program import with_started
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, RunRecord, StreamRecord

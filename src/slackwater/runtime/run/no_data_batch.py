@@ -24,8 +24,7 @@ from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JJavaError
 
 from slackwater.checkpoint.layout import OFFSETS, offset_path
-from slackwater.checkpoint.logs import CheckpointLogs, read_logs
-from slackwater.checkpoint.no_data_batch import NO_DATA_BATCHES, no_data_entry
+from slackwater.checkpoint.logs import NO_DATA_BATCHES, CheckpointLogs, no_data_entry, read_logs
 from slackwater.checkpoint.writer import write_log
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.errors import FormatError, Refused, SlackwaterError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import structlog
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.checkpoint.state.operators import state_stores
+from slackwater.checkpoint.operators import state_stores
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord

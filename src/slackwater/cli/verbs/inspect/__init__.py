@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from slackwater.checkpoint.file_text import file_text
 from slackwater.checkpoint.listing import limited
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
-from slackwater.checkpoint.reader import collector_off, read_checkpoint
+from slackwater.checkpoint.reader import collector_off, file_text, read_checkpoint
 from slackwater.cli.common.arguments import (
     Format,
 )

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slackwater.checkpoint.state.operators import OperatorReader
+from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.state.reader import BatchState, StateChoice, StateReader, StateRows
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import print_json, write

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from slackwater.checkpoint.state.records import ByteView, Flags, Positions
 from slackwater.core.errors import FormatError
 from slackwater.core.state import ArrayType, AtomicType, DataType, DecimalType, MapType, StructType
-from slackwater.formats.byte_view import ByteView, Flags, Positions
 
 _WORD = 8
 # `Decimal.MAX_LONG_DIGITS`: up to so many digits the unscaled value is in the slot itself.

@@ -1,17 +1,26 @@
-"""Decompresses state files with pyarrow, and LZF in the chunks of ning's compress-lzf by hand."""
+"""``V.changelog`` of a RocksDB store, decompressed (``StateStoreChangelogReaderV1`` to ``V4``).
+
+Versions 1 and 3 frame records like a delta; 2 and 4 put a byte in front (put, merge, delete, end), for column families.
+Versions 3 and 4 (checkpoint format 2) start with a lineage. Version 1 has no header.
+"""
 
 from __future__ import annotations
 
+import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import accumulate, takewhile
 from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 import xxhash
 
+from slackwater.checkpoint.inventory import Lineage
+from slackwater.checkpoint.state.records import DELETED, ByteView, RecordPositions, Records, torn_records, walk_records
+from slackwater.core.checkpoint import StateFile, StateFileKind
 from slackwater.core.errors import FormatError
-from slackwater.formats.byte_view import ByteView
 from slackwater.formats.frames import (
     LZ4_PACKED,
     Block,
@@ -21,6 +30,8 @@ from slackwater.formats.frames import (
     snappy_blocks,
     torn,
 )
+from slackwater.formats.state_schema import JavaReader
+from slackwater.formats.text_log import integer_field, parse_json, shown, text_field
 
 _MAGIC = b"ZV"
 _RAW_HEADER = 5
@@ -220,3 +231,103 @@ def _arrow_decompress(block: bytes, codec: str, size: int) -> bytes:
     if len(unpacked) != size:
         raise torn(codec, f"{len(unpacked)} bytes in a block of {size}")
     return unpacked
+
+
+_VERSION = re.compile(r"v(\d{1,9})")
+_NEWEST_VERSION = 4
+LONGEST_HEADER = 2 * (2 + 0xFFFF)
+"""Two strings of ``writeUTF``."""
+_WITH_LINEAGE = frozenset({3, 4})
+_WITH_KINDS = frozenset({2, 4})
+_END, _PUT, _DELETE, _MERGE = 0x00, 0x01, 0x10, 0x11
+
+
+def parse_changes(view: ByteView, kind: StateFileKind) -> tuple[Records, int | None, Lineage]:
+    """Records of a decompressed state file; of a changelog its version and lineage, too. Raises ``FormatError``."""
+    if kind is not StateFileKind.CHANGELOG:
+        return walk_records(view), None, ()
+    version, lineage, position = parse_changelog_header(view)
+    return _walk_kinds(view, position) if version in _WITH_KINDS else walk_records(view, position), version, lineage
+
+
+def check_changes(data: bytes, file: StateFile, budget: Budget, *, whole: bool) -> Lineage:
+    """The lineage of a file of changes; with ``whole`` its records are looked for, otherwise it is not decompressed.
+
+    Raises ``FormatError``, also for another version's lineage.
+    """
+    if whole:
+        lineage = parse_changes(decompress(data, budget=budget), file.kind)[2]
+    else:
+        lineage = parse_changelog_header(decompress_start(data, LONGEST_HEADER, budget))[1]
+    before = max((version for version, _ in lineage), default=None)
+    if before is not None and before != file.version - 1:
+        # RocksDB.scala: the lineage ends with the version before the one that is written.
+        raise FormatError(
+            "foreign",
+            "the changes are those of another version",
+            expected=f"a lineage up to version {file.version - 1}",
+            found=f"version {before}",
+        )
+    return lineage
+
+
+def parse_changelog_header(view: ByteView) -> tuple[int, Lineage, int]:
+    """``(version, lineage, start of the records)``. Raises ``FormatError``."""
+    data = view.slice(0, min(view.length, LONGEST_HEADER))
+    version, position = _version(data)
+    if version not in _WITH_LINEAGE:
+        return version, (), position
+    reader = JavaReader(data, position)
+    return version, _parse_lineage(reader.utf()), reader.position
+
+
+def _version(data: bytes) -> tuple[int, int]:
+    """A file of version 1 starts with a key length, which reads as an empty string."""
+    # `\xff\xff` begins the end mark -1 of a file of version 1 without records, and would be taken for the length of a
+    # string.
+    if len(data) < 2 or data[:2] in {b"\0\0", b"\xff\xff"}:  # noqa: PLR2004
+        return 1, 0
+    reader = JavaReader(data)
+    try:
+        match = _VERSION.fullmatch(reader.utf())
+    except FormatError:
+        # A long first key of version 1 looks like a broken string; Spark takes version 1 then, too (SPARK-51922).
+        return 1, 0
+    if match is None:
+        return 1, 0
+    if not 1 < int(match[1]) <= _NEWEST_VERSION:
+        raise FormatError("too-new", "a version unknown to Spark 4.3", expected="v2 to v4", found=match[0])
+    return int(match[1]), reader.position
+
+
+def _parse_lineage(text: str) -> Lineage:
+    value = parse_json(text, "a lineage")
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise FormatError("foreign", "not a lineage", expected='[{"version":...}]', found=shown(text))
+    return tuple(
+        (integer_field(item, "version", "a lineage"), text_field(item, "checkpointUniqueId", "a lineage"))
+        for item in value
+    )
+
+
+def _walk_kinds(view: ByteView, start: int) -> Records:
+    data = view.content.data
+    read = struct.Struct(">i").unpack_from
+    found = RecordPositions()
+    merges = bytearray()
+    position = start
+    try:
+        while (kind := data[position]) != _END:
+            key = read(data, position + 1)[0]
+            value = read(data, position + 5 + key)[0] if key >= 0 else DELETED - 1
+            if value < DELETED or kind not in {_PUT, _MERGE, _DELETE} or (value == DELETED) != (kind == _DELETE):
+                raise torn_records(position)
+            value_start = position + 9 + key
+            found.add((position + 5, key, value_start, value))
+            merges.append(kind == _MERGE)
+            position = value_start + max(0, value)
+    except (struct.error, IndexError) as error:
+        raise torn_records(position) from error
+    if position + 1 != len(data):
+        raise torn_records(position)
+    return found.records(view, np.frombuffer(merges, np.bool_))

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from slackwater.checkpoint.state.records import ByteView
+from slackwater.checkpoint.state.rows import Spans, avro_rows
 from slackwater.core.errors import FormatError
 from slackwater.core.state import ArrayType, AtomicType, DataType, Field, MapType, StructType
-from slackwater.formats.avro_state import AvroRows
-from slackwater.formats.byte_view import ByteView
-from slackwater.formats.state_rows import Spans
 
 LONG, STRING, VOID = AtomicType("long"), AtomicType("string"), AtomicType("void")
 PAIR = StructType((Field("x", LONG), Field("y", STRING, nullable=False)))
@@ -53,9 +52,9 @@ def block(items: list[bytes]) -> bytes:
 
 def read(body: bytes, schema: StructType) -> list[dict[str, Any]]:
     data = b"\0\0\0" + body
-    rows: list[dict[str, Any]] = (
-        AvroRows().read(Spans(ByteView.of(data), np.array([0]), np.array([len(data)])), schema).to_pylist()
-    )
+    rows: list[dict[str, Any]] = avro_rows(
+        Spans(ByteView.of(data), np.array([0]), np.array([len(data)])), schema
+    ).to_pylist()
     return rows
 
 

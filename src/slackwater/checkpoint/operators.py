@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from slackwater.checkpoint.inventory import read_inventory
 from slackwater.checkpoint.layout import DEFAULT_STORE, STATE, parse_id, store_path
 from slackwater.checkpoint.listing import Listing, read_listing
 from slackwater.checkpoint.logs import damage_of, read_checked
-from slackwater.checkpoint.state.inventory import read_inventory
 from slackwater.core.checkpoint import Damage, StateInventory
 from slackwater.core.errors import FormatError
 from slackwater.core.state import (
