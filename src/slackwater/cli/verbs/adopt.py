@@ -147,7 +147,9 @@ def _identity(sink: str | None) -> Identity:
 
 def _stream(workspace: Workspace, location: str, sink: Identity, request: AdoptRequest) -> tuple[StreamRecord, bool]:
     found = stream_at(workspace.ledger, location) or stream_moved_to(workspace.ledger, location)
-    name = request.name or (found.name if found is not None else _name_of(request.sink or location))
+    name = request.name or (
+        found.name if found is not None else (request.sink or location).rstrip("/").rpartition("/")[2]
+    )
     if STREAM_NAME.fullmatch(name) is None:
         raise UsageError(
             "adopt-name",
@@ -196,10 +198,6 @@ def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
 
 def _as_in_program(stream: StreamRecord, read: StreamRecord) -> StreamRecord:
     return read._replace(sink=_with_sink(stream, read.sink).sink)
-
-
-def _name_of(location: str) -> str:
-    return location.rstrip("/").rpartition("/")[2]
 
 
 def _record_stores(workspace: Workspace, stream: StreamRecord, store: ReadStore) -> None:

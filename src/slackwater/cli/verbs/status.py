@@ -356,15 +356,11 @@ def status(*, stream: str | None, verify: bool, watch: str | None, home: str | N
     if watch is not None:
         return _watch(settings, stream, _interval(watch), depth, shown_as)
     found = read_status(settings, stream, depth)
-    _show(found, shown_as)
-    return found.exit_code
-
-
-def _show(found: HomeStatus, shown_as: Format) -> None:
     if shown_as is Format.JSON:
         print_json(status_document(found))
     else:
         out().print(status_page(found), soft_wrap=True)
+    return found.exit_code
 
 
 def _interval(text: str) -> float:

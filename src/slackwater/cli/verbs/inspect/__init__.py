@@ -78,7 +78,12 @@ def inspect(
             hint="add --state OP",
         )
     options = ReadOptions(batch=batch, state=operators, source_files=sources, limits=limits)
-    return _show_report(target, options, home=home, conf=conf, shown_as=shown_as)
+    report = inspect_checkpoint(target, home=home, options=options)
+    if shown_as is Format.JSON:
+        print_json(inspect_document(report))
+    else:
+        write(page(report, PageOptions(options.batch, all_settings=conf, all_files=options.source_files)))
+    return READ_WITH_DAMAGE if report.damage else 0
 
 
 def _export(to: Path | None, *, force: bool) -> NewFile | None:
@@ -88,15 +93,6 @@ def _export(to: Path | None, *, force: bool) -> NewFile | None:
     export = NewFile(to, force=force, mode=PRIVATE)
     export.check()
     return export
-
-
-def _show_report(target: str, options: ReadOptions, *, home: str | None, conf: bool, shown_as: Format) -> int:
-    report = inspect_checkpoint(target, home=home, options=options)
-    if shown_as is Format.JSON:
-        print_json(inspect_document(report))
-    else:
-        write(page(report, PageOptions(options.batch, all_settings=conf, all_files=options.source_files)))
-    return READ_WITH_DAMAGE if report.damage else 0
 
 
 def inspect_document(report: CheckpointReport) -> dict[str, Any]:

@@ -250,7 +250,7 @@ def _batch_fields(batch: BatchView) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "batch": batch.batch_id,
         "watermark": iso(batch.watermark_ms),
-        "sources": [_source_fields(source) for source in batch.sources],
+        "sources": [{"source": source.source, "start": source.start, "end": source.end} for source in batch.sources],
         "progress": None,
     }
     if progress is not None:
@@ -266,10 +266,6 @@ def _batch_fields(batch: BatchView) -> dict[str, Any]:
             "durations_ms": dict(progress.durations_ms),
         }
     return fields
-
-
-def _source_fields(source: SourceView) -> dict[str, Any]:
-    return {"source": source.source, "start": source.start, "end": source.end}
 
 
 def ledger_page(streams: Sequence[StreamView], place: str) -> Group:
