@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.checkpoint.logs import read_logs
-from slackwater.cli.verbs.ledger.operations import operations_view
+from slackwater.cli.verbs.ledger import operations_document
 from slackwater.cli.verbs.prune import delete_prunable
 from slackwater.core.errors import Moved, Refused, StreamFailed
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
@@ -304,11 +304,11 @@ def test_prune_deletes_the_checkpoint_and_not_the_rows(project: Project, plan: P
 
     with project.open() as workspace:
         (removed,) = delete_prunable(workspace, STREAM, 1, lambda _: None)
-        view = operations_view(workspace, STREAM)[-1]
+        listed = operations_document(workspace, STREAM)["operations"][-1]
 
     assert (removed.generations, removed.operations) == ((GENERATION,), ())
     assert project.files(side) == files
-    assert (view.record.summary, view.obstacle) == (f"backfill at earliest into {side}", None)
+    assert (listed["summary"], listed["obstacle"]) == (f"backfill at earliest into {side}", None)
     project.undo(plan)
     assert list(side.iterdir()) == []
 

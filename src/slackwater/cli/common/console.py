@@ -47,6 +47,11 @@ def timestamp(epoch_ms: int | None) -> str:
     return utc_text(epoch_ms)
 
 
+def shown_time(iso_time: str | None) -> str:
+    """The time of a document as a page shows it."""
+    return "-" if iso_time is None else f"{iso_time.partition('.')[0].replace('T', ' ')} UTC"
+
+
 def span(milliseconds: int) -> str:
     return duration_text(milliseconds)
 

@@ -1,0 +1,51 @@
+"""Pages of the verbs: blocks of labelled lines, and tables. Brings rich."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import WIDTH_OF_FILES, out, print_json
+
+Item = TypeVar("Item")
+LABEL_WIDTH = 11
+
+
+def show(
+    shown_as: Format,
+    document: Mapping[str, object],
+    page: Callable[[], RenderableType],
+    width_of_files: int = WIDTH_OF_FILES,
+    *,
+    soft_wrap: bool = True,
+) -> None:
+    """The result of a verb on stdout, as JSON or as a page."""
+    if shown_as is Format.JSON:
+        print_json(document)
+    else:
+        out(width_of_files=width_of_files).print(page(), soft_wrap=soft_wrap)
+
+
+def labelled(label: str, text: str, width: int = LABEL_WIDTH) -> Text:
+    return Text(f"  {label:<{width}}{text}")
+
+
+def blocks(items: Iterable[Item], block: Callable[[Item], Iterable[RenderableType]]) -> Group:
+    """A block for each item, with an empty line between two."""
+    parts: list[RenderableType] = []
+    for item in items:
+        parts += [Text()] if parts else []
+        parts += block(item)
+    return Group(*parts)
+
+
+def table_of(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for index, column in enumerate(columns):
+        table.add_column(f"  {column}" if index == 0 else column)
+    return table

@@ -1,0 +1,377 @@
+"""``slackwater ledger``: the records of streams, generations, runs, operations and batches. Reads only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import iso, number, prepare, shown_time, span
+from slackwater.cli.common.pages import blocks, show, table_of
+from slackwater.core.checkpoint import OffsetEntry
+from slackwater.core.commands import command, undo_command
+from slackwater.core.errors import FormatError, SlackwaterError, UsageError
+from slackwater.core.masking import brief
+from slackwater.core.records import UNDOING, BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.sink import newest_batch
+from slackwater.diagnose.checks.stream import unfinished
+from slackwater.formats.text_log import parse_offset_entry
+from slackwater.ledger.lease import LeaseView, end_of, view_of
+from slackwater.ledger.recording.history import shares
+from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
+from slackwater.sinks.common.registry import open_output
+
+NEWEST_BATCHES = 20
+NEWEST_POSSIBLE = 2**63 - 1
+_RANGE = re.compile(r"(?P<first>\d*)(?P<dots>\.\.)?(?P<last>\d*)")
+SCHEMA = "slackwater.ledger/1"
+OPERATIONS_SCHEMA = "slackwater.operations/1"
+WIDE = 1000
+"""Tables in files and pipes are as wide as their longest line."""
+RUNS_SHOWN = 10
+OFFSET_WIDTH = 60
+_Range = tuple[int | None, int | None]
+"""The first and the last batch; ``None`` is open."""
+_Ends = tuple[OffsetEntry | None, OffsetEntry | None]
+_Fields = dict[str, Any]
+
+
+def ledger(*, stream: str | None, batches: str | None, operations: bool, home: str | None, shown_as: Format) -> int:
+    settings = prepare(home, shown_as)
+    if operations:
+        with open_workspace(settings) as workspace:
+            document = operations_document(workspace, stream)
+        show(shown_as, document, lambda: operations_page(document), WIDE, soft_wrap=False)
+        return 0
+    if batches is not None and stream is None:
+        raise UsageError(
+            "batches-of-what", "--batches needs a stream", hint=command("ledger", "STREAM", "--batches", batches)
+        )
+    wanted = parse_range(batches) if batches is not None else None
+    with open_workspace(settings) as workspace:
+        document = ledger_document(workspace, stream, wanted)
+    show(shown_as, document, lambda: ledger_page(document), WIDE, soft_wrap=False)
+    return 0
+
+
+def parse_range(text: str) -> _Range:
+    """``3..7``, ``3..``, ``..7``, ``..`` or ``5``. Raises UsageError."""
+    match = _RANGE.fullmatch(text.strip())
+    if match is None or not text.strip().isascii() or not text.strip():
+        raise _no_range(text)
+    first, last = _batch_id(match["first"], text), _batch_id(match["last"], text)
+    if not match["dots"]:
+        last = first
+    if first is not None and last is not None and first > last:
+        raise UsageError(
+            "batch-range",
+            "A range of batches starts with the older one",
+            found=repr(text),
+            hint=f"the older one first: {last}..{first}",
+        )
+    return first, last
+
+
+def _batch_id(digits: str, text: str) -> int | None:
+    if not digits:
+        return None
+    if len(digits) > len(str(NEWEST_POSSIBLE)) or int(digits) > NEWEST_POSSIBLE:
+        raise _no_range(text)
+    return int(digits)
+
+
+def _no_range(text: str) -> UsageError:
+    return UsageError(
+        "batch-range",
+        "A range of batches cannot be parsed",
+        expected="such as 3..7, 3.., ..7 or 5",
+        found=brief(repr(text)),
+        hint=command("ledger", "STREAM", "--batches", "3..7"),
+    )
+
+
+def ledger_document(workspace: Workspace, name: str | None, wanted: _Range | None) -> _Fields:
+    """All streams without batches, or a stream with the batches in ``wanted`` (``None``: the newest few)."""
+    if name is None:
+        streams = [_stream_fields(workspace, stream) for stream in workspace.ledger.streams()]
+    else:
+        stream = find_stream(workspace.ledger, name)
+        streams = [_stream_fields(workspace, stream) | {"batches": _batches(workspace, stream, wanted)}]
+    return {"schema": SCHEMA, "ledger": workspace.ledger.place, "streams": streams}
+
+
+def _stream_fields(workspace: Workspace, stream: StreamRecord) -> _Fields:
+    ledger, name = workspace.ledger, stream.full_name
+    lease = view_of(ledger.lease(name), ledger.now_ms())
+    return {
+        "stream": name,
+        "pipeline": stream.pipeline,
+        "name": stream.name,
+        "pipeline_file": stream.pipeline_file or None,
+        "sink": dict(stream.sink),
+        "output_mode": stream.output_mode,
+        "generation": stream.current_generation,
+        "generations": [_generation_fields(generation) for generation in ledger.generations(name)],
+        "runs": [_run_fields(run, lease) for run in ledger.runs(name)],
+        "operations": [_operation_fields(record) for record in ledger.operations(name)],
+        "batches_recorded": len(ledger.entries(name, "offsets")),
+    }
+
+
+def _generation_fields(generation: GenerationRecord) -> _Fields:
+    parent = generation.number - 1 if generation.parent is None else generation.parent
+    return {
+        "number": generation.number,
+        "checkpoint": generation.location,
+        "query_id": generation.query_id,
+        "parent": None if generation.based_at is None else parent,
+        "based_at": generation.based_at,
+        "layout": None if generation.layout is None else dict(generation.layout),
+    }
+
+
+def _run_fields(run: RunRecord, lease: LeaseView) -> _Fields:
+    return {
+        "id": run.id,
+        "generation": run.generation,
+        "spark_version": run.spark_version,
+        "started": iso(run.started_ms),
+        "ended": iso(run.ended_ms),
+        "end": end_of(run, lease),
+        "reason": run.reason,
+        "program": run.program,
+        "accepted": None if run.accepted is None else dict(run.accepted),
+    }
+
+
+def _operation_fields(record: OperationRecord) -> _Fields:
+    return {
+        "id": record.id,
+        "goal": record.goal,
+        "status": record.status,
+        "started": iso(record.started_ms),
+        "ended": iso(record.ended_ms),
+        "summary": record.summary,
+    }
+
+
+def _batches(workspace: Workspace, stream: StreamRecord, wanted: _Range | None) -> list[_Fields]:
+    """Batches with a recorded range or progress."""
+    ledger, name = workspace.ledger, stream.full_name
+    if wanted is None:
+        newest = sorted(ledger.entries(name, "offsets"))[-NEWEST_BATCHES:]
+        wanted = (newest[0] if newest else None, None)
+    reported = {batch.batch_id: batch for batch in ledger.batches(name, *wanted)}
+    ranges = _ranges(workspace, stream, wanted)
+    return [
+        _batch_fields(batch, reported.get(batch), *ranges.get(batch, (None, None)))
+        for batch in sorted({*ranges, *reported})
+    ]
+
+
+def _ranges(workspace: Workspace, stream: StreamRecord, wanted: _Range) -> dict[int, _Ends]:
+    """The entry before each batch and its own, in the generation that ran it, because starts differ between
+    generations.
+    """
+    first, found = wanted[0] or 0, dict[int, _Ends]()
+    for share in shares(workspace.ledger, stream):
+        base = max(share.base, first - 1)
+        last = min((one for one in (share.last_batch, wanted[1]) if one is not None), default=None)
+        lines = workspace.ledger.lines(stream.full_name, "offsets", max(base, 0), last, generation=share.generation)
+        entries = {batch: _entry(line) for batch, line in lines.items()}
+        found |= {batch: (entries.get(batch - 1), entry) for batch, entry in entries.items() if batch > base}
+    return found
+
+
+def _entry(text: str) -> OffsetEntry | None:
+    try:
+        return parse_offset_entry(text.encode("utf-8", "surrogateescape"))
+    except FormatError:
+        # The ledger keeps lines as Spark wrote them, damaged ones too.
+        return None
+
+
+def _batch_fields(
+    batch: int, progress: BatchRecord | None, before: OffsetEntry | None, entry: OffsetEntry | None
+) -> _Fields:
+    """``progress`` is ``None`` without a progress event."""
+    if entry is not None:
+        starts = {offset.source: offset.text for offset in before.offsets} if before else {}
+        sources = [(end.source, starts.get(end.source), end.text) for end in entry.offsets]
+    else:
+        known = progress.sources if progress else ()
+        sources = [(str(index), source.start, source.end) for index, source in enumerate(known)]
+    watermark_ms = entry.watermark_ms if entry else (progress.watermark_ms if progress else None)
+    return {
+        "batch": batch,
+        "watermark": iso(watermark_ms),
+        "sources": [{"source": source, "start": start, "end": end} for source, start, end in sources],
+        "progress": progress
+        and {
+            "generation": progress.generation,
+            "timestamp": iso(progress.timestamp_ms),
+            "input_rows": progress.input_rows,
+            "event_time_min": iso(progress.event_time_min_ms),
+            "event_time_max": iso(progress.event_time_max_ms),
+            "late_rows": progress.late_rows,
+            "state_rows": progress.state_rows,
+            "output_rows": progress.output_rows,
+            "durations_ms": dict(progress.durations_ms),
+        },
+    }
+
+
+def ledger_page(document: Mapping[str, Any]) -> Group:
+    if not document["streams"]:
+        return Group(Text(f"the ledger has no stream yet: {document['ledger']}"))
+    return blocks(document["streams"], _block)
+
+
+def _block(stream: _Fields) -> Iterator[RenderableType]:
+    heading, runs = Text(stream["stream"], style="bold"), stream["runs"]
+    output = open_output(stream["sink"]).location or stream["sink"].get("kind", "")
+    yield heading.append(f"  {stream['output_mode']} to {output}", "not bold")
+    yield from (Text("generations", style="dim"), _generations(stream))
+    more = f", the newest {RUNS_SHOWN} of {len(runs)}" if len(runs) > RUNS_SHOWN else ""
+    yield from (Text("runs" + more, style="dim"), _runs(runs[-RUNS_SHOWN:]))
+    if stream["operations"]:
+        yield Text("operations", style="dim")
+        table = table_of("operation", "goal", "status", "started", "ended", "summary")
+        for one in stream["operations"]:
+            table.add_row(f"  {one['id']}", one["goal"], *_state_of(one))
+        yield table
+    recorded = number(stream["batches_recorded"])
+    if "batches" not in stream:
+        yield Text(f"{recorded} batches are recorded", style="dim")
+        return
+    yield Text(f"batches, {len(stream['batches'])} of {recorded} recorded", style="dim")
+    yield _batch_table(stream["batches"])
+
+
+def _generations(stream: _Fields) -> Table:
+    table = table_of("number", "in use", "built from", "query id", "checkpoint")
+    for one in stream["generations"]:
+        table.add_row(
+            f"  {one['number']}",
+            "yes" if one["number"] == stream["generation"] else "",
+            "" if one["based_at"] is None else f"{one['parent']} at {newest_batch(one['based_at'])}",
+            one["query_id"] or "-",
+            one["checkpoint"],
+        )
+    return table
+
+
+def _runs(runs: Sequence[_Fields]) -> Table:
+    table = table_of("run", "generation", "started", "ended", "end", "Spark", "reason")
+    for run in runs:
+        table.add_row(
+            f"  {run['id']}",
+            str(run["generation"]),
+            shown_time(run["started"]),
+            shown_time(run["ended"]),
+            run["end"],
+            run["spark_version"],
+            run["reason"] or "",
+        )
+    return table
+
+
+def _state_of(operation: _Fields) -> tuple[str, str, str, str]:
+    started, ended = shown_time(operation["started"]), shown_time(operation["ended"])
+    return operation["status"], started, ended, operation["summary"]
+
+
+def _batch_table(batches: Sequence[_Fields]) -> Table:
+    table = table_of(
+        "batch", "gen", "rows", "event time from", "to", "watermark", "late", "state", "took", "source from", "to"
+    )
+    for batch in batches:
+        progress = batch["progress"] or {}
+        took = progress.get("durations_ms", {}).get("triggerExecution")
+        table.add_row(
+            f"  {batch['batch']}",
+            str(progress.get("generation", "-")),
+            number(progress.get("input_rows")),
+            shown_time(progress.get("event_time_min")),
+            shown_time(progress.get("event_time_max")),
+            shown_time(batch["watermark"]),
+            number(progress.get("late_rows")),
+            number(progress.get("state_rows")),
+            "-" if took is None else span(took),
+            "\n".join(_short(source["start"]) for source in batch["sources"]),
+            "\n".join(_short(source["end"]) for source in batch["sources"]),
+        )
+    return table
+
+
+def _short(offset: str | None) -> str:
+    if offset is None:
+        return "-"
+    return offset if len(offset) <= OFFSET_WIDTH else offset[: OFFSET_WIDTH - 3] + "..."
+
+
+def operations_document(workspace: Workspace, name: str | None = None) -> _Fields:
+    """Operations of a stream, or of all, oldest first, with commands to continue and undo them. Raises NotFound."""
+    ledger = workspace.ledger
+    streams = ledger.streams() if name is None else [find_stream(ledger, name)]
+    records = [record for stream in streams for record in ledger.operations(stream.full_name)]
+    listed = [
+        _operation_fields(record)
+        | {"stream": record.stream, "continue": None, "undo": None, "obstacle": None}
+        | _ways(workspace, record)
+        for record in sorted(records, key=lambda one: (one.started_ms, one.id))
+    ]
+    return {"schema": OPERATIONS_SCHEMA, "ledger": ledger.place, "operations": listed}
+
+
+def _ways(workspace: Workspace, record: OperationRecord) -> dict[str, str | None]:
+    """``obstacle``: why it cannot be undone now."""
+    from slackwater.operations.apply.undo_operation import (  # noqa: PLC0415 - light start
+        ENDED_WITHOUT_EFFECT,
+        check_undoable,
+    )
+
+    if record.status in ENDED_WITHOUT_EFFECT:
+        return {}
+    lease = view_of(workspace.ledger.lease(record.stream), workspace.ledger.now_ms())
+    if lease.state == "held" and lease.record is not None:
+        return {"obstacle": f"{lease.record.purpose} is in progress"}
+    undo = undo_command(record.id)
+    if record.ended_ms is None:
+        session = workspace.ledger.find_stream(record.stream).session
+        following = next((finding.next for finding in unfinished(record, None, session)), None)
+        return {"continue": following, "undo": None if record.status == UNDOING else undo}
+    try:
+        check_undoable(workspace, record, _Unseen())
+    except SlackwaterError as error:
+        return {"obstacle": error.message}
+    return {"undo": undo}
+
+
+class _Unseen:
+    def say(self, text: str) -> None: ...
+
+    def action(self, action: object) -> None: ...
+
+    def batch(self, batch: int) -> None: ...
+
+
+def operations_page(document: Mapping[str, Any]) -> Group:
+    if not document["operations"]:
+        return Group(Text(f"no operation is recorded: {document['ledger']}"))
+    table = table_of("operation", "stream", "goal", "status", "started", "ended", "summary")
+    commands = table_of("operation", "", "")
+    for one in document["operations"]:
+        table.add_row(f"  {one['id']}", one["stream"], one["goal"], *_state_of(one))
+        for field, name in (("continue", "continue"), ("undo", "undo"), ("obstacle", "no undo")):
+            if one[field] is not None:
+                commands.add_row(f"  {one['id']}", name, one[field])
+    parts: list[RenderableType] = [Text("operations", style="dim"), table]
+    if commands.row_count:
+        parts += [Text(), Text("continue and undo", style="dim"), commands]
+    return Group(*parts)
