@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from slackwater.cli.common.render_plan import plan_page
+from slackwater.cli.verbs.plan import plan_page
 from slackwater.core.records import BatchRecord, LogLine
 from slackwater.ledger.lineage import SIZES
 from slackwater.operations.plan.plan import Plan

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from slackwater.cli.common.render_plan import plan_page
+from slackwater.cli.verbs.plan import plan_page
 from slackwater.operations.plan.document import render
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.files.output import FilesOutput

@@ -254,7 +254,7 @@ def undo(parser: Parser) -> None:
     add_consent(parser)
     add_format(parser)
     parser.epilog = "Each step is journaled: an interrupted undo is continued by running it again."
-    parser.set_defaults(verb="slackwater.cli.verbs.undo:undo")
+    parser.set_defaults(verb="slackwater.cli.verbs.apply:undo")
 
 
 def prune(parser: Parser) -> None:

@@ -1,21 +1,31 @@
-"""``slackwater apply``: applies a plan."""
+"""``slackwater apply`` and ``slackwater undo``: applies a plan, and undoes its operation."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from slackwater.cli.common.arguments import (
     Format,
     consent_of,
 )
 from slackwater.cli.common.console import check_name, confirm, err, out, parse_conf, prepare, print_json, say
-from slackwater.cli.common.render_plan import ApplyDisplay, outcome_document, plan_page
+from slackwater.cli.verbs.plan import plan_page, undo_texts
 from slackwater.core.commands import command, session_words
 from slackwater.core.errors import NotFound, UsageError
 from slackwater.ledger.workspace import open_workspace
+from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.apply.apply_plan import apply_plan, is_started
-from slackwater.operations.apply.undo_operation import recorded_plan
+from slackwater.operations.apply.undo_operation import (
+    find_operation,
+    plan_of_operation,
+    recorded_plan,
+    undo_operation,
+)
 from slackwater.operations.plan.document import parse, start_command
 from slackwater.runtime.replay.query_runtime import SparkRuntime
 from slackwater.storage.open import Location
@@ -23,10 +33,12 @@ from slackwater.storage.user_files import read_text
 
 if TYPE_CHECKING:
     from slackwater.core.settings import Settings
+    from slackwater.operations.apply.apply_plan import Outcome
     from slackwater.operations.plan.plan import Plan
 
 
 SCHEMA = "slackwater.apply/1"
+UNDO_SCHEMA = "slackwater.undo/1"
 PLANS_ARE_WRITTEN = f"{command('status')} names the plan that a stream needs, and --out writes it to a file"
 
 
@@ -120,3 +132,73 @@ def _check_confirmed(plan: Plan, name: str | None, *, yes: bool) -> None:
     elif plan.needs_name or not yes:
         err().print(plan_page(plan))
         confirm(plan.stream, "apply the plan", given=f"--confirm {plan.stream}" if plan.needs_name else "--yes")
+
+
+def undo(
+    *, operation: str, yes: bool, stopped: bool, home: str | None, moved: bool, copied: bool, shown_as: Format
+) -> int:
+    settings = prepare(home, shown_as, logging=True)
+    with open_workspace(settings, restore=True) as workspace:
+        record = find_operation(workspace, operation)
+        plan = plan_of_operation(workspace, record)
+        if not yes:
+            for text in undo_texts(plan):
+                err().print(f"- {text}")
+            confirm(plan.stream, "take the operation back")
+        with ApplyDisplay(plan) as display:
+            consent = consent_of(moved=moved, copied=copied)
+            undone = undo_operation(workspace, record, plan, display, consent, stopped=stopped)
+    if shown_as is Format.JSON:
+        print_json(outcome_document(undone, UNDO_SCHEMA, "operation"))
+    elif undone.repeated:
+        out().print(f"nothing to undo: operation {plan.id} has no effect left")
+    else:
+        for one in plan.members:
+            out().print(f"undone: {one.stream} is as it was before operation {plan.id}")
+        say(f"next: {command('status', plan.stream)}")
+    return 0
+
+
+def outcome_document(outcome: Outcome, schema: str, id_field: str) -> dict[str, Any]:
+    """``id_field`` names the field with the id of plan and operation."""
+    plan = outcome.plan
+    return {
+        "schema": schema,
+        "outcome": outcome.outcome,
+        "repeated": outcome.repeated,
+        id_field: plan.id,
+        "stream": plan.stream,
+        "downstream": [one.stream for one in plan.downstream],
+    }
+
+
+class ApplyDisplay(Display):
+    def __init__(self, plan: Plan) -> None:
+        self._console = err()
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._progress.add_task("replay", total=sum(one.cost.batches_replayed for one in plan.members))
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def say(self, text: str) -> None:
+        self._console.print(text, soft_wrap=not sys.stderr.isatty())
+
+    def action(self, action: Action | Inverse) -> None:
+        self._console.print(f"- {action.text()}", soft_wrap=not sys.stderr.isatty())
+
+    def batch(self, batch: int) -> None:
+        self._progress.update(self._task, advance=1, description=f"replayed batch {batch}")

@@ -347,18 +347,10 @@ def _ways(workspace: Workspace, record: OperationRecord) -> dict[str, str | None
         following = next((finding.next for finding in unfinished(record, None, session)), None)
         return {"continue": following, "undo": None if record.status == UNDOING else undo}
     try:
-        check_undoable(workspace, record, _Unseen())
+        check_undoable(workspace, record)
     except SlackwaterError as error:
         return {"obstacle": error.message}
     return {"undo": undo}
-
-
-class _Unseen:
-    def say(self, text: str) -> None: ...
-
-    def action(self, action: object) -> None: ...
-
-    def batch(self, batch: int) -> None: ...
 
 
 def operations_page(document: Mapping[str, Any]) -> Group:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
 from slackwater.cli.common.arguments import (
     Format,
     consent_of,
 )
 from slackwater.cli.common.console import out, parse_conf, parse_seconds, prepare, say
-from slackwater.cli.common.render_plan import plan_page
 from slackwater.core.commands import command, session_words
+from slackwater.core.units import utc_text
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.goals.goal import Flag, Value, goal_named
 from slackwater.operations.make_plan import make_plan
-from slackwater.operations.plan.document import ALL, ALL_MS, plan_again, render, start_command
-from slackwater.operations.plan.plan import Plan
+from slackwater.operations.plan.cost import cost_lines, total_lines
+from slackwater.operations.plan.document import ALL, ALL_MS, plan_again, render, start_command, title
+from slackwater.operations.plan.plan import Plan, PlannedFacts
 from slackwater.operations.planner import absolute_path
 from slackwater.runtime.replay.query_runtime import SparkRuntime
 from slackwater.storage.user_files import PRIVATE, NewFile, is_file
@@ -86,3 +92,71 @@ def _absolute(reference: str | None) -> str:
     if reference is None:
         return ""
     return str(Path(reference).absolute()) if is_file(reference) else reference
+
+
+def plan_page(plan: Plan) -> Group:
+    parts: list[Text | Table] = [Text(f"plan {plan.id}: {title(plan)}", style="bold"), *_of_stream(plan)]
+    for number, stage in enumerate(plan.downstream, start=2):
+        parts += [Text(), Text(f"stage {number}: {title(stage)}", style="bold"), *_of_stream(stage)]
+    if plan.downstream:
+        parts += [Text(), Text("in all", style="bold"), *map(_indented, total_lines(plan))]
+    if plan.actions:
+        parts += [Text(), Text("undo", style="bold"), *_undo(plan)]
+    return Group(*parts)
+
+
+def _of_stream(plan: Plan) -> Iterator[Text | Table]:
+    yield from (Text(), number_line(plan.facts))
+    yield from (Text(f"note: {note}") for note in plan.facts.notes)
+    if not plan.actions:
+        return
+    yield from (Text(), Text("what will be done", style="bold"), _steps(plan))
+    yield from (Text(), Text("what it costs", style="bold"), *map(_indented, cost_lines(plan)))
+    if plan.risks:
+        yield from (Text(), Text("risks", style="bold"), *map(_indented, plan.risks))
+
+
+def _indented(line: str) -> Text:
+    return Text(f"  {line}")
+
+
+def number_line(facts: PlannedFacts) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    rows = [
+        ("planned", facts.planned, "newest batch in offsets/"),
+        ("committed", facts.committed, "newest batch in commits/"),
+        ("state", facts.state, "newest batch whose state can be loaded"),
+        ("written", facts.written, "newest batch the sink itself shows"),
+        ("continue after", facts.target, f"watermark {_timestamp(facts.watermark_ms)}"),
+        (
+            "contributing",
+            facts.contributing if facts.contributing <= facts.target else None,
+            "first batch to read again",
+        ),
+    ]
+    for name, batch, meaning in rows:
+        table.add_row(f"  {name}", "-" if batch is None or batch < 0 else str(batch), meaning)
+    return table
+
+
+def _undo(plan: Plan) -> list[Text]:
+    until = "one of the streams has run again" if plan.downstream else "the stream has run again"
+    lines = [Text(f"  {command('undo', plan.id, '--yes')}{'' if plan.request.into else f', until {until}'}:")]
+    return lines + [Text(f"  - {text}") for text in undo_texts(plan)]
+
+
+def _steps(plan: Plan) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for number, action in enumerate(plan.actions, start=1):
+        table.add_row(f"  {number}.", action.text())
+    return table
+
+
+def _timestamp(epoch_ms: int) -> str:
+    return utc_text(epoch_ms) if epoch_ms > 0 else "none yet"
+
+
+def undo_texts(plan: Plan) -> Iterator[str]:
+    for one in reversed(plan.members):
+        of_it = f"{one.stream}: " if plan.downstream else ""
+        yield from (f"{of_it}{step.inverse.text()}" for step in one.undo)
