@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import WIDTH_OF_FILES, out, print_json
+from slackwater.cli.common.console import WIDTH_OF_FILES, mark, out, print_json
+from slackwater.core.errors import SlackwaterError
+from slackwater.core.facts import Finding
 
 Item = TypeVar("Item")
 LABEL_WIDTH = 11
@@ -29,6 +31,16 @@ def show(
         print_json(document)
     else:
         out(width_of_files=width_of_files).print(page(), soft_wrap=soft_wrap)
+
+
+def marks_text(marks: Mapping[str, int | None]) -> str:
+    """``planned 7, committed 6, ...``, from a document."""
+    return ", ".join(f"{name} {mark(value)}" for name, value in marks.items())
+
+
+def compared(problem: Finding | SlackwaterError) -> str:
+    pairs = (("at", problem.where), ("expected", problem.expected), ("found", problem.found))
+    return ", ".join(f"{name} {value}" for name, value in pairs if value)
 
 
 def labelled(label: str, text: str, width: int = LABEL_WIDTH) -> Text:

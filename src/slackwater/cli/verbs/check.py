@@ -9,9 +9,10 @@ from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream, CheckOptions, check_pipeline
-from slackwater.cli.common.console import err, out, parse_conf, prepare, print_json, report_error
+from slackwater.cli.common.console import err, parse_conf, prepare, report_error
+from slackwater.cli.common.pages import blocks, show
 from slackwater.core.sink import newest_batch
-from slackwater.core.verdict import Change, Effect, StreamVerdict
+from slackwater.core.verdict import Effect
 
 SCHEMA = "slackwater.check/1"
 LABEL_WIDTH = 10
@@ -68,11 +69,7 @@ def _word(effect: Effect | None) -> str | None:
 
 
 def check_page(checked: CheckedPipeline) -> Group:
-    parts: list[Text] = []
-    for stream in checked.streams:
-        parts += [Text()] if parts else []
-        parts += _block(stream)
-    return Group(*parts)
+    return blocks(checked.streams, _block)
 
 
 def _block(stream: CheckedStream) -> list[Text]:
@@ -86,20 +83,13 @@ def _block(stream: CheckedStream) -> list[Text]:
         return [heading]
     partly = NOT_RECORDED if stream.verdict.basis == "checkpoint" and effect is Effect.SAME else ""
     heading.append(f"  {WORDS[effect]}{partly}", style=f"not bold {'yellow' if partly else STYLES[effect]}")
-    lines = [heading, _line("compared", _basis(stream.verdict))]
-    changes = stream.verdict.verdict.changes
-    lines += [_line("note" if one.effect is Effect.SAME else "changed", _change(one)) for one in changes]
-    lines += [_line("next", way) for way in stream.next]
-    return lines
-
-
-def _basis(judged: StreamVerdict) -> str:
-    return "with " + BASES[judged.basis].format(batch=newest_batch(judged.committed))
-
-
-def _change(change: Change) -> str:
-    place = f" at {change.place}" if change.place else ""
-    return f"{change.code} ({change.effect.word}){place}: {change.text}"
+    basis = BASES[stream.verdict.basis].format(batch=newest_batch(stream.verdict.committed))
+    lines = [heading, _line("compared", f"with {basis}")]
+    for one in stream.verdict.verdict.changes:
+        place = f" at {one.place}" if one.place else ""
+        change = f"{one.code} ({one.effect.word}){place}: {one.text}"
+        lines.append(_line("note" if one.effect is Effect.SAME else "changed", change))
+    return [*lines, *(_line("next", way) for way in stream.next)]
 
 
 def _line(label: str, text: str) -> Text:
@@ -120,10 +110,7 @@ def check(
     settings = prepare(home, shown_as, logging=True, debug=debug)
     options = CheckOptions(tuple(streams or ()), master=master, spark=parse_conf(conf))
     checked = check_pipeline(pipeline, options, settings, lambda text: err().print(text, markup=False))
-    if shown_as is Format.JSON:
-        print_json(check_document(checked))
-    else:
-        out().print(check_page(checked), soft_wrap=True)
+    show(shown_as, check_document(checked), lambda: check_page(checked))
     if checked.error is not None:
         report_error(checked.error)
         return checked.error.exit_code

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +18,11 @@ NO_SPARK = "none"
 SCHEMA = "slackwater.connectors/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Connector:
-    """A connector with locked jars; ``fetched`` are in the cache."""
-
-    name: str
-    coordinates: tuple[str, ...]
-    fetched: int
-
-    @property
-    def complete(self) -> bool:
-        return self.fetched == len(self.coordinates)
-
-
 def installed_spark() -> str:
     try:
         return spark_version()
     except ModuleNotFoundError:
         return NO_SPARK
-
-
-def list_connectors(spark: str) -> tuple[Connector, ...]:
-    """The connectors with their locked jars; nothing is fetched."""
-    cache = JarCache(default_folder())
-    found = []
-    for name in connectors.known(spark):
-        jars = jars_of(name, spark)
-        found.append(Connector(name, tuple(jar.coordinate for jar in jars), sum(cache.has(jar) for jar in jars)))
-    return tuple(found)
 
 
 def fetch_connectors(names: Sequence[str], spark: str, say: Callable[[str], None]) -> list[Path]:
@@ -60,36 +36,31 @@ def fetch_connectors(names: Sequence[str], spark: str, say: Callable[[str], None
     return connectors.resolve(names, spark, say)
 
 
-def list_document(spark: str, connectors: Sequence[Connector]) -> dict[str, Any]:
-    listed = [{"name": one.name, "jars": list(one.coordinates), "fetched": one.fetched} for one in connectors]
-    return {"schema": SCHEMA, "spark": spark, "connectors": listed}
-
-
-def fetch_document(spark: str, paths: Sequence[Path]) -> dict[str, Any]:
-    return {"schema": SCHEMA, "spark": spark, "paths": [str(path) for path in paths]}
-
-
 def list_(*, spark: str | None, home: str | None, shown_as: Format) -> int:
+    """The connectors with their locked jars; nothing is fetched."""
     prepare(home, shown_as)
-    version = spark or installed_spark()
-    found = list_connectors(version)
+    version, cache = spark or installed_spark(), JarCache(default_folder())
+    listed: list[dict[str, Any]] = []
+    for name in connectors.known(version):
+        jars = jars_of(name, version)
+        fetched = sum(cache.has(jar) for jar in jars)
+        listed.append({"name": name, "jars": [jar.coordinate for jar in jars], "fetched": fetched})
     if shown_as is Format.JSON:
-        print_json(list_document(version, found))
+        print_json({"schema": SCHEMA, "spark": version, "connectors": listed})
         return 0
-    for one in found:
-        jars = len(one.coordinates)
-        there = "fetched" if one.complete else f"{one.fetched} of {jars} fetched"
-        out().print(f"{one.name:<14} {jars:>2} jars  {there}")
+    for one in listed:
+        jars_listed, fetched = len(one["jars"]), one["fetched"]
+        there = "fetched" if fetched == jars_listed else f"{fetched} of {jars_listed} fetched"
+        out().print(f"{one['name']:<14} {jars_listed:>2} jars  {there}")
     return 0
 
 
 def fetch(*, names: list[str], spark: str | None, home: str | None, shown_as: Format) -> int:
     prepare(home, shown_as)
     version = spark or installed_spark()
-    paths = fetch_connectors(names, version, lambda text: err().print(text))
+    paths = [str(path) for path in fetch_connectors(names, version, lambda text: err().print(text))]
     if shown_as is Format.JSON:
-        print_json(fetch_document(version, paths))
-        return 0
-    for path in paths:
-        write(f"{path}\n")
+        print_json({"schema": SCHEMA, "spark": version, "paths": paths})
+    else:
+        write("".join(f"{path}\n" for path in paths))
     return 0

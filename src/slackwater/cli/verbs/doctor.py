@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import mark, marks_document, out, parse_conf, prepare, print_json
+from slackwater.cli.common.console import marks_document, parse_conf, prepare
 from slackwater.cli.common.examine import Examined, examine, exit_code, read_failed, with_compared_code, with_errors
+from slackwater.cli.common.pages import blocks, compared, labelled, marks_text, show
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.facts import Severity
@@ -23,7 +25,7 @@ from slackwater.diagnose.doctor import Diagnosis
 from slackwater.diagnose.error_codes import error_codes
 
 SCHEMA = "slackwater.doctor/1"
-_LABEL_WIDTH = 12
+_line = partial(labelled, width=12)
 _STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
 _WORDS = {Severity.INFO: "note", Severity.WARNING: "warn", Severity.STOP: "stop"}
 _PATH = r"""[^\s,;'"()\[\]=<>]"""
@@ -132,19 +134,12 @@ def doctor(
     elif master is not None or conf:
         raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
     examined = tuple(with_errors(one, failed) for one in examined)
-    if shown_as is Format.TEXT:
-        out().print(doctor_page(examined), soft_wrap=True)
-    else:
-        print_json(doctor_document(examined))
+    show(shown_as, doctor_document(examined), lambda: doctor_page(examined))
     return exit_code(examined)
 
 
 def doctor_page(examined: Sequence[Examined]) -> Group:
-    lines: list[Text] = []
-    for one in examined:
-        lines += [Text()] if lines else []
-        lines += _block(one)
-    return Group(*lines)
+    return blocks(examined, _block)
 
 
 def _block(one: Examined) -> Iterator[Text]:
@@ -159,21 +154,15 @@ def _block(one: Examined) -> Iterator[Text]:
         if one.error is not None and one.error.hint:
             yield _line("next", one.error.hint)
         return
-    marks = one.facts.marks
     text, style = _summary(one.diagnosis)
     heading.append(f"  {text}", style=f"not bold {style}")
     yield heading
-    yield _line(
-        "marks",
-        f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
-        f"written {mark(marks.written)}",
-    )
+    yield _line("marks", marks_text(marks_document(one.facts.marks, "written")))
     yield from _errors(one)
     for found in one.diagnosis.found:
         yield from _finding(found)
-    for codes, reason, how in by_reason(
-        (missed.code, missed.reason, missed.how) for missed in one.diagnosis.not_checked
-    ):
+    missed = ((check.code, check.reason, check.how) for check in one.diagnosis.not_checked)
+    for codes, reason, how in by_reason(missed):
         yield _line("not checked", f"{', '.join(codes)}: {reason}" + (f"; {how}" if how else ""))
     if one.diagnosis.unread is not None:
         yield _line("not read", f"{one.diagnosis.unread.reason}; {one.diagnosis.unread.how}")
@@ -194,8 +183,9 @@ def _errors(one: Examined) -> Iterator[Text]:
             yield _line("", f"{cause.code} ({cause.title}): {seen}")
         if all(cause.state == "excluded" for cause in error.causes):
             yield _line("", "it is the text of another checkpoint, or what it reports has been repaired since")
-        if error is one.errors[0]:
-            yield from _undecided(error)
+        if error is one.errors[0] and (signs := signs_of(error)):
+            yield _line("not decided", "the text alone does not tell the cause")
+            yield from (_line("", f"{code} if {sign}") for code, sign in signs.items())
     for code in one.own_codes:
         yield _line("error", f"{code}, of Slackwater's own: {error_codes()[code].remedy}")
     if one.unrecognised:
@@ -205,17 +195,10 @@ def _errors(one: Examined) -> Iterator[Text]:
             yield _line("", f"the text names {named}")
 
 
-def _undecided(error: ExplainedError) -> Iterator[Text]:
-    signs = signs_of(error)
-    if signs:
-        yield _line("not decided", "the text alone does not tell the cause")
-        for code, sign in signs.items():
-            yield _line("", f"{code} if {sign}")
-
-
 def _after_text_alone(one: Examined) -> Iterator[Text]:
     if one.errors:
-        named = next(filter(None, (_checkpoint_in(error.symptom.line) for error in one.errors)), None)
+        found = filter(None, (_FILE_OF_CHECKPOINT.search(error.symptom.line) for error in one.errors))
+        named = next((path[1] for path in found), None)
         # A text of stdin cannot be read again.
         text = () if one.name == "-" else ("--error", one.name)
         yield _line("not checked", "the files: no checkpoint and no stream was given")
@@ -225,11 +208,6 @@ def _after_text_alone(one: Examined) -> Iterator[Text]:
         if location := one.read.get("location"):
             yield _line("next", command("doctor", location))
         yield from _explained(one.own_codes)
-
-
-def _checkpoint_in(line: str) -> str | None:
-    found = _FILE_OF_CHECKPOINT.search(line)
-    return found[1] if found else None
 
 
 def _likely(one: Examined) -> list[str]:
@@ -257,10 +235,8 @@ def _finding(found: Diagnosed) -> Iterator[Text]:
     line.append(finding.code, style=f"bold {_STYLES[finding.severity]}")
     line.append(f"  {finding.text}")
     yield line
-    pairs = (("at", finding.where), ("expected", finding.expected), ("found", finding.found))
-    compared = ", ".join(f"{name} {value}" for name, value in pairs if value)
-    if compared:
-        yield _line("", compared)
+    if found_instead := compared(finding):
+        yield _line("", found_instead)
     if finding.severity is not Severity.INFO:
         weighed = [f"risk: {finding.risk}", found.certainty, f"at stake: {found.at_stake}" if found.at_stake else ""]
         yield _line("", ", ".join(filter(None, weighed)))
@@ -274,7 +250,3 @@ def by_reason(missed: Iterable[tuple[str, str, str | None]]) -> list[tuple[list[
     for code, reason, how in missed:
         reasons.setdefault((reason, how), []).append(code)
     return [(codes, reason, how) for (reason, how), codes in reasons.items()]
-
-
-def _line(label: str, text: str) -> Text:
-    return Text(f"  {label:<{_LABEL_WIDTH}}{text}")

@@ -10,7 +10,6 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -36,25 +35,11 @@ _UNUSABLE = frozenset(
 UPGRADES = {"clicks.py": "changes/upgraded_clicks.py", "weather.py": "changes/upgraded_gold.py"}
 
 
-@dataclass(frozen=True, slots=True)
-class Laid:
-    """A file or folder, relative to the project."""
+def init_project(folder: Path) -> dict[str, str]:
+    """The files and folders, relative to the project, with their meaning.
 
-    path: str
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """``next`` are the commands to type, in order."""
-
-    folder: str
-    contents: tuple[Laid, ...]
-    next: tuple[str, ...]
-
-
-def init_project(folder: Path) -> Project:
-    """Raises Refused if the folder is not empty, UsageError if it cannot be written; nothing is left behind."""
+    Raises Refused if the folder is not empty, UsageError if it cannot be written; nothing is left behind.
+    """
     target = folder.absolute()
     existed = _require_empty(target)
     missing = missing_folders(target)
@@ -70,8 +55,7 @@ def init_project(folder: Path) -> Project:
         if isinstance(error, OSError) and error.errno in _UNUSABLE:
             raise _unwritable(target, "written", error) from error
         raise
-    change = () if target == Path.cwd() else (f"cd {folder}",)
-    return Project(str(target), contents, (*change, command("run", "clicks.py", "--until-caught-up")))
+    return contents
 
 
 def _require_empty(target: Path) -> bool:
@@ -109,7 +93,7 @@ def _unwritable(target: Path, what: str, error: OSError) -> UsageError:
     )
 
 
-def _write(target: Path) -> tuple[Laid, ...]:
+def _write(target: Path) -> dict[str, str]:
     examples = examples_folder()
     for name in ("clicks.py", "weather.py", "make_clicks.py", "make_weather.py"):
         shutil.copyfile(examples / name, target / name)
@@ -120,14 +104,14 @@ def _write(target: Path) -> tuple[Laid, ...]:
     (target / "slackwater.toml").write_text(SETTINGS, encoding="utf-8")
     _writer_in("make_clicks.py")(target / "clicks", CLICKS_FILES)
     _writer_in("make_weather.py")(target / "landing", WEATHER_FILES)
-    return (
-        Laid("clicks.py", f"a pipeline: clicks per page and minute, from the {CLICKS_FILES} files in clicks/"),
-        Laid("weather.py", f"three stages: lines, readings, days, from the {WEATHER_FILES} files in landing/"),
-        Laid("upgrades/", f"both pipelines with changed state, for {mention('plan', 'rebuild')}"),
-        Laid("make_clicks.py", "writes more files to clicks/"),
-        Laid("make_weather.py", "writes more files to landing/"),
-        Laid("slackwater.toml", "settings: the home for ledger and checkpoints, Spark's own settings"),
-    )
+    return {
+        "clicks.py": f"a pipeline: clicks per page and minute, from the {CLICKS_FILES} files in clicks/",
+        "weather.py": f"three stages: lines, readings, days, from the {WEATHER_FILES} files in landing/",
+        "upgrades/": f"both pipelines with changed state, for {mention('plan', 'rebuild')}",
+        "make_clicks.py": "writes more files to clicks/",
+        "make_weather.py": "writes more files to landing/",
+        "slackwater.toml": "settings: the home for ledger and checkpoints, Spark's own settings",
+    }
 
 
 def _writer_in(example: str) -> Callable[[Path, int], None]:
@@ -148,15 +132,16 @@ def _remove(target: Path, *, existed: bool) -> None:
 
 def init(*, folder: Path, shown_as: Format) -> int:
     prepare(None, shown_as)
-    project = init_project(folder)
+    contents, target = init_project(folder), folder.absolute()
+    change = [] if target == Path.cwd() else [f"cd {folder}"]
+    steps = [*change, command("run", "clicks.py", "--until-caught-up")]
     if shown_as is Format.JSON:
-        contents = [{"path": laid.path, "what": laid.what} for laid in project.contents]
-        document = {"folder": project.folder, "contents": contents, "next": list(project.next)}
-        print_json({"schema": "slackwater.init/1", **document})
+        laid = [{"path": path, "what": what} for path, what in contents.items()]
+        print_json({"schema": "slackwater.init/1", "folder": str(target), "contents": laid, "next": steps})
         return 0
-    width = max(len(laid.path) for laid in project.contents)
-    write("".join(f"{laid.path:<{width}}  {laid.what}\n" for laid in project.contents))
-    for step in project.next:
+    width = max(map(len, contents))
+    write("".join(f"{path:<{width}}  {what}\n" for path, what in contents.items()))
+    for step in steps:
         say(f"next: {step}")
     return 0
 

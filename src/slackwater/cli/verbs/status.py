@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.text import Text
@@ -25,10 +24,11 @@ from slackwater.cli.common.console import (
     span,
     timestamp,
 )
+from slackwater.cli.common.pages import blocks, compared, labelled, marks_text, show
 from slackwater.cli.common.stream_status import Lag, StreamStatus, home_place, stream_status
 from slackwater.core.commands import check_command, command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError
-from slackwater.core.facts import Finding, Severity
+from slackwater.core.facts import Severity
 from slackwater.core.records import NEWEST_BATCHES
 from slackwater.core.settings import Settings
 from slackwater.core.units import counted, size_text
@@ -36,37 +36,32 @@ from slackwater.ledger.home import Home, streams_of
 from slackwater.ledger.lease import LeaseView, expires_ms
 from slackwater.ledger.workspace import Workspace, find_stream, open_workspace, restore_command
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 URGENCY = (3, 5, 7)
 """Exit codes of ``status``, the most urgent first: damaged, must not be started, failed."""
 SHORTEST_INTERVAL_S = 0.5
 SCHEMA = "slackwater.status/1"
-LABEL_WIDTH = 11
 STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
 
 
 @dataclass(frozen=True, slots=True)
-class UnreadableStream:
-    """``name`` is the full name."""
-
-    name: str
-    error: SlackwaterError
-
-
-@dataclass(frozen=True, slots=True)
 class HomeStatus:
-    """The requested stream of a home, or all. ``lost`` have checkpoints, and no record in the ledger."""
+    """The requested stream of a home, or all. ``lost`` have checkpoints, and no record in the ledger;
+    ``unreadable`` an error."""
 
     home: str
     streams: tuple[StreamStatus, ...]
     lost: tuple[str, ...] = ()
-    unreadable: tuple[UnreadableStream, ...] = ()
+    unreadable: tuple[tuple[str, SlackwaterError], ...] = ()
 
     @property
     def exit_code(self) -> int:
         """Returns 0 if every stream is in order, else the most urgent code."""
         if self.lost:
             return URGENCY[0]
-        errors = [stream.error.exit_code for stream in self.unreadable]
+        errors = [error.exit_code for _, error in self.unreadable]
         codes = {finding.exit_code for stream in self.streams for finding in stream.findings}.union(errors)
         return next((code for code in (*URGENCY, *errors) if code in codes), 0)
 
@@ -85,13 +80,14 @@ def read_status(settings: Settings, name: str | None = None, depth: Depth = "qui
             return HomeStatus(str(settings.home), (found,))
     except NotFound as error:
         if name is None and error.code in {"ledger-missing", "ledger-lost"}:
-            return HomeStatus(str(settings.home), (), _all_names(settings))
+            names = tuple(f"{pipeline}/{stream}" for pipeline, stream in streams_of(Home(settings.home)))
+            return HomeStatus(str(settings.home), (), names)
         raise
 
 
 def _all_streams(settings: Settings, workspace: Workspace, depth: Depth) -> HomeStatus:
     found: list[StreamStatus] = []
-    unreadable: list[UnreadableStream] = []
+    unreadable: list[tuple[str, SlackwaterError]] = []
     in_home = [f"{pipeline}/{name}" for pipeline, name in workspace.in_home]
     place = home_place(workspace)
     known = workspace.ledger.stream_names()
@@ -103,18 +99,11 @@ def _all_streams(settings: Settings, workspace: Workspace, depth: Depth) -> Home
                 workspace.ledger.generation(name, incomplete[name])
             found.append(stream_status(workspace, workspace.ledger.stream(name), depth, place=place))
         except SlackwaterError as error:
-            unreadable.append(UnreadableStream(name, error))
+            unreadable.append((name, error))
     if len(unreadable) == 1 and not found:
-        raise unreadable[0].error
-    return HomeStatus(str(settings.home), tuple(found), _lost(in_home, known), tuple(unreadable))
-
-
-def _lost(in_home: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    return tuple(name for name in in_home if name not in known)
-
-
-def _all_names(settings: Settings) -> tuple[str, ...]:
-    return tuple(f"{pipeline}/{name}" for pipeline, name in streams_of(Home(settings.home)))
+        raise unreadable[0][1]
+    lost = tuple(name for name in in_home if name not in known)
+    return HomeStatus(str(settings.home), tuple(found), lost, tuple(unreadable))
 
 
 def doctor_of(status: StreamStatus) -> str | None:
@@ -124,26 +113,27 @@ def doctor_of(status: StreamStatus) -> str | None:
 
 def status_document(home: HomeStatus) -> dict[str, Any]:
     streams = [_fields(stream) for stream in home.streams]
-    unreadable = [{"stream": stream.name, "error": stream.error.as_dict()} for stream in home.unreadable]
+    unreadable = [{"stream": name, "error": error.as_dict()} for name, error in home.unreadable]
     return {"schema": SCHEMA, "home": home.home, "streams": streams, "lost": list(home.lost), "unreadable": unreadable}
 
 
 def _fields(status: StreamStatus) -> dict[str, Any]:
-    stream, marks = status.stream, status.marks
+    stream, marks, output = status.stream, status.marks, status.snapshot.output
+    left = status.operation
     return {
         "stream": stream.full_name,
         "pipeline": stream.pipeline,
         "name": stream.name,
         "pipeline_file": stream.pipeline_file or None,
         "sink": dict(stream.sink),
-        "delivery": _delivery(status),
+        "delivery": asdict(output.delivery) if output.delivery is not None else None,
         "generation": stream.current_generation,
         "checkpoint": status.snapshot.generation.location,
         "moved_to": status.moved_to,
         "marks": marks_document(marks, "written", "pending_no_data"),
-        "outputs": [asdict(output) for output in status.snapshot.output.members],
-        "sink_error": _unreadable(status),
-        "orphans": list(status.snapshot.output.orphans),
+        "outputs": [asdict(member) for member in output.members],
+        "sink_error": _known(output.unreadable) if output.unreadable else None,
+        "orphans": list(output.orphans),
         "next_batch": marks.next_batch,
         "next_batch_planned": status.rerun,
         "lag_rows": status.lag.rows,
@@ -155,10 +145,11 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "newest_batch": status.batch.batch_id if status.batch else None,
         "lease": _lease_fields(status.lease),
         "last_run": _run_fields(status),
-        "operation": _operation_fields(status),
+        "operation": left
+        and {"id": left.id, "goal": left.goal, "status": left.status, "started": iso(left.started_ms)},
         "verdict": {"code": status.findings[0].code, "text": status.findings[0].text},
         "not_compared": list(status.not_compared),
-        "findings": [_finding_fields(finding) for finding in status.findings],
+        "findings": [_known(finding) | {"severity": str(finding.severity)} for finding in status.findings],
         "next": status.findings[0].next,
         "advice": status.findings[0].advice,
         "basis": {
@@ -171,19 +162,8 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
     }
 
 
-def _unreadable(status: StreamStatus) -> dict[str, Any] | None:
-    problem = status.snapshot.output.unreadable
-    return {key: value for key, value in asdict(problem).items() if value is not None} if problem else None
-
-
-def _delivery(status: StreamStatus) -> dict[str, Any] | None:
-    delivery = status.snapshot.output.delivery
-    return asdict(delivery) if delivery is not None else None
-
-
-def _finding_fields(finding: Finding) -> dict[str, Any]:
-    fields = {**asdict(finding), "severity": str(finding.severity)}
-    return {key: value for key, value in fields.items() if value is not None}
+def _known(value: DataclassInstance) -> dict[str, Any]:
+    return {name: item for name, item in asdict(value).items() if item is not None}
 
 
 def _lease_fields(view: LeaseView) -> dict[str, Any]:
@@ -216,81 +196,61 @@ def _run_fields(status: StreamStatus) -> dict[str, Any] | None:
     }
 
 
-def _operation_fields(status: StreamStatus) -> dict[str, Any] | None:
-    left = status.operation
-    if left is None:
-        return None
-    return {"id": left.id, "goal": left.goal, "status": left.status, "started": iso(left.started_ms)}
-
-
 def status_page(home: HomeStatus) -> Group:
     if not (home.streams or home.lost or home.unreadable):
         return Group(Text(f"no stream has run in this home yet: {home.home}"))
-    parts: list[Text] = []
-    for stream in home.streams:
-        parts += [Text()] if parts else []
-        parts += _block(stream)
-    for unreadable in home.unreadable:
-        parts += [Text()] if parts else []
-        parts += _unreadable_block(unreadable)
+    groups = [_block(stream) for stream in home.streams] + [_unreadable_block(*one) for one in home.unreadable]
     if home.lost:
-        parts += [Text()] if parts else []
         names = ", ".join(home.lost)
-        parts.append(Text(f"the ledger has no record of {names}, whose checkpoints are in this home", style="red"))
-        parts.append(Text(restore_command(home.lost[0])))
-    return Group(*parts)
+        lost = Text(f"the ledger has no record of {names}, whose checkpoints are in this home", style="red")
+        groups.append([lost, Text(restore_command(home.lost[0]))])
+    return blocks(groups, list)
 
 
 def _block(status: StreamStatus) -> list[Text]:
     marks, first = status.marks, status.findings[0]
     heading = Text(status.stream.full_name, style="bold")
+    late = f"{counted(status.late_rows, 'row')} dropped by the newest {NEWEST_BATCHES} batches: "
+    late += command("ledger", status.stream.full_name)
     heading.append(f"  generation {status.stream.current_generation}", style="not bold dim")
     heading.append(f"  {first.text}", style=f"not bold {STYLES[first.severity]}")
     lines = [
         heading,
-        _line(
-            "marks",
-            f"planned {mark(marks.planned)}, committed {mark(marks.committed)}, state {mark(marks.state)}, "
-            f"written {mark(marks.written)}",
-        ),
-        *(_line("output", f"{one.name}, written {mark(one.written)}") for one in status.snapshot.output.members),
-        _line("batch", f"{marks.next_batch} is next, {_next_text(status)}"),
-        _line("lag", lag_text(status.lag)),
-        _line("watermark", timestamp(status.watermark_ms)),
-        *([_line("late", _late_text(status))] if status.late_rows else []),
-        _line("lease", lease_text(status.lease)),
-        _line("last run", _run_text(status)),
+        labelled("marks", marks_text(marks_document(marks, "written"))),
+        *(labelled("output", f"{one.name}, written {mark(one.written)}") for one in status.snapshot.output.members),
+        labelled("batch", f"{marks.next_batch} is next, {_next_text(status)}"),
+        labelled("lag", lag_text(status.lag)),
+        labelled("watermark", timestamp(status.watermark_ms)),
+        *([labelled("late", late)] if status.late_rows else []),
+        labelled("lease", lease_text(status.lease)),
+        labelled("last run", _run_text(status)),
     ]
-    lines += [_line("sources", text) for text in status.not_compared]
+    lines += [labelled("sources", text) for text in status.not_compared]
     if status.moved_to is not None:
         lines.append(
-            _line("moved", f"{status.moved_to} has this query; if it was moved: {command('adopt', status.moved_to)}")
+            labelled("moved", f"{status.moved_to} has this query; if it was moved: {command('adopt', status.moved_to)}")
         )
-    lines += [_line("also", finding.text) for finding in status.findings[1:]]
-    lines += [_line("found", text) for text in _details(first)]
+    lines += [labelled("also", finding.text) for finding in status.findings[1:]]
+    if first.severity is Severity.STOP and (found_instead := compared(first)):
+        lines.append(labelled("found", found_instead))
     if status.operation is not None:
         started = timestamp(status.operation.started_ms)
-        lines.append(_line("operation", f"{status.operation.goal} {status.operation.id}, started {started}, not ended"))
-    lines.append(_line("basis", _basis(status)))
+        lines.append(
+            labelled("operation", f"{status.operation.goal} {status.operation.id}, started {started}, not ended")
+        )
+    lines.append(labelled("basis", _basis(status)))
     examined = doctor_of(status)
     if examined is not None:
-        lines.append(_line("doctor", examined))
-    lines += [_line("next", step) for step in (first.next, first.advice) if step is not None]
+        lines.append(labelled("doctor", examined))
+    lines += [labelled("next", step) for step in (first.next, first.advice) if step is not None]
     return lines
 
 
-def _late_text(status: StreamStatus) -> str:
-    batches = command("ledger", status.stream.full_name)
-    return f"{counted(status.late_rows, 'row')} dropped by the newest {NEWEST_BATCHES} batches: {batches}"
-
-
-def _unreadable_block(stream: UnreadableStream) -> list[Text]:
-    heading = Text(stream.name, style="bold")
-    heading.append(f"  cannot be read: {stream.error.message}", style=f"not bold {STYLES[Severity.STOP]}")
-    error = stream.error
-    pairs = (("code", error.code), ("at", error.where), ("expected", error.expected), ("found", error.found))
-    lines = [_line("error", ", ".join(f"{name} {value}" for name, value in pairs if value))]
-    return [heading, *lines, *([_line("next", error.hint)] if error.hint else [])]
+def _unreadable_block(name: str, error: SlackwaterError) -> list[Text]:
+    heading = Text(name, style="bold")
+    heading.append(f"  cannot be read: {error.message}", style=f"not bold {STYLES[Severity.STOP]}")
+    lines = [heading, labelled("error", ", ".join(filter(None, (f"code {error.code}", compared(error)))))]
+    return [*lines, *([labelled("next", error.hint)] if error.hint else [])]
 
 
 def lag_text(lag: Lag) -> str:
@@ -300,13 +260,6 @@ def lag_text(lag: Lag) -> str:
     if lag.unknown is not None:
         parts.append(f"files unknown: {lag.unknown}")
     return "; ".join(parts) or "-"
-
-
-def _details(finding: Finding) -> list[str]:
-    if finding.severity is not Severity.STOP:
-        return []
-    pairs = (("at", finding.where), ("expected", finding.expected), ("found", finding.found))
-    return [", ".join(f"{name} {value}" for name, value in pairs if value)] if any(value for _, value in pairs) else []
 
 
 def _basis(status: StreamStatus) -> str:
@@ -319,10 +272,6 @@ def _next_text(status: StreamStatus) -> str:
     if not status.rerun:
         return "to be planned"
     return "running now" if status.run_end in {"running", "stopping"} else "already planned, will run again"
-
-
-def _line(label: str, text: str) -> Text:
-    return Text(f"  {label:<{LABEL_WIDTH}}{text}")
 
 
 def lease_text(view: LeaseView) -> str:
@@ -356,10 +305,7 @@ def status(*, stream: str | None, verify: bool, watch: str | None, home: str | N
     if watch is not None:
         return _watch(settings, stream, _interval(watch), depth, shown_as)
     found = read_status(settings, stream, depth)
-    if shown_as is Format.JSON:
-        print_json(status_document(found))
-    else:
-        out().print(status_page(found), soft_wrap=True)
+    show(shown_as, status_document(found), lambda: status_page(found))
     return found.exit_code
 
 
@@ -406,5 +352,5 @@ def _read_again(settings: Settings, stream: str | None, before: HomeStatus, dept
     try:
         return read_status(settings, stream, depth)
     except SlackwaterError as error:
-        names = [one.stream.full_name for one in before.streams] or [one.name for one in before.unreadable]
-        return HomeStatus(before.home, (), (), tuple(UnreadableStream(name, error) for name in names or [before.home]))
+        names = [one.stream.full_name for one in before.streams] or [name for name, _ in before.unreadable]
+        return HomeStatus(before.home, (), (), tuple((name, error) for name in names or [before.home]))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import err, out, parse_seconds, prepare, print_json
@@ -19,24 +17,17 @@ POLL_S = 0.2
 SCHEMA = "slackwater.stop/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """``run`` was asked, ``None`` if none was active within the wait; ``ended`` is ``None`` if it still runs."""
+def stop_stream(
+    workspace: Workspace, stream: StreamRecord, wait_s: float, say: Callable[[str], None]
+) -> tuple[int | None, str | None]:
+    """Ask, then wait up to ``wait_s`` seconds. Raises NotFound if the stream does not run.
 
-    stream: str
-    run: int | None
-    ended: str | None
-
-
-def stop_stream(workspace: Workspace, name: str, wait_s: float, say: Callable[[str], None]) -> Stopped:
-    """Ask, then wait up to ``wait_s`` seconds. Raises NotFound if the stream does not run."""
-    stream = find_stream(workspace.ledger, name)
+    Returns the run, ``None`` if none was active within the wait, and its end, ``None`` if it still runs.
+    """
     deadline = time.monotonic() + wait_s
     _refuse_unless_held_by_run(stream, _lease(workspace, stream))
     run = _ask(workspace, stream, deadline, say)
-    if run is None:
-        return Stopped(stream.full_name, None, None)
-    return _wait(workspace, stream, run, deadline)
+    return (None, None) if run is None else (run.id, _wait(workspace, stream, run, deadline))
 
 
 def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Callable[[str], None]) -> RunRecord | None:
@@ -57,21 +48,21 @@ def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Calla
         time.sleep(POLL_S)
 
 
-def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: float) -> Stopped:
+def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: float) -> str | None:
     while True:
         # Before the run is read: a run records its end before it releases the lease, so that the end is not missed.
         lease = _lease(workspace, stream)
         last = workspace.ledger.last_run(stream.full_name)
         if last is None or last.id != run.id:
             # A newer run has started, so that the one that was asked has ended.
-            return Stopped(stream.full_name, run.id, "ended")
+            return "ended"
         if last.end is not None:
-            return Stopped(stream.full_name, run.id, last.end)
+            return last.end
         if lease.state in {"abandoned", "expired", "free"}:
             # A driver records the end before it releases the lease; of this one the ledger was unreachable.
-            return Stopped(stream.full_name, run.id, KILLED)
+            return KILLED
         if time.monotonic() >= deadline:
-            return Stopped(stream.full_name, run.id, None)
+            return None
         time.sleep(POLL_S)
 
 
@@ -97,29 +88,26 @@ def _refuse_unless_held_by_run(stream: StreamRecord, lease: LeaseView) -> None:
     )
 
 
-def stop_document(stopped: Stopped) -> dict[str, Any]:
-    return {"schema": SCHEMA, "stream": stopped.stream, "run": stopped.run, "end": stopped.ended}
-
-
 def stop(*, stream: str, wait: str, home: str | None, shown_as: Format) -> int:
     settings, wait_s = prepare(home, shown_as), parse_seconds(wait)
     with open_workspace(settings) as workspace:
-        stopped = stop_stream(workspace, stream, wait_s, lambda text: err().print(text))
-    if stopped.run is None:
+        found = find_stream(workspace.ledger, stream)
+        run, end = stop_stream(workspace, found, wait_s, lambda text: err().print(text))
+    name = found.full_name
+    if run is None:
         raise OutcomeUnknown(
             "stop-pending",
-            f"Stream {stopped.stream} was not asked to stop: its query did not run within {wait_s:g} s",
-            hint=f"wait for its next start: {command('stop', stopped.stream, '--wait', '10m')}",
+            f"Stream {name} was not asked to stop: its query did not run within {wait_s:g} s",
+            hint=f"wait for its next start: {command('stop', name, '--wait', '10m')}",
         )
-    if stopped.ended is None:
+    if end is None:
         raise OutcomeUnknown(
             "stop-pending",
-            f"Stream {stopped.stream} was asked to stop and had not ended after {wait_s:g} s; it ends after its batch",
-            hint=f"{command('status', stopped.stream)}; "
-            f"or wait again: {command('stop', stopped.stream, '--wait', '10m')}",
+            f"Stream {name} was asked to stop and had not ended after {wait_s:g} s; it ends after its batch",
+            hint=f"{command('status', name)}; or wait again: {command('stop', name, '--wait', '10m')}",
         )
     if shown_as is Format.JSON:
-        print_json(stop_document(stopped))
+        print_json({"schema": SCHEMA, "stream": name, "run": run, "end": end})
     else:
-        out().print(f"{stopped.stream}: {stopped.ended}")
+        out().print(f"{name}: {end}")
     return 0

@@ -5,26 +5,28 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from rich.console import Group
+from rich.text import Text
 
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import (
     iso,
-    mark,
     marks_document,
     number,
     out,
     parse_seconds,
     prepare,
     print_json,
-    timestamp,
+    shown_time,
 )
 from slackwater.cli.common.examine import named_sink, require_recorded
+from slackwater.cli.common.pages import labelled, marks_text
 from slackwater.cli.common.stream_status import FILES_MAX
-from slackwater.core.checkpoint import CheckpointReport, ReadOptions, SourceLine
+from slackwater.core.checkpoint import BatchLine, ReadOptions, SourceLine
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.facts import Unknown
 from slackwater.core.masking import KNOWN_SECRETS
@@ -37,36 +39,16 @@ from slackwater.storage.open import open_read_store
 
 SCHEMA = "slackwater.watch/1"
 SHORTEST_S = 0.5
+_Document = dict[str, Any]
 _RATE_OF_MS = 600_000
 """The time over which batches are counted for their rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceAhead:
-    """``unknown``: why the lag was not counted."""
+def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[str, str]) -> tuple[_Document, str]:
+    """The checkpoint now, and how old its newest file is.
 
-    source: str
-    kind: str
-    rows: int | None = None
-    files: int | None = None
-    bytes: int | None = None
-    unknown: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """A checkpoint at a point in time. ``written``: the output's newest batch; ``sink``: why it is unknown."""
-
-    at_ms: int
-    report: CheckpointReport
-    newest_ms: int | None
-    written: int | None
-    sink: str | None
-    sources: tuple[SourceAhead, ...]
-
-
-def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[str, str]) -> Look:
-    """Raises NotFound if there is no checkpoint, EnvironmentMissing for an absent store."""
+    Raises NotFound if there is no checkpoint, EnvironmentMissing for an absent store.
+    """
     store = open_read_store(location)
     require_recorded(store, None)
     with collector_off():
@@ -80,84 +62,71 @@ def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[s
     elif sink is not None:
         found = written_by(sink, report.marks, report.query_id)
         written, problem = (None, found.reason) if isinstance(found, Unknown) else (found, None)
-    ends = {one.name: one.end for one in report.batches[-1].sources} if report.batches else {}
-    sources = tuple(_ahead(line, ends.get(line.name), addresses) for line in report.sources)
-    return Look(time.time_ns() // 1_000_000, report, newest_ms, written, problem, sources)
-
-
-def _ahead(line: SourceLine, end: str | None, addresses: Mapping[str, str]) -> SourceAhead:
-    kind = kind_of(end, {})
-    read = line.log.entries if line.log is not None else ()
-    try:
-        found = kind.live().ahead(end, read, addresses.get(line.name), FILES_MAX)
-    except (Uncounted, OSError, SlackwaterError) as reason:
-        return SourceAhead(line.name, kind.kind, unknown=str(reason))
-    return SourceAhead(line.name, kind.kind, *found)
-
-
-def look_document(look: Look) -> dict[str, Any]:
-    report, marks = look.report, look.report.marks
-    batches, coming = report.batches, report.next_batch
-    return {
+    batches, coming, marks = report.batches, report.next_batch, report.marks
+    ends = {one.name: one.end for one in batches[-1].sources} if batches else {}
+    sources = [_ahead(line, ends.get(line.name), addresses) for line in report.sources]
+    at_ms = time.time_ns() // 1_000_000
+    document = {
         "schema": SCHEMA,
         "checkpoint": report.location,
         "query_id": report.query_id,
-        "at": iso(look.at_ms),
-        "newest_file": iso(look.newest_ms),
-        "marks": marks_document(marks) | {"written": look.written},
-        "sink_unknown": look.sink,
+        "at": iso(at_ms),
+        "newest_file": iso(newest_ms),
+        "marks": marks_document(marks) | {"written": written},
+        "sink_unknown": problem,
         "next_batch": marks.next_batch,
         "next_batch_planned": marks.committed < marks.planned,
-        "watermark": iso(coming.watermark_ms) if coming is not None and coming.watermark_ms > 0 else None,
-        "newest_batch": iso(batches[-1].timestamp_ms) if batches and batches[-1].timestamp_ms else None,
-        "batches_per_minute": _rate(look),
-        "sources": [asdict(one) for one in look.sources],
+        "watermark": iso(coming.watermark_ms) if coming is not None else None,
+        "newest_batch": iso(batches[-1].timestamp_ms) if batches else None,
+        "batches_per_minute": _rate(batches, at_ms),
+        "sources": sources,
         "damage": len(report.damage),
     }
+    age = "no file" if newest_ms is None else f"the newest file is {duration_text(max(at_ms - newest_ms, 0))} old"
+    return document, age
 
 
-def _rate(look: Look) -> float | None:
-    since = look.at_ms - _RATE_OF_MS
-    times = [one.timestamp_ms for one in look.report.batches if one.timestamp_ms and one.timestamp_ms >= since]
+def _ahead(line: SourceLine, end: str | None, addresses: Mapping[str, str]) -> _Document:
+    """``unknown``: why the lag was not counted."""
+    kind = kind_of(end, {})
+    read = line.log.entries if line.log is not None else ()
+    rows = files = size = unknown = None
+    try:
+        rows, files, size = kind.live().ahead(end, read, addresses.get(line.name), FILES_MAX)
+    except (Uncounted, OSError, SlackwaterError) as reason:
+        unknown = str(reason)
+    return {"source": line.name, "kind": kind.kind, "rows": rows, "files": files, "bytes": size, "unknown": unknown}
+
+
+def _rate(batches: Sequence[BatchLine], at_ms: int) -> float | None:
+    since = at_ms - _RATE_OF_MS
+    times = [one.timestamp_ms for one in batches if one.timestamp_ms and one.timestamp_ms >= since]
     if not times or times[-1] <= times[0]:
         return None
     return round(60_000 * (len(times) - 1) / (times[-1] - times[0]), 1)
 
 
-def look_page(look: Look) -> str:
-    found = look_document(look)
-    marks = ", ".join(f"{name} {mark(value)}" for name, value in found["marks"].items())
+def look_page(found: _Document, age: str) -> Group:
+    marks = marks_text(found["marks"])
     planned = "planned: it runs, or was interrupted" if found["next_batch_planned"] else "to be planned"
-    rate = found["batches_per_minute"]
-    lines = [
-        f"{found['checkpoint']}  query {found['query_id'] or 'unknown'}",
-        _line("marks", marks + (f" ({look.sink})" if look.sink else "")),
-        _line("batch", f"{found['next_batch']} is next, {planned}" + (f"; {rate:g} a minute" if rate else "")),
-        _line("written", _since(look)),
-        _line("watermark", found["watermark"] or "-"),
-    ]
-    lines += [_line("lag", f"source {one.source}: {_lag(one)}") for one in look.sources]
-    if found["damage"]:
-        lines.append(_line("damage", counted(found["damage"], "damaged file")))
-    return "\n".join(lines)
+    rate, sink = found["batches_per_minute"], found["sink_unknown"]
+    return Group(
+        Text(f"{found['checkpoint']}  query {found['query_id'] or 'unknown'}"),
+        labelled("marks", marks + (f" ({sink})" if sink else "")),
+        labelled("batch", f"{found['next_batch']} is next, {planned}" + (f"; {rate:g} a minute" if rate else "")),
+        labelled("written", age),
+        labelled("watermark", found["watermark"] or "-"),
+        *(labelled("lag", f"source {one['source']}: {_lag(one)}") for one in found["sources"]),
+        *([labelled("damage", counted(found["damage"], "damaged file"))] if found["damage"] else []),
+    )
 
 
-def _since(look: Look) -> str:
-    if look.newest_ms is None:
-        return "no file"
-    return f"the newest file is {duration_text(max(look.at_ms - look.newest_ms, 0))} old"
-
-
-def _lag(one: SourceAhead) -> str:
-    if one.unknown is not None:
-        return f"unknown: the source {one.unknown}; see --source"
-    if one.files is None:
-        return f"{number(one.rows)} rows"
-    return counted(one.files, "unread file") + (f", {size_text(one.bytes or 0)}" if one.files else "")
-
-
-def _line(label: str, text: str) -> str:
-    return f"  {label:<11}{text}"
+def _lag(one: _Document) -> str:
+    if one["unknown"] is not None:
+        return f"unknown: the source {one['unknown']}; see --source"
+    if one["files"] is None:
+        return f"{number(one['rows'])} rows"
+    return counted(one["files"], "unread file") + (f", {size_text(one['bytes'] or 0)}" if one["files"] else "")
 
 
 def _addresses(given: Sequence[str] | None) -> dict[str, str]:
@@ -187,25 +156,22 @@ def watch(
             "watch-interval", "The interval is too short", expected=f"at least {SHORTEST_S} s", found=every
         )
     identity = named_sink(sink) if sink is not None else None
-    look = look_at(location, identity, addresses)
+    document, age = look_at(location, identity, addresses)
     try:
         while True:
-            _show(look, interval_s, once=once, shown_as=shown_as)
+            if shown_as is Format.JSON:
+                print_json(document, in_one_line=not once)
+            else:
+                page = out()
+                if not once:
+                    page.clear()
+                    at = shown_time(document["at"])
+                    page.print(f"{at}, every {interval_s:g} s; Ctrl-C ends it\n", style="dim")
+                page.print(look_page(document, age), soft_wrap=True)
+            sys.stdout.flush()
             if once:
                 return 0
             time.sleep(interval_s)
-            look = look_at(location, identity, addresses)
+            document, age = look_at(location, identity, addresses)
     except KeyboardInterrupt:
         return 0
-
-
-def _show(look: Look, interval_s: float, *, once: bool, shown_as: Format) -> None:
-    if shown_as is Format.JSON:
-        print_json(look_document(look), in_one_line=not once)
-    else:
-        page = out()
-        if not once:
-            page.clear()
-            page.print(f"{timestamp(look.at_ms)}, every {interval_s:g} s; Ctrl-C ends it\n", style="dim")
-        page.print(look_page(look), soft_wrap=True)
-    sys.stdout.flush()
