@@ -403,10 +403,7 @@ def refuse_other_program(file: Path) -> None:
         # Reported when the file is loaded.
         return
     nodes = list(ast.walk(tree))
-    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
-            imported |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    imported = set(_imported(tree, "", is_package=False))
     if "slackwater" in imported:
         return
     if imported & set(_DECLARATIVE):

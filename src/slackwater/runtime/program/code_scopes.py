@@ -199,37 +199,33 @@ def _libraries(home: Path) -> tuple[Path, ...]:
 def _build(module: Module, node: ast.AST, parent: CodeScope | None) -> None:
     scope = CodeScope(module, node, parent)
     module.scopes[node] = scope
-    for name in (*_parameters(node), *_targets(node)):
+    for name in _given_names(node):
         scope.bound[name] = []
         scope.others.add(name)
     for statement in scope.body():
         for part in own_nodes(statement):
             _bind(scope, statement, part)
-    for part in _nested(scope):
-        _build(module, part, scope)
+    if isinstance(node, (ast.Lambda, *COMPREHENSIONS)):
+        parts = [part for part in own_nodes(node, inside=True) if part is not node]
+    else:
+        parts = [part for statement in scope.body() for part in own_nodes(statement)]
+    for part in parts:
+        if _opens(part):
+            _build(module, part, scope)
     for name in scope.globals:
         scope.bound.pop(name, None)
-
-
-def _nested(scope: CodeScope) -> list[ast.AST]:
-    if isinstance(scope.node, (ast.Lambda, *COMPREHENSIONS)):
-        return [part for part in own_nodes(scope.node, inside=True) if _opens(part) and part is not scope.node]
-    return [part for statement in scope.body() for part in own_nodes(statement) if _opens(part)]
 
 
 def _opens(node: ast.AST) -> bool:
     return isinstance(node, (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS))
 
 
-def _parameters(node: ast.AST) -> list[str]:
-    if not isinstance(node, FUNCTIONS):
-        return []
-    given = node.args
-    every = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
-    return [one.arg for one in every if one is not None]
-
-
-def _targets(node: ast.AST) -> list[str]:
+def _given_names(node: ast.AST) -> list[str]:
+    """The parameters of a function, or the targets of a comprehension."""
+    if isinstance(node, FUNCTIONS):
+        given = node.args
+        every = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+        return [one.arg for one in every if one is not None]
     generators = node.generators if isinstance(node, COMPREHENSIONS) else []
     parts = (part for generator in generators for part in ast.walk(generator.target))
     return [part.id for part in parts if isinstance(part, ast.Name)]
@@ -365,76 +361,39 @@ _METHODS = ("get", "pop", "setdefault", "__getitem__", "__contains__")
 def variables_read(tree: ast.AST, imports: ast.AST | None = None) -> tuple[str, ...]:
     """Names in ``os.environ`` or ``os.getenv``, also under aliases, sorted.
 
-    ``imports`` is ``tree``'s module.
+    Constant names only: computed names are unknown without running the file. ``imports`` is ``tree``'s module.
     """
-    found = _Reads(_aliases(imports or tree))
-    found.visit(tree)
-    return tuple(sorted(found.names))
+    modules, mappings, functions = _aliases(imports or tree)
+
+    def means(node: ast.expr, names: set[str], attribute: str) -> bool:
+        if isinstance(node, ast.Attribute) and node.attr == attribute:
+            return isinstance(node.value, ast.Name) and node.value.id in modules
+        return isinstance(node, ast.Name) and node.id in names
+
+    def reads(function: ast.expr) -> bool:
+        if isinstance(function, ast.Attribute) and function.attr in _METHODS:
+            return means(function.value, mappings, "environ")
+        return means(function, functions, "getenv")
+
+    found: list[ast.expr] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and reads(node.func):
+            found += [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "key")]
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            found += [node.slice] if means(node.value, mappings, "environ") else []
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+            found += [node.left] if means(node.comparators[0], mappings, "environ") else []
+    return tuple(sorted({one.value for one in found if isinstance(one, ast.Constant) and isinstance(one.value, str)}))
 
 
 @lru_cache(maxsize=64)
-def _aliases(tree: ast.AST) -> _Aliases:
-    return _Aliases(tree)
-
-
-class _Aliases(ast.NodeVisitor):
-    def __init__(self, tree: ast.AST) -> None:
-        self.modules: set[str] = set()
-        self.mappings: set[str] = set()
-        self.functions: set[str] = set()
-        self.visit(tree)
-
-    def visit_Import(self, node: ast.Import) -> None:
-        self.modules.update(alias.asname or alias.name for alias in node.names if alias.name == "os")
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        if node.module != "os":
-            return
-        self.mappings.update(alias.asname or alias.name for alias in node.names if alias.name == "environ")
-        self.functions.update(alias.asname or alias.name for alias in node.names if alias.name == "getenv")
-
-    def is_mapping(self, node: ast.expr) -> bool:
-        return self._is(node, self.mappings, "environ")
-
-    def is_function(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Attribute) and node.attr in _METHODS:
-            return self.is_mapping(node.value)
-        return self._is(node, self.functions, "getenv")
-
-    def _is(self, node: ast.expr, names: set[str], attribute: str) -> bool:
-        if isinstance(node, ast.Name):
-            return node.id in names
-        return (
-            isinstance(node, ast.Attribute)
-            and node.attr == attribute
-            and isinstance(node.value, ast.Name)
-            and node.value.id in self.modules
-        )
-
-
-class _Reads(ast.NodeVisitor):
-    """Collects constant names only; computed names are unknown without running the file."""
-
-    def __init__(self, aliases: _Aliases) -> None:
-        self.names: set[str] = set()
-        self._aliases = aliases
-
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        if isinstance(node.ctx, ast.Load) and self._aliases.is_mapping(node.value):
-            self._add(node.slice)
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        if self._aliases.is_function(node.func):
-            for name in [*node.args[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "key")]:
-                self._add(name)
-        self.generic_visit(node)
-
-    def visit_Compare(self, node: ast.Compare) -> None:
-        if isinstance(node.ops[0], (ast.In, ast.NotIn)) and self._aliases.is_mapping(node.comparators[0]):
-            self._add(node.left)
-        self.generic_visit(node)
-
-    def _add(self, name: ast.expr) -> None:
-        if isinstance(name, ast.Constant) and isinstance(name.value, str):
-            self.names.add(name.value)
+def _aliases(tree: ast.AST) -> tuple[set[str], set[str], set[str]]:
+    """The names in a module of ``os``, ``os.environ`` and ``os.getenv``."""
+    found: dict[str, set[str]] = {"os": set(), "environ": set(), "getenv": set()}
+    for node in ast.walk(tree):
+        is_import = isinstance(node, ast.Import)
+        if isinstance(node, ast.Import) or (isinstance(node, ast.ImportFrom) and node.module == "os"):
+            for alias in node.names:
+                if alias.name in found and is_import == (alias.name == "os"):
+                    found[alias.name].add(alias.asname or alias.name)
+    return found["os"], found["environ"], found["getenv"]

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,7 @@ from slackwater.runtime.program.logical_plan import (
     streaming_sources,
 )
 from slackwater.runtime.program.unsupported import keeps_state, late_in_chain
-from slackwater.runtime.session.settings import active
+from slackwater.runtime.session.settings import active, with_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -162,7 +161,9 @@ def rows_digest(frame: DataFrame, code: str | None) -> str | None:
     spark = frame.sparkSession
     analysed = analysed_plan(frame)
     if any(class_name(node) == WATERMARK for node in nodes_of(analysed)):
-        with active(spark), _set(spark, {MOST_FIELDS: str(ALL_FIELDS), **_keeping_columns(spark)}):
+        # All columns are read: later use does not matter here.
+        excluded = ",".join([*filter(None, [spark.conf.get(EXCLUDED_RULES, None)]), *COLUMN_RULES])
+        with active(spark), with_settings(spark, {MOST_FIELDS: str(ALL_FIELDS), EXCLUDED_RULES: excluded}):
             return _digest(analysed, _optimised(spark, analysed), code)
     return None
 
@@ -175,7 +176,8 @@ def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
     if not watermarks or reads_clock or not all(_node_shows_everything(node) for node in nodes):
         return None
     described = [[_describe(node) for node in _with_subqueries(watermark)] for watermark in watermarks]
-    if any(_is_python(node) for node in nodes):
+    classes = (one for node in nodes for each in elements(node.expressions()) for one in _classes(each))
+    if any(map(PYTHON.search, (*map(class_name, nodes), *classes))):
         if code is None:
             return None
         described.append([{"node": "Python", "code": code}])
@@ -185,27 +187,6 @@ def _digest(analysed: Any, optimised: Any, code: str | None) -> str | None:
 def _optimised(spark: SparkSession, analysed: Any) -> Any:
     """The optimised plan, with each filter at its final place."""
     return spark._jsparkSession.sessionState().optimizer().execute(analysed)
-
-
-def _keeping_columns(spark: SparkSession) -> dict[str, str]:
-    """A setting to read all columns: later use does not matter here."""
-    excluded = spark.conf.get(EXCLUDED_RULES, None)
-    return {EXCLUDED_RULES: ",".join([*filter(None, [excluded]), *COLUMN_RULES])}
-
-
-@contextmanager
-def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in settings}
-    try:
-        for key, value in settings.items():
-            spark.conf.set(key, value)
-        yield
-    finally:
-        for key, kept in before.items():
-            if kept is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, kept)
 
 
 def _outermost_watermarks(node: Any) -> Iterator[Any]:
@@ -228,11 +209,6 @@ def _node_shows_everything(node: Any) -> bool:
     )
 
 
-def _is_python(node: Any) -> bool:
-    expressions = (one for expression in elements(node.expressions()) for one in _classes(expression))
-    return any(PYTHON.search(one) for one in (class_name(node), *expressions))
-
-
 def _classes(expression: Any) -> list[str]:
     return [part["class"].rsplit(".", 1)[-1] for part in json.loads(expression.toJSON())]
 
@@ -247,13 +223,13 @@ def _describe(node: Any) -> dict[str, Any]:
     return {
         "node": name,
         "expressions": str(node.simpleString(ALL_FIELDS)),
-        "literals": [part.get("value") for part in _literals(node)],
+        "literals": [
+            part.get("value")
+            for expression in elements(node.expressions())
+            for part in json.loads(expression.toJSON())
+            if part["class"].endswith(".Literal")
+        ],
     }
-
-
-def _literals(node: Any) -> Iterator[dict[str, Any]]:
-    for expression in elements(node.expressions()):
-        yield from (part for part in json.loads(expression.toJSON()) if part["class"].endswith(".Literal"))
 
 
 def _source(relation: Any) -> dict[str, Any]:
@@ -294,7 +270,11 @@ def _below_state(frame: DataFrame, output_mode: str) -> tuple[tuple[str, ...], t
     return (
         tuple(dict.fromkeys(_below(plan, reaches=False))),
         tuple(dict.fromkeys(name for node in stateful for name in _by_order(node))),
-        any(_reads_table(one) for node in stateful for one in _with_subqueries(node)),
+        any(
+            one.children().isEmpty() and not is_streaming_source(one) and class_name(one) not in _FIXED_BATCH
+            for node in stateful
+            for one in _with_subqueries(node)
+        ),
         any(_asks_for_batches(node, output_mode) for node in stateful),
     )
 
@@ -335,11 +315,6 @@ def _by_order(node: Any) -> Iterator[str]:
                 # A mode with an order chooses by it where several values are equally frequent.
                 if name is not None and "reverseOpt" not in part:
                     yield name
-
-
-def _reads_table(node: Any) -> bool:
-    is_leaf = bool(node.children().isEmpty())
-    return is_leaf and not is_streaming_source(node) and class_name(node) not in _FIXED_BATCH
 
 
 def _below(node: Any, *, reaches: bool) -> Iterator[str]:

@@ -32,6 +32,7 @@ from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.runtime.program.logical_plan import analysed_plan, class_name, java_field, nodes_of, source_logs
 from slackwater.runtime.replay.positions import spark_sources
 from slackwater.runtime.run.failures import SPARK_ERRORS
+from slackwater.runtime.session.settings import with_settings
 from slackwater.sources import kind_described
 from slackwater.sources.common.contract import LeftOut, SparkSource
 from slackwater.sources.common.source import Source, encoded
@@ -232,18 +233,11 @@ def check_supported(frame: DataFrame, output_mode: str, trigger: TriggerKind) ->
 
 def late_in_chain(frame: DataFrame, output_mode: str) -> bool:
     """Return whether a later operator may drop rows as late, which a Spark setting allowed."""
-    conf = frame.sparkSession.conf
-    before = conf.get(CORRECTNESS, None)
-    conf.set(CORRECTNESS, "true")
     try:
-        _ask_spark(frame, output_mode, "processing-time")
+        with with_settings(frame.sparkSession, {CORRECTNESS: "true"}):
+            _ask_spark(frame, output_mode, "processing-time")
     except AnalysisException as error:
         return unsupported_by(str(error)) is LATE_IN_CHAIN
-    finally:
-        if before is None:
-            conf.unset(CORRECTNESS)
-        else:
-            conf.set(CORRECTNESS, before)
     return False
 
 

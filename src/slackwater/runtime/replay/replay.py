@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -40,7 +39,7 @@ from slackwater.runtime.run.query import BuiltStream, QueryStart, build
 from slackwater.runtime.run.query_run import QueryRun, RunServices
 from slackwater.runtime.session.options import SessionOptions, spark_version
 from slackwater.runtime.session.session import driver_jvm_pid, start_session
-from slackwater.runtime.session.settings import VARIABLES, replace_settings, session_of, settings_after
+from slackwater.runtime.session.settings import VARIABLES, replace_settings, session_of, settings_after, with_settings
 from slackwater.sinks.common.contract import Output, Sink
 from slackwater.sinks.common.registry import is_same_sink, open_output
 from slackwater.sinks.files.backfill_output import directory_sink
@@ -182,7 +181,7 @@ class SparkReplayer:
             # With much state on executors that has ended the application, too.
             spark = self._open()
             # The empty base of a rebuild needs a zip of its state: with changelogs RocksDB writes that only later.
-            with nullcontext() if changelog else _changelog_off(spark):
+            with with_settings(spark, {} if changelog else {CHANGELOG: "false"}):
                 built = self._build(spark, settings)
                 with strict_sources(built.frame, self._stream):
                     self._query = ReplayQuery(built, checkpoint, more=more)
@@ -343,19 +342,6 @@ class SparkReplayer:
                 hint="give the file that does with --pipeline",
             )
         return definition
-
-
-@contextmanager
-def _changelog_off(spark: SparkSession) -> Iterator[None]:
-    before = spark.conf.get(CHANGELOG, None)
-    spark.conf.set(CHANGELOG, "false")
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(CHANGELOG)
-        else:
-            spark.conf.set(CHANGELOG, before)
 
 
 POLL_S = 0.2

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -57,17 +56,6 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    newest: OffsetEntry
-    entry: OffsetEntry
-    batch: int
-
-    @property
-    def text(self) -> str:
-        return render_offset_entry(self.newest).decode("utf-8", "surrogateescape")
-
-
 class NoDataBatch:
     """A generation's pending no-data batch. The caller holds the lease, and no query runs."""
 
@@ -83,15 +71,16 @@ class NoDataBatch:
 
         Unread data that may have arrived before the stop is read first: a batch without data could drop it as late.
         """
-        pending = self._pending(read_logs(self._store))
-        if pending is None:
+        logs = read_logs(self._store)
+        newest, entry = logs.newest_offset, self._pending(logs)
+        if newest is None or entry is None:
             return False, ""
-        batch, newest = pending.batch, pending.batch - 1
-        caught_up = was_caught_up(self._ledger, self._generation, newest, pending.text)
-        reached = "end" if caught_up else reached_end(self._ledger, self._generation, newest, pending.newest)
-        backlog = "none" if reached == "end" else backlog_of(self._built.frame, self._store, pending.newest)
+        batch = logs.planned + 1
+        caught_up = was_caught_up(self._ledger, self._generation, logs.planned, _text(newest))
+        reached = "end" if caught_up else reached_end(self._ledger, self._generation, logs.planned, newest)
+        backlog = "none" if reached == "end" else backlog_of(self._built.frame, self._store, newest)
         if backlog == "none":
-            write_log(self._store, offset_path(batch), render_offset_entry(pending.entry))
+            write_log(self._store, offset_path(batch), render_offset_entry(entry))
             return (
                 True,
                 f"batch {batch}, without data, is planned first: it writes what the newest watermark has closed",
@@ -114,20 +103,22 @@ class NoDataBatch:
             return
         unrecorded: tuple[type[Exception], ...] = (SlackwaterError, *SPARK_ERRORS)
         try:
-            pending = self._pending(read_logs(self._store))
-            if pending is not None and backlog_of(self._built.frame, self._store, pending.newest) == "none":
+            logs = read_logs(self._store)
+            newest = logs.newest_offset if self._pending(logs) is not None else None
+            if newest is not None and backlog_of(self._built.frame, self._store, newest) == "none":
                 name, number = self._generation.stream, self._generation.number
-                self._ledger.record_lines([LogLine(name, number, CAUGHT_UP, pending.batch - 1, pending.text)])
+                self._ledger.record_lines([LogLine(name, number, CAUGHT_UP, logs.planned, _text(newest))])
         except unrecorded as error:
             log.warning("unread data was not looked for", stream=self._generation.stream, error=str(error))
 
-    def _pending(self, logs: CheckpointLogs) -> _Pending | None:
+    def _pending(self, logs: CheckpointLogs) -> OffsetEntry | None:
         enabled = self._built.frame.sparkSession.conf.get(NO_DATA_BATCHES, "true") != "false"
         now_ms = self._ledger.now_ms()
-        entry = no_data_entry(logs, self._built.profile, self._output_mode, enabled=enabled, now_ms=now_ms)
-        if entry is None or logs.newest_offset is None:
-            return None
-        return _Pending(logs.newest_offset, entry, logs.planned + 1)
+        return no_data_entry(logs, self._built.profile, self._output_mode, enabled=enabled, now_ms=now_ms)
+
+
+def _text(entry: OffsetEntry) -> str:
+    return render_offset_entry(entry).decode("utf-8", "surrogateescape")
 
 
 def was_caught_up(ledger: Ledger, generation: GenerationRecord, batch: int, entry: str) -> bool:
@@ -265,11 +256,8 @@ def _refusal(stream: str, source: str, option: str, version: str, early: EarlyEn
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Fixing:
-    source: Any
-    number: str
-    field: tuple[Source, Any] | None
+_Fixing = tuple[Any, str, tuple[Source, Any] | None]
+"""A source, its number, and its kind with the field that has its end."""
 
 
 class EndOfRun:
@@ -286,14 +274,19 @@ class EndOfRun:
         if not self._sources:
             self._sources = _sources_of(self._query)
         ends: list[End] = []
-        for source in self._sources:
-            end = _end_of(source, self._ledger, self._generation)
+        for source, number, of_kind in self._sources:
+            if of_kind is None:
+                ends.append({})
+                continue
+            kind, field = of_kind
+            value = field.get(source)
+            end = None if value is None else kind.fixed_end(value, number, _log(self._ledger, self._generation, number))
             if end is None:
                 return
             ends.append(end)
         if ends:
-            name, number = self._generation.stream, self._generation.number
-            self._ledger.record_lines([LogLine(name, number, AVAILABLE_NOW, self._run, json.dumps(ends))])
+            of = self._generation
+            self._ledger.record_lines([LogLine(of.stream, of.number, AVAILABLE_NOW, self._run, json.dumps(ends))])
             self.recorded = True
 
 
@@ -303,7 +296,7 @@ def _sources_of(query: StreamingQuery) -> list[_Fixing]:
     for source in elements(query._jsq.streamingQuery().sources()):
         # One that the query reads twice has two offsets and one log.
         distinct += [] if source in distinct else [source]
-        found.append(_Fixing(source, str(distinct.index(source)), _field_of(source)))
+        found.append((source, str(distinct.index(source)), _field_of(source)))
     return found
 
 
@@ -344,14 +337,6 @@ def _newest_ends(ledger: Ledger, generation: GenerationRecord, batch: int, entry
         if read is None or parse_offset_entry(read.encode()).offsets != entry.offsets:
             return None
     return ledger.own_lines(name, number, AVAILABLE_NOW, [run]).get(run)
-
-
-def _end_of(fixing: _Fixing, ledger: Ledger, generation: GenerationRecord) -> End | None:
-    if fixing.field is None:
-        return {}
-    kind, field = fixing.field
-    value = field.get(fixing.source)
-    return None if value is None else kind.fixed_end(value, fixing.number, _log(ledger, generation, fixing.number))
 
 
 def _reached(end: End, ledger: Ledger, generation: GenerationRecord, offset: str | None) -> Reached:

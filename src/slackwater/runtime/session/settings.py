@@ -334,6 +334,21 @@ def overridden(definition: StreamDefinition, newest: OffsetEntry | None) -> tupl
 
 
 @contextmanager
+def with_settings(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {key: session.conf.get(key, None) for key in settings}
+    try:
+        for key, value in settings.items():
+            session.conf.set(key, value)
+        yield
+    finally:
+        for key, kept in before.items():
+            if kept is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, kept)
+
+
+@contextmanager
 def active(session: SparkSession) -> Iterator[None]:
     """Make a session active in this thread: Spark's optimiser uses its settings."""
     sessions = _sessions(session)
