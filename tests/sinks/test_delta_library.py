@@ -318,7 +318,7 @@ def test_the_backup_of_an_older_version_is_restored(tmp_path: Path) -> None:
     for batch in range(4):
         delta_logs.write_batch(table, APP, batch)
     whole, cut = delta_logs.live_files(table), output.cut_after(1, {})
-    record = {"output": str(table), "app": APP, "after": 1, "last": 3, "version": 4, "target": -1}
+    record = {"output": str(table), "writer": APP, "after": 1, "last": 3, "version": 4, "target": None}
     backup = LocalStore(tmp_path / "backup")
     backup.write("delta.json", json.dumps({"schema": "slackwater.delta-backup/1", **record}).encode())
     note = {"commitInfo": {"operation": "DELETE", "slackwater": json.dumps({"cut": 4, "after": 1})}}

@@ -11,6 +11,7 @@ import pytest
 
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Owner
+from slackwater.sinks.common.changes import CutRecord
 from slackwater.sinks.delta import changes
 from slackwater.sinks.delta.log import DeltaLog, DeltaSpan
 from slackwater.sinks.delta.sink import DeltaOutput, app_of
@@ -169,7 +170,7 @@ def test_a_cut_that_another_writer_was_faster_than(
 
     real = changes.delete_batches
 
-    def raced(log: DeltaLog, record: changes.DeltaCut, newest: int) -> None:
+    def raced(log: DeltaLog, record: CutRecord, newest: int) -> None:
         delta_logs.commit(table, [delta_logs.add(table, "faster.parquet", b"others")])
         real(log, record, newest)
 

@@ -352,7 +352,7 @@ def test_a_damaged_record_is_refused(table: Path, changed: bytes) -> None:
     output.cut(cut, {}, backup)
     before = iceberg_tables.newest(table)
     whole = json.loads(backup.read("iceberg.json"))
-    for data in (changed, json.dumps({**whole, "head": "x"}).encode()):
+    for data in (changed, json.dumps({**whole, "version": "x"}).encode()):
         backup.write("iceberg.json", data)
         _refused("backup-damaged", output.restore, cut, backup)
     backup.write("iceberg.json", json.dumps({**whole, "output": "/elsewhere"}).encode())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -157,28 +157,30 @@ TableState = Literal["whole", "cut", "uncut", "cut-changed", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class CutRecord(ABC):
-    """A cut about to start, from batch ``last`` (the newest) back to ``after``."""
+class CutRecord:
+    """A cut about to start, from batch ``last`` (the newest) back to ``after``, of what ``writer`` wrote.
+
+    ``writer`` is the id under which the table knows the stream. The cut goes from ``version``, or snapshot, to the rows
+    of ``target``; ``None``: Delta removes files instead, Iceberg goes back to before the first snapshot.
+    """
 
     __pydantic_config__: ClassVar = STRICT
 
     output: str
     after: int
     last: int
+    writer: str
+    version: int | None
+    target: int | None
 
-    @property
-    @abstractmethod
-    def planned_version(self) -> str: ...
 
-
-AnyCut = TypeVar("AnyCut", bound=CutRecord)
 V = TypeVar("V")
 
 
-class CutTable(Output, Generic[AnyCut, V]):
+class CutTable(Output, Generic[V]):
     """Cuts an output's table. ``V`` is the checked version that a commit follows."""
 
-    cut_records: RecordFile[AnyCut]
+    cut_records: RecordFile[CutRecord]
     version_noun: ClassVar[str] = "version"
 
     @property
@@ -186,33 +188,33 @@ class CutTable(Output, Generic[AnyCut, V]):
     def location(self) -> str: ...
 
     @abstractmethod
-    def _planned_cut(self, after: int) -> tuple[Cut, AnyCut | None]:
+    def _planned_cut(self, after: int) -> tuple[Cut, CutRecord | None]:
         """The cut, or ``None`` without such batches.
 
         Raises Refused if the table cannot be cut there.
         """
 
     @abstractmethod
-    def _newest_version(self, record: AnyCut) -> V:
+    def _newest_version(self, record: CutRecord) -> V:
         """The newest version. Raises Refused if no commit can follow it."""
 
     @abstractmethod
-    def _state(self, record: AnyCut, version: V) -> TableState: ...
+    def _state(self, record: CutRecord, version: V) -> TableState: ...
 
     @abstractmethod
-    def _delete_batches(self, record: AnyCut, version: V) -> None:
+    def _delete_batches(self, record: CutRecord, version: V) -> None:
         """Raises Refused (``output-changed``) if a different writer was faster."""
 
     @abstractmethod
-    def _restore(self, record: AnyCut, version: V) -> None:
+    def _restore(self, record: CutRecord, version: V) -> None:
         """Commit the rows from before the cut. Raises Refused."""
 
     @abstractmethod
-    def _check_restorable(self, record: AnyCut, version: V) -> None:
+    def _check_restorable(self, record: CutRecord, version: V) -> None:
         """Raises Refused if ``_restore`` would: files were deleted, or the table is read-only."""
 
     @abstractmethod
-    def _changed(self, record: AnyCut, code: str) -> Refused: ...
+    def _changed(self, record: CutRecord, code: str) -> Refused: ...
 
     def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
         return self._planned_cut(batch)[0]
@@ -240,7 +242,7 @@ class CutTable(Output, Generic[AnyCut, V]):
         if found is not None:
             self._restore(*found)
 
-    def _start_cut(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V, TableState] | None:
+    def _start_cut(self, cut: Cut, backup: WriteStore) -> tuple[CutRecord, V, TableState] | None:
         expected, record = self._planned_cut(cut.after)
         if cut != expected:
             raise self._mismatch(cut, expected)
@@ -250,7 +252,7 @@ class CutTable(Output, Generic[AnyCut, V]):
         # The state is determined again, as another writer may have committed since the cut was worked out.
         return self._recorded_cut(cut, backup)
 
-    def _recorded_cut(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V, TableState] | None:
+    def _recorded_cut(self, cut: Cut, backup: WriteStore) -> tuple[CutRecord, V, TableState] | None:
         record = self.cut_records.read(backup)
         if record is None:
             return None
@@ -258,7 +260,7 @@ class CutTable(Output, Generic[AnyCut, V]):
         version = self._newest_version(record)
         return record, version, self._state(record, version)
 
-    def _cut_to_restore(self, cut: Cut, backup: WriteStore) -> tuple[AnyCut, V] | None:
+    def _cut_to_restore(self, cut: Cut, backup: WriteStore) -> tuple[CutRecord, V] | None:
         found = self._recorded_cut(cut, backup)
         if found is None or found[2] in {"whole", "uncut"}:
             return None
@@ -267,9 +269,9 @@ class CutTable(Output, Generic[AnyCut, V]):
             raise self._changed(record, "restore-conflict")
         return record, version
 
-    def _check_own(self, record: AnyCut, cut: Cut) -> None:
+    def _check_own(self, record: CutRecord, cut: Cut) -> None:
         last = cut.batches[-1] if cut.batches else None
-        same = (record.after, record.last, record.planned_version) == (cut.after, last, cut.version)
+        same = (record.after, record.last, str(record.version)) == (cut.after, last, cut.version)
         if not same or not is_at(record.output, self.location):
             raise foreign_cut(self.location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from slackwater.core.checkpoint import NONE_YET
@@ -35,57 +35,47 @@ from slackwater.sinks.delta.table import DeltaVersion, create_like, damaged_file
 from slackwater.storage.open import open_read_store
 from slackwater.storage.protocols import ReadStore
 
-
-@dataclass(frozen=True, slots=True)
-class DeltaCut(CutRecord):
-    """The cut from ``version`` to the rows of ``target``; -1: files are removed instead."""
-
-    app: str
-    version: int
-    target: int
-
-    @property
-    def planned_version(self) -> str:
-        return str(self.version)
+RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", CutRecord, alone=True)
 
 
-RECORD = RecordFile("delta.json", "slackwater.delta-backup/1", DeltaCut, alone=True)
+def record_of(location: str, app: str, cut: Cut, span: DeltaSpan) -> CutRecord:
+    return CutRecord(location, cut.after, cut.batches[-1], app, span.newest, span.target if span.by_restore else None)
 
 
-def record_of(location: str, app: str, cut: Cut, span: DeltaSpan) -> DeltaCut:
-    return DeltaCut(location, cut.after, cut.batches[-1], app, span.newest, span.target if span.by_restore else -1)
+def _version(record: CutRecord) -> int:
+    return -1 if record.version is None else record.version
 
 
-def delete_batches(log: DeltaLog, record: DeltaCut, newest: int) -> None:
-    table, note = DeltaVersion(record.output, newest), {"cut": record.version, "after": record.after}
+def delete_batches(log: DeltaLog, record: CutRecord, newest: int) -> None:
+    table, note = DeltaVersion(record.output, newest), {"cut": _version(record), "after": record.after}
     try:
-        if record.target >= 0:
-            table.restore(record.target, record.app, record.after, note)
+        if record.target is not None:
+            table.restore(record.target, record.writer, record.after, note)
         else:
             # Again for the version that the commit follows: compaction since the plan may have replaced these files.
-            span = DeltaSpan(log, record.app, record.after, newest)
+            span = DeltaSpan(log, record.writer, record.after, newest)
             check_files_removable(record.output, span)
             files = (file for commit in span.own for file in commit.adds)
-            table.commit(record.app, record.after, note, remove=files)
+            table.commit(record.writer, record.after, note, remove=files)
     except FileExistsError as error:
         raise changed(record, "output-changed", log) from error
 
 
-def restore(log: DeltaLog, record: DeltaCut, newest: int) -> None:
+def restore(log: DeltaLog, record: CutRecord, newest: int) -> None:
     """Commit the version before the cut after ``newest``. Raises Refused after VACUUM."""
     try:
-        DeltaVersion(record.output, newest).restore(record.version, record.app, record.last)
+        DeltaVersion(record.output, newest).restore(_version(record), record.writer, record.last)
     except FileExistsError as error:
         raise changed(record, "output-changed", log) from error
 
 
-def check_kept(store: ReadStore, record: DeltaCut, newest: int) -> None:
+def check_kept(store: ReadStore, record: CutRecord, newest: int) -> None:
     """Raises Refused unless the old files exist and can replace the newest."""
-    DeltaVersion(record.output, newest).check_restorable(record.version)
-    for damage in damaged_files(store, DeltaVersion(record.output, record.version).sizes()):
+    DeltaVersion(record.output, newest).check_restorable(_version(record))
+    for damage in damaged_files(store, DeltaVersion(record.output, _version(record)).sizes()):
         raise Refused(
             "delta-restore",
-            f"The Delta table cannot be restored to version {record.version}: a file of it is missing or damaged",
+            f"The Delta table cannot be restored to version {_version(record)}: a file of it is missing or damaged",
             where=f"{record.output}/{damage.path}",
             expected=damage.expected,
             found=damage.found,
@@ -94,34 +84,34 @@ def check_kept(store: ReadStore, record: DeltaCut, newest: int) -> None:
         )
 
 
-def cut_state(log: DeltaLog, record: DeltaCut, newest: int) -> TableState:
+def cut_state(log: DeltaLog, record: CutRecord, newest: int) -> TableState:
     """The table's state; compaction and VACUUM do not change it."""
     version, by_stream, by_others = newest, False, False
-    while version > record.version:
+    while version > _version(record):
         try:
             commit = log.commit(version)
         # Commits have been cleaned up (``delta.logRetentionDuration``): what they have changed is unknown.
         except FileNotFoundError:
             return "other"
-        if (commit.note.get("cut"), commit.note.get("after")) == (record.version, record.after):
+        if (commit.note.get("cut"), commit.note.get("after")) == (_version(record), record.after):
             return "other" if by_stream else "cut-changed" if by_others else "cut"
         if commit.restores is None:
-            by_stream = by_stream or record.app in commit.batches
+            by_stream = by_stream or record.writer in commit.batches
             by_others = by_others or commit.changes_table
         version = version - 1 if commit.restores is None else commit.restores
-    if version < record.version:
+    if version < _version(record):
         return "other"
     return "uncut" if by_stream or by_others else "whole"
 
 
-def changed(record: DeltaCut, code: str, log: DeltaLog) -> Refused:
-    since = (commit for commit in backwards(log, log.versions().newest) if commit.version > record.version)
-    others = [commit for commit in since if record.app not in commit.batches]
+def changed(record: CutRecord, code: str, log: DeltaLog) -> Refused:
+    since = (commit for commit in backwards(log, log.versions().newest) if commit.version > _version(record))
+    others = [commit for commit in since if record.writer not in commit.batches]
     return Refused(
         code,
         "The Delta table was changed after the cut was planned; to continue would undo those changes",
         where=record.output,
-        expected=f"version {record.version}, or the one that the cut made of it",
+        expected=f"version {_version(record)}, or the one that the cut made of it",
         found=f"{written_by(others).text} of others since" if others else "batches of the stream since",
         hint="find out with DESCRIBE HISTORY what has written to the table, then make a new plan",
     )

@@ -19,6 +19,7 @@ from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, newest_batch
 from slackwater.sinks.common import staging
 from slackwater.sinks.common.changes import (
+    CutRecord,
     CutTable,
     TableState,
     absent,
@@ -76,7 +77,7 @@ def open_delta_output(identity: Mapping[str, str]) -> DeltaOutput:
     return DeltaOutput(path_of("delta", identity))
 
 
-class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
+class DeltaOutput(DirectoryOutput, CutTable[int]):
     traits = DELTA_TRAITS
     cut_records = changes.RECORD
     is_filled_by_spark = False
@@ -234,23 +235,23 @@ class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
             raise not_readable_yet("Delta", self._path)
         return self._path
 
-    def _newest_version(self, _record: changes.DeltaCut) -> int:
+    def _newest_version(self, _record: CutRecord) -> int:
         return self._log.versions().newest
 
-    def _state(self, record: changes.DeltaCut, version: int) -> TableState:
+    def _state(self, record: CutRecord, version: int) -> TableState:
         return changes.cut_state(self._log, record, version)
 
-    def _delete_batches(self, record: changes.DeltaCut, version: int) -> None:
+    def _delete_batches(self, record: CutRecord, version: int) -> None:
         changes.delete_batches(self._log, record, version)
 
-    def _restore(self, record: changes.DeltaCut, version: int) -> None:
+    def _restore(self, record: CutRecord, version: int) -> None:
         changes.restore(self._log, record, version)
 
-    def _check_restorable(self, record: changes.DeltaCut, version: int) -> None:
+    def _check_restorable(self, record: CutRecord, version: int) -> None:
         changes.check_kept(self._store, record, version)
         check_writable(self._store, FOLDER)
 
-    def _changed(self, record: changes.DeltaCut, code: str) -> Refused:
+    def _changed(self, record: CutRecord, code: str) -> Refused:
         return changes.changed(record, code, self._log)
 
     def _staging(self, operation: str) -> StagingDirectory | RemoteStagingDirectory:
@@ -301,7 +302,7 @@ class DeltaOutput(DirectoryOutput, CutTable[changes.DeltaCut, int]):
             hint="restore the file from a backup; Spark cannot read the table either",
         )
 
-    def _planned_cut(self, after: int) -> tuple[Cut, changes.DeltaCut | None]:
+    def _planned_cut(self, after: int) -> tuple[Cut, CutRecord | None]:
         last, app = self.last_written(), self._app()
         if app is None or last <= after:
             return Cut(after, ()), None

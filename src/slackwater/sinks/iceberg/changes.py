@@ -160,29 +160,16 @@ def _known(number: int | None) -> int:
     return 0 if number is None else number
 
 
-@dataclass(frozen=True, slots=True)
-class IcebergCut(CutRecord):
-    """The cut from snapshot ``head`` to ``target``; ``None``: before the first snapshot."""
-
-    stream: str
-    head: int | None
-    target: int | None
-
-    @property
-    def planned_version(self) -> str:
-        return str(self.head)
+RECORD = RecordFile("iceberg.json", "slackwater.iceberg-backup/1", CutRecord, alone=True)
 
 
-RECORD = RecordFile("iceberg.json", "slackwater.iceberg-backup/1", IcebergCut, alone=True)
+def delete_batches(table: IcebergTable, metadata: Metadata, record: CutRecord) -> None:
+    _move(table, metadata, TableMark(record.writer, _next_epoch(metadata), record.after, record.target), record)
 
 
-def delete_batches(table: IcebergTable, metadata: Metadata, record: IcebergCut) -> None:
-    _move(table, metadata, TableMark(record.stream, _next_epoch(metadata), record.after, record.target), record)
-
-
-def restore(table: IcebergTable, metadata: Metadata, record: IcebergCut) -> None:
-    check_kept(record.output, metadata, record.head)
-    _move(table, metadata, TableMark(record.stream, _next_epoch(metadata), record.last, record.head), record)
+def restore(table: IcebergTable, metadata: Metadata, record: CutRecord) -> None:
+    check_kept(record.output, metadata, record.version)
+    _move(table, metadata, TableMark(record.writer, _next_epoch(metadata), record.last, record.version), record)
 
 
 def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
@@ -197,32 +184,32 @@ def check_kept(location: str, metadata: Metadata, snapshot: int | None) -> None:
         )
 
 
-def state_after(table: IcebergTable, metadata: Metadata, record: IcebergCut) -> TableState:
-    batch = written(metadata, table.older(metadata), record.stream)
-    if (metadata.current, batch) == (record.head, record.last):
+def state_after(table: IcebergTable, metadata: Metadata, record: CutRecord) -> TableState:
+    batch = written(metadata, table.older(metadata), record.writer)
+    if (metadata.current, batch) == (record.version, record.last):
         return "whole"
     if (metadata.current, batch) == (record.target, record.after):
         return "cut"
     history = {identifier for identifier, _ in lineage(metadata, table.older(metadata))}
     # ``None``, the table before its first snapshot, is in every complete history and shows nothing.
-    if record.head in history - {None}:
+    if record.version in history - {None}:
         return "uncut" if batch == record.last else "other"
     return "cut-changed" if batch == record.after and record.target in history else "other"
 
 
-def changed(record: IcebergCut, code: str) -> Refused:
+def changed(record: CutRecord, code: str) -> Refused:
     return Refused(
         code,
         "The Iceberg table was changed after the cut was planned; to continue would undo those changes",
         where=record.output,
-        expected=f"snapshot {record.head} with batch {record.last}, or {record.target} with "
+        expected=f"snapshot {record.version} with batch {record.last}, or {record.target} with "
         f"{newest_batch(record.after)}",
         hint="find out in the table's history what has written to it (in Spark: SELECT * FROM TABLE.history), then "
         "make a new plan",
     )
 
 
-def _move(table: IcebergTable, metadata: Metadata, mark: TableMark, record: IcebergCut) -> None:
+def _move(table: IcebergTable, metadata: Metadata, mark: TableMark, record: CutRecord) -> None:
     try:
         table.commit(metadata, move(metadata.branch, mark))
     except FileExistsError as error:

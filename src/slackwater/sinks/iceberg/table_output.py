@@ -16,6 +16,7 @@ from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.core.sink import NO_OTHERS, Cut, Owner, Swap, newest_batch
 from slackwater.sinks.common.changes import (
+    CutRecord,
     CutTable,
     TableState,
     absent,
@@ -59,7 +60,7 @@ ATTEMPTS = 20
 """How many commits of other writers an independent commit tries to follow before it fails."""
 
 
-class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
+class IcebergTableOutput(CutTable[Metadata]):
     """A table's main branch, or an operation's staged branch."""
 
     cut_records = changes.RECORD
@@ -276,7 +277,7 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
         stream = self._stream(metadata)
         return -1 if stream is None else written(metadata, self._table.older(metadata), stream)
 
-    def _newest_version(self, record: changes.IcebergCut) -> Metadata:
+    def _newest_version(self, record: CutRecord) -> Metadata:
         metadata = self._newest()
         if metadata is None:
             raise changes.changed(record, "output-changed")
@@ -295,20 +296,20 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
                 hint="rebuild at the last written batch, which removes nothing",
             )
 
-    def _state(self, record: changes.IcebergCut, version: Metadata) -> TableState:
+    def _state(self, record: CutRecord, version: Metadata) -> TableState:
         return changes.state_after(self._table, version, record)
 
-    def _delete_batches(self, record: changes.IcebergCut, version: Metadata) -> None:
+    def _delete_batches(self, record: CutRecord, version: Metadata) -> None:
         changes.delete_batches(self._table, version, record)
 
-    def _restore(self, record: changes.IcebergCut, version: Metadata) -> None:
+    def _restore(self, record: CutRecord, version: Metadata) -> None:
         changes.restore(self._table, version, record)
 
-    def _check_restorable(self, record: changes.IcebergCut, version: Metadata) -> None:
-        changes.check_kept(self.location, version, record.head)
+    def _check_restorable(self, record: CutRecord, version: Metadata) -> None:
+        changes.check_kept(self.location, version, record.version)
         self._table.check_writable()
 
-    def _changed(self, record: changes.IcebergCut, code: str) -> Refused:
+    def _changed(self, record: CutRecord, code: str) -> Refused:
         return changes.changed(record, code)
 
     def _files(
@@ -321,7 +322,7 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
         replaced = removed or any(file.deletes for file in added)
         return added, None if replaced else sum(file.rows for file in added)
 
-    def _planned_cut(self, after: int) -> tuple[Cut, changes.IcebergCut | None]:
+    def _planned_cut(self, after: int) -> tuple[Cut, CutRecord | None]:
         metadata = self._newest()
         stream = self._stream(metadata) if metadata is not None else None
         last = self._written(metadata) if metadata is not None else -1
@@ -333,7 +334,7 @@ class IcebergTableOutput(CutTable[changes.IcebergCut, Metadata]):
         files, rows = self._files(metadata, span.head, span.target)
         names, size = tuple(file.path for file in files), sum(file.size for file in files)
         cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, rows, str(span.head))
-        return cut, changes.IcebergCut(self.location, after, last, stream, span.head, span.target)
+        return cut, CutRecord(self.location, after, last, stream, span.head, span.target)
 
     def _damage(self, *, thorough: bool) -> Iterator[Damage]:
         try:
