@@ -18,7 +18,7 @@ from slackwater.operations.plan.document import render
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.foreach_batch.sink import MarkedOutput
 from slackwater.sinks.jdbc.sink import JdbcOutput
-from slackwater.sinks.postgres.output import PostgresOutput
+from slackwater.sinks.postgres.sink import PostgresOutput
 from tests.cli.conftest import Slackwater
 from tests.support.homes import STATELESS, STREAM, HomeSpec, make_home
 from tests.support.postgres_server import PostgresServer

@@ -33,7 +33,7 @@ KILLED = 2
 STEPS = (
     ("call", "sinks/common/changes.py:write"),
     ("call", "iceberg/changes.py:delete_batches"),
-    ("return", "iceberg/catalog.py:commit"),
+    ("return", "iceberg/commits.py:commit"),
 )
 
 

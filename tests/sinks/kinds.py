@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from slackwater.core.sink import Cut, Owner, Traits
-from slackwater.sinks.all_of import identity_of
-from slackwater.sinks.all_of.sink import combined_traits
+from slackwater.sinks.all_of import combined_traits, identity_of
 from slackwater.sinks.delta.sink import DELTA_TRAITS, app_of
-from slackwater.sinks.files.output import FILES_TRAITS
+from slackwater.sinks.files.sink import FILES_TRAITS
 from slackwater.sinks.iceberg.output import ICEBERG_TRAITS
 from tests.sinks import databases, delta_logs, iceberg_tables, made_up
 from tests.sinks.kafka_kind import KafkaKind

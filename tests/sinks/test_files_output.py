@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Owner
-from slackwater.sinks.files.output import FilesOutput
+from slackwater.sinks.files.sink import FilesOutput
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from tests.sinks.manifests import MANIFEST, content_of, data_file, listed_files, write_batches

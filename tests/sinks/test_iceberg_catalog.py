@@ -18,8 +18,8 @@ from slackwater.core.sink import Owner
 from slackwater.sinks import iceberg
 from slackwater.sinks.common.problem import secret_of
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.iceberg.catalog import properties_of
 from slackwater.sinks.iceberg.changes import replaced_branch, staged_branch
+from slackwater.sinks.iceberg.commits import properties_of
 from slackwater.sinks.iceberg.metadata import IcebergTable, Metadata, MetadataChange
 from slackwater.sinks.iceberg.names import parts_of, settings_of
 from slackwater.sinks.iceberg.output import CATALOG_TRAITS, ICEBERG_TRAITS, OWNER, CatalogOutput, IcebergOutput

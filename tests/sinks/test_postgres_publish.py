@@ -18,7 +18,7 @@ from slackwater.runtime.run.failures import is_transient
 from slackwater.sinks.common.database import Address, address_of
 from slackwater.sinks.common.marker import MarkedTarget, Marker, check_logged
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.postgres.output import PostgresOutput
+from slackwater.sinks.postgres.sink import PostgresOutput
 from slackwater.sinks.postgres.table import Mode, PostgresName, Publication
 from slackwater.sinks.postgres.writer import PostgresWriter
 from tests.support.dropping_proxy import Drop, DroppingProxy, dropping_proxy

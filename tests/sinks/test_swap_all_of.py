@@ -7,7 +7,7 @@ from typing import Any
 
 from slackwater import sinks
 from slackwater.core.sink import Others, Swap, others_of
-from slackwater.sinks.all_of.sink import AllOfOutput
+from slackwater.sinks.all_of import AllOfOutput
 from slackwater.sinks.common.registry import open_output
 from tests.sinks.manifests import data_file
 from tests.sinks.swap_scene import SwapScene

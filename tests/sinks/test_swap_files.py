@@ -18,7 +18,7 @@ from slackwater.sinks.common.changes import start
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.staging import MARK, StagingDirectory
 from slackwater.sinks.files.directory_swap import name_files_in
-from slackwater.sinks.files.output import FilesOutput
+from slackwater.sinks.files.sink import FilesOutput
 from slackwater.storage.local import LocalStore
 from tests.sinks.manifests import MANIFEST, data_file, listed_files, write_batches
 from tests.sinks.swap_scene import SwapScene

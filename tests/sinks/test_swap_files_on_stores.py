@@ -17,7 +17,7 @@ from slackwater.core.sink import Owner
 from slackwater.sinks import files
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.common.staging import MARK
-from slackwater.sinks.files.output import FilesOutput
+from slackwater.sinks.files.sink import FilesOutput
 from slackwater.storage.open import open_write_store
 from tests.sinks.manifests import MANIFEST, spark_reads, write_batches
 from tests.sinks.swap_scene import SwapScene

@@ -14,7 +14,7 @@ import pytest
 from slackwater.core.errors import Refused
 from slackwater.core.sink import NO_OTHERS, Others, Owner
 from slackwater.sinks import iceberg
-from slackwater.sinks.all_of.sink import AllOfOutput
+from slackwater.sinks.all_of import AllOfOutput
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.iceberg.output import IcebergOutput
 from slackwater.storage.local import LocalStore

@@ -17,7 +17,7 @@ from slackwater.core.errors import Refused, StreamFailed
 from slackwater.core.sink import NO_OTHERS, Others, Owner, WriteContext
 from slackwater.sinks import postgres as postgres_sink
 from slackwater.sinks.common.registry import open_output
-from slackwater.sinks.postgres.output import PostgresOutput
+from slackwater.sinks.postgres.sink import PostgresOutput
 from slackwater.sinks.postgres.table import PostgresName
 from slackwater.storage.local import LocalStore
 from tests.sinks.swap_scene import SwapScene

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 # For type checkers and editors only, which cannot ask the registry; a kind that is not listed here works all the same.
 if TYPE_CHECKING:
-    from slackwater.sinks.all_of.sink import AllOfSink as AllOfSink
-    from slackwater.sinks.all_of.sink import all_of as all_of
+    from slackwater.sinks.all_of import AllOfSink as AllOfSink
+    from slackwater.sinks.all_of import all_of as all_of
     from slackwater.sinks.console import ConsoleSink as ConsoleSink
     from slackwater.sinks.console import console as console
     from slackwater.sinks.delta.sink import DeltaSink as DeltaSink

@@ -15,7 +15,7 @@ from slackwater.core.records import GenerationRecord
 from slackwater.ledger.database import Connection
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import LogCopier, copy_new
-from slackwater.sinks.files.output import FilesOutput
+from slackwater.sinks.files.sink import FilesOutput
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import Entry
 from tests.support.corpus import VERSIONS, corpus_case, corpus_cases

@@ -11,7 +11,7 @@ from rich.console import Console
 from slackwater.cli.verbs.plan import plan_page
 from slackwater.operations.plan.document import render
 from slackwater.operations.plan.plan import Plan
-from slackwater.sinks.files.output import FilesOutput
+from slackwater.sinks.files.sink import FilesOutput
 from tests.support.homes import STATELESS, HomeSpec
 from tests.support.rebuilds import BEGINNING, Project, make_project, old_files, reset_behind
 

@@ -15,8 +15,7 @@ from slackwater.core.sink import BackfillDirectory, Owner
 from slackwater.formats.compactible import SINK_LOG
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import OWNER_FILE, read_owner
-from slackwater.sinks.files.output import FilesOutput
-from slackwater.sinks.files.sink import FilesSink, files
+from slackwater.sinks.files.sink import FilesOutput, FilesSink, files
 from slackwater.storage.open import local_path_of, open_write_store
 from slackwater.storage.protocols import LEFTOVER, Folder, WriteStore
 

@@ -141,7 +141,7 @@ class CatalogOutput(IcebergTableOutput):
 
     def _open(self) -> IcebergTable:
         require_library()
-        from slackwater.sinks.iceberg.catalog import IcebergCatalogTable  # noqa: PLC0415 - needs pyiceberg
+        from slackwater.sinks.iceberg.commits import IcebergCatalogTable  # noqa: PLC0415 - needs pyiceberg
 
         return IcebergCatalogTable(self._settings, parts_of(self._name)[1:], self._where)
 

@@ -19,7 +19,7 @@ ENTRIES = (
 )
 
 SINK = SinkKind(
-    opener="slackwater.sinks.postgres.output:open_postgres_output",
+    opener="slackwater.sinks.postgres.sink:open_postgres_output",
     constructor="slackwater.sinks.postgres.sink:postgres",
     exports=("PostgresSink",),
     entries=ENTRIES,

@@ -1,7 +1,8 @@
 """``sinks.all_of``: each batch is computed once and written into several outputs in order.
 
-An interrupted batch runs again, and outputs skip it by their own marks. There is no joint record, as it could not be
-written atomically with theirs. The newest batch is the oldest of all marks, so no output lacks a counted batch.
+Each output has its own mark and owner. An interrupted batch runs again, and outputs skip it by their marks. There is no
+joint record, as it could not be written atomically with theirs. The newest batch is the oldest of all marks, so no
+output lacks a counted batch.
 """
 
 from __future__ import annotations
@@ -12,18 +13,43 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import NONE_YET, Damage, written_by_all
 from slackwater.core.commands import command
-from slackwater.core.errors import PipelineError, Refused
+from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, weakest
-from slackwater.sinks.all_of import FEWEST, KIND, identity_of
 from slackwater.sinks.common.batch_function import batch_function, persisted
 from slackwater.sinks.common.contract import Output, Sink
-from slackwater.sinks.common.registry import catalogue, open_each, open_output
+from slackwater.sinks.common.registry import SinkKind, catalogue, open_each, open_output
 from slackwater.storage.below import Below
 from slackwater.storage.protocols import WriteStore
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+
+KIND = "all_of"
+FEWEST = 2
+
+
+def identity_of(members: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The combined identity, for example ``{"kind": "all_of", "1.kind": "delta", "1.path": ...}``."""
+    fields = {f"{number}.{key}": value for number, member in enumerate(members, 1) for key, value in member.items()}
+    return {"kind": KIND, **fields}
+
+
+def member_identities(identity: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+    members: dict[int, dict[str, str]] = {}
+    for name, value in identity.items():
+        number, dot, key = name.partition(".")
+        if dot and number.isdecimal():
+            members.setdefault(int(number), {})[key] = value
+    if len(members) < FEWEST:
+        raise SinkUnreadable(
+            "sink-identity",
+            "The recorded identity of the sink does not have the outputs that it writes into",
+            expected='{"kind": "all_of", "1.kind": ..., "2.kind": ...}',
+            found=str(dict(identity)),
+        )
+    return tuple(members[number] for number in sorted(members))
 
 
 EXACT = "each output shows its own newest batch, and skips a batch that it has"
@@ -330,3 +356,12 @@ def _not_combined(sink: object) -> PipelineError:
         found=f"sinks.{kind}" if known else repr(sink),
         hint="write it by a stream of its own, which reads the same source",
     )
+
+
+SINK = SinkKind(
+    opener=open_all_of_output,
+    constructor=all_of,
+    exports=("AllOfSink",),
+    entries=ENTRIES,
+    members=member_identities,
+)
