@@ -83,7 +83,7 @@ def test_offsets_equal_progress(case: tuple[str, str]) -> None:
             or case[1] in {"realtime_mode", "continuous_rate"}
         ):
             continue
-        ends = [parsed(end.end) for end in line.sources]
+        ends = [parsed(end.text) for end in line.sources]
         assert ends == [parsed(source["endOffset"]) for source in reported["sources"]], line.id
         checked += 1
     assert checked or not progress or "async" in case[1] or case[1] in {"realtime_mode", "continuous_rate"}
@@ -128,10 +128,10 @@ def test_row_counts_equal_progress(case: tuple[str, str]) -> None:
 
 
 def test_spark_version_is_recognised(case: tuple[str, str]) -> None:
-    version = report_of(case).spark_version
+    report = report_of(case)
     wanted = None if case[1] == "continuous_rate" else case[0][:3]
-    assert version.at_least == wanted
-    assert version.evidence
+    assert report.spark_at_least == wanted
+    assert report.spark_evidence
 
 
 def test_next_batch(case: tuple[str, str]) -> None:

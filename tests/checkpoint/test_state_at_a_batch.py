@@ -119,8 +119,8 @@ def test_partitions_that_a_repartition_left_are_not_read(tmp_path: Path) -> None
     assert find_damage(opened(checkpoint), "all").damage == report.damage == ()
     [operator], [same] = report.operators, before.operators
     assert operator.partitions == count
-    assert [(store.rows, store.versions) for store in operator.stores] == [
-        (store.rows, store.versions) for store in same.stores
+    assert [(store.rows, store.first, store.last, store.missing) for store in operator.stores] == [
+        (store.rows, store.first, store.last, store.missing) for store in same.stores
     ]
     assert rows_of(checkpoint, batch) == rows_of(whole, batch)
     with pytest.raises(NotFound) as caught:

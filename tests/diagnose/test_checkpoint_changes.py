@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from slackwater.core.checkpoint import CheckpointShape, OperatorEvidence, SourceEvidence
+from slackwater.core.checkpoint import CheckpointShape, SourceEvidence
 from slackwater.core.program import OperatorShape, Program, QueryProfile, SourceShape, Traced, Window
 from slackwater.core.verdict import Effect
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
 
 FILES = SourceEvidence("file", ("file:///data/landing", "file:///data/landing/day%3D1"))
-KEPT = CheckpointShape((FILES,), (OperatorEvidence("stateStoreSave", ("window", "page")),))
+KEPT = CheckpointShape((FILES,), (("stateStoreSave", ("window", "page")),))
 HOUR = Window("tumbling", "ts", 3_600_000, 3_600_000)
 AGGREGATE = OperatorShape(
     "aggregate", keys=(Traced("window", "window(ts, 1 hour)"), Traced("page", "page")), windows=(HOUR,)
@@ -100,7 +100,7 @@ def test_operators_that_were_added_or_removed(operators: tuple[OperatorShape, ..
 
 
 def test_an_operator_of_an_unknown_kind_is_no_evidence() -> None:
-    kept = KEPT._replace(operators=(OperatorEvidence("ofALaterSpark"),))
+    kept = KEPT._replace(operators=(("ofALaterSpark", ()),))
 
     assert _codes(kept, replace(NOW, operators=())) == []
 

@@ -14,11 +14,12 @@ import pytest
 
 from slackwater.cli.main import make_parser
 from slackwater.core.checkpoint import Damage, Marks, written_by_all
+from slackwater.core.errors import SinkUnreadable
 from slackwater.core.facts import Finding
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import WATCHED, GenerationRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Delivery
-from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked, Unreadable
+from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.diagnose.number_line import RULES, findings, stops
 from slackwater.formats.text_log import parse_offset_entry
@@ -131,7 +132,7 @@ CASES: dict[str, tuple[Snapshot, tuple[str, str, str, str | None, int]]] = {
         ("clean", "info", "none", "resume", 0),
     ),
     "w cannot be read": (
-        at(5, 5, 5, None, output=OutputSeen(unreadable=Unreadable("sink-unreadable", "torn"))),
+        at(5, 5, 5, None, output=OutputSeen(unreadable=SinkUnreadable("sink-unreadable", "torn"))),
         ("sink-unreadable", "stop", "loss", None, 3),
     ),
     "a start that was refused": (

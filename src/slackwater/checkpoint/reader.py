@@ -38,19 +38,15 @@ from slackwater.core.checkpoint import (
     CheckpointReport,
     CommitEntry,
     Damage,
-    FileTotals,
     Marks,
     NextBatch,
     OffsetEntry,
     OperatorLine,
     ReadLimits,
     ReadOptions,
-    SourceEnd,
-    SparkVersion,
     StateFileKind,
     StateInventory,
     StoreLine,
-    VersionRange,
 )
 from slackwater.core.errors import FormatError
 from slackwater.core.state import Operator, OperatorStore
@@ -95,10 +91,12 @@ class CheckpointReader:
         operator_lines = tuple(self._operator_line(operator, batch, offsets.get(batch)) for operator in operators)
         self.damage.extend(sources.damage)
         self._complete(marks, commits)
+        release, evidence = oldest_spark(newest, commits.get(logs.committed), operators, listing, inventory)
         return CheckpointReport(
             location=self.opened.store.location,
             query_id=logs.query_id,
-            spark_version=oldest_spark(newest, commits.get(logs.committed), operators, listing, inventory),
+            spark_at_least=release,
+            spark_evidence=evidence,
             offsets_version=newest.version if newest else None,
             commits_version=commits[logs.committed].version if logs.committed in commits else None,
             marks=marks,
@@ -107,7 +105,8 @@ class CheckpointReader:
             sources=source_lines,
             operators=operator_lines,
             settings=newest.metadata.conf if newest and newest.metadata else {},
-            files=FileTotals(self._file_count, self._bytes_of(self.opened.listing.folders)),
+            file_count=self._file_count,
+            file_bytes=self._bytes_of(self.opened.listing.folders),
             damage=_each_once(self.damage),
             leftovers=tuple(leftovers(listing, commits)),
         )
@@ -194,7 +193,7 @@ class CheckpointReader:
         return StoreLine(
             store.name,
             next((versions.provider for versions in held if versions.provider), None),
-            version_range(common),
+            *version_range(common),
             rows=self._count_rows(operator, store, batch),
             bytes=self._store_bytes(operator.id, store.name, present),
             families=tuple(family.name for family in store.families) if store.with_families else (),
@@ -248,26 +247,20 @@ class CheckpointReader:
             timestamp_ms=offset.metadata.batch_timestamp_ms if offset and offset.metadata else None,
             watermark_ms=offset.watermark_ms if offset else None,
             next_watermark_ms=commit.next_batch_watermark_ms if commit else None,
-            sources=_ends(offset) if offset else (),
+            sources=offset.offsets if offset else (),
             settings=offset.metadata.conf if offset and offset.metadata else None,
             state_ids=named_state(commit) if commit else frozenset(),
         )
 
 
-def _ends(entry: OffsetEntry) -> tuple[SourceEnd, ...]:
-    return tuple(
-        SourceEnd(offset.source, int(offset.source) if offset.source.isdigit() else None, offset.text)
-        for offset in entry.offsets
-    )
-
-
-def version_range(versions: frozenset[int]) -> VersionRange:
+def version_range(versions: frozenset[int]) -> tuple[int | None, int | None, tuple[int, ...]]:
+    """The first and last version, and gaps."""
     if not versions:
-        return VersionRange(None, None)
+        return None, None, ()
     first, last = min(versions), max(versions)
     gaps = (number for number in range(first, last) if number not in versions)
     # A file name can claim version 10**17.
-    return VersionRange(first, last, tuple(islice(gaps, MOST_GAPS)))
+    return first, last, tuple(islice(gaps, MOST_GAPS))
 
 
 def next_batch(
@@ -286,9 +279,9 @@ def next_batch(
         commit = commits.get(marks.committed)
         # Spark raises the watermark of the plan to that of the commit and never lowers it; very old commits have none.
         watermark = max(newest.watermark_ms, commit.next_batch_watermark_ms if commit else 0)
-        return NextBatch(marks.planned + 1, "replan", _ends(newest), None, watermark)
+        return NextBatch(marks.planned + 1, "replan", newest.offsets, None, watermark)
     before = offsets.get(ids[-2]) if len(ids) > 1 else None
-    return NextBatch(marks.planned, "rerun", _ends(before) if before else (), _ends(newest), newest.watermark_ms)
+    return NextBatch(marks.planned, "rerun", before.offsets if before else (), newest.offsets, newest.watermark_ms)
 
 
 def _each_once(damage: list[Damage]) -> tuple[Damage, ...]:
@@ -330,17 +323,17 @@ def oldest_spark(
     operators: tuple[Operator, ...],
     listing: Listing,
     inventory: StateInventory,
-) -> SparkVersion:
-    """The newest release that anything in the checkpoint needs."""
+) -> tuple[str | None, str]:
+    """The newest release that anything in the checkpoint needs, and the evidence."""
     found = [
         *_by_settings(offset),
         *_by_logs(offset, commit),
         *_by_state(operators, listing, inventory),
     ]
     if not found:
-        return SparkVersion(None, "no pinned settings or state")
+        return None, "no pinned settings or state"
     version = max(version for version, _ in found)
-    return SparkVersion(version, next(evidence for release, evidence in found if release == version))
+    return version, next(evidence for release, evidence in found if release == version)
 
 
 def _by_settings(offset: OffsetEntry | None) -> list[tuple[str, str]]:

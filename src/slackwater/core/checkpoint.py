@@ -111,6 +111,11 @@ class SourceOffset(NamedTuple):
     source: str
     text: str | None
 
+    @property
+    def position(self) -> int | None:
+        """``None`` for a named source."""
+        return int(self.source) if self.source.isdigit() else None
+
 
 class OffsetEntry(NamedTuple):
     """``offsets/N``, the write-ahead record of batch N. Continuous mode has no ``metadata``."""
@@ -186,27 +191,13 @@ class ReadOptions(NamedTuple):
     limits: ReadLimits = ReadLimits()
 
 
-class SparkVersion(NamedTuple):
-    """``at_least`` is ``None`` before 3.5."""
-
-    at_least: str | None
-    evidence: str
-
-
-@dataclass(frozen=True, slots=True)
-class SourceEnd:
-    name: str
-    index: int | None
-    end: str | None
-
-
 class NextBatch(NamedTuple):
     """The batch Spark will run. ``rerun``: its ``end`` is fixed already; ``replan``: only the start is."""
 
     id: int
     mode: str
-    start: tuple[SourceEnd, ...]
-    end: tuple[SourceEnd, ...] | None
+    start: tuple[SourceOffset, ...]
+    end: tuple[SourceOffset, ...] | None
     watermark_ms: int
 
 
@@ -222,7 +213,7 @@ class BatchLine(NamedTuple):
     timestamp_ms: int | None = None
     watermark_ms: int | None = None
     next_watermark_ms: int | None = None
-    sources: tuple[SourceEnd, ...] = ()
+    sources: tuple[SourceOffset, ...] = ()
     settings: Mapping[str, str] | None = None
     state_ids: frozenset[str] = frozenset()
 
@@ -248,18 +239,14 @@ class SourceLine:
     initial: str | None = None
 
 
-class VersionRange(NamedTuple):
-    """State versions that all partitions can load, by file names; ``missing`` are gaps."""
-
-    first: int | None
-    last: int | None
-    missing: tuple[int, ...] = ()
-
-
 class StoreLine(NamedTuple):
+    """State versions ``first`` to ``last`` can be loaded by all partitions, by file names; ``missing`` are gaps."""
+
     name: str
     provider: str | None
-    versions: VersionRange
+    first: int | None
+    last: int | None
+    missing: tuple[int, ...]
     rows: int | None = None
     bytes: int | None = None
     families: tuple[str, ...] = ()
@@ -276,18 +263,15 @@ class OperatorLine(NamedTuple):
     properties: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class FileTotals:
-    count: int
-    bytes: int | None = None
-
-
 class CheckpointReport(NamedTuple):
-    """Spark ignores ``leftovers``; they are no damage."""
+    """``spark_at_least`` is the oldest possible Spark, ``None`` before 3.5, by ``spark_evidence``. Spark ignores
+    ``leftovers``; they are no damage.
+    """
 
     location: str
     query_id: str | None
-    spark_version: SparkVersion
+    spark_at_least: str | None
+    spark_evidence: str
     offsets_version: int | None
     commits_version: int | None
     marks: Marks
@@ -296,7 +280,8 @@ class CheckpointReport(NamedTuple):
     sources: tuple[SourceLine, ...]
     operators: tuple[OperatorLine, ...]
     settings: Mapping[str, str]
-    files: FileTotals
+    file_count: int
+    file_bytes: int | None
     damage: tuple[Damage, ...]
     leftovers: tuple[str, ...] = ()
 
@@ -313,18 +298,14 @@ class SourceEvidence(NamedTuple):
     location: str = ""
 
 
-class OperatorEvidence(NamedTuple):
-    """``name`` is Spark's physical name (``stateStoreSave``); ``key_columns`` are the first store's."""
-
-    name: str
-    key_columns: tuple[str, ...] = ()
-
-
 class CheckpointShape(NamedTuple):
-    """Sources in offset order, operators by id, and a recorded plan's profile."""
+    """Sources in offset order, and a recorded plan's profile.
+
+    ``operators`` are by id: Spark's physical name (``stateStoreSave``), and the first store's key columns.
+    """
 
     sources: tuple[SourceEvidence, ...] = ()
-    operators: tuple[OperatorEvidence, ...] = ()
+    operators: tuple[tuple[str, tuple[str, ...]], ...] = ()
     profile: QueryProfile | None = None
 
 

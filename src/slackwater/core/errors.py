@@ -23,8 +23,6 @@ that no error can show or store one.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import mask
 
@@ -150,17 +148,14 @@ class FormatError(DataError):
     """A file cannot be decoded. Readers of checkpoints turn it into a ``Damage`` value and continue."""
 
 
-class Aside(NamedTuple):
-    """A damaged file that can be put aside: the batch it shows, and the command."""
-
-    batch: int
-    command: str
-
-
 class SinkUnreadable(DataError):
-    """The newest batch in a sink cannot be read. Without the file ``aside`` the sink shows the batches before it."""
+    """The newest batch in a sink cannot be read.
 
-    def __init__(self, code: str, message: str, *, aside: Aside | None = None, **rest: str | None) -> None:
+    ``aside``: the batch that a damaged file shows, and the command that puts the file aside. Without it the sink shows
+    the batches before.
+    """
+
+    def __init__(self, code: str, message: str, *, aside: tuple[int, str] | None = None, **rest: str | None) -> None:
         super().__init__(code, message, **rest)
         self.aside = aside
 

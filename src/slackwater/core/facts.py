@@ -145,13 +145,6 @@ class Unserved(NamedTuple):
     records: int = 0
 
 
-class ReadOutput(NamedTuple):
-    """``elsewhere`` as in ``SinkFacts``."""
-
-    location: str
-    elsewhere: Mapping[str, int]
-
-
 class SourceFacts(NamedTuple):
     """``start`` and ``end`` are offsets as Spark wrote them.
 
@@ -159,7 +152,7 @@ class SourceFacts(NamedTuple):
     ``compacted`` are numbers in its log. ``missing_files`` are the planned batch's. Of the newest listed files,
     ``changed_files`` were written later than listed or have other bytes; ``removed_files`` were read and no longer
     exist. ``too_old_files`` are next to listed files, unread, and older than the source reads. ``outputs`` are file
-    sinks with the newest listed files.
+    sinks with the newest listed files: location, and ``elsewhere`` as in ``SinkFacts``.
     """
 
     name: str
@@ -173,7 +166,7 @@ class SourceFacts(NamedTuple):
     changed_files: Fact[tuple[ChangedFile, ...]] = ()
     removed_files: Fact[tuple[str, ...]] = ()
     too_old_files: Fact[tuple[str, ...]] = ()
-    outputs: Fact[tuple[ReadOutput, ...]] = ()
+    outputs: Fact[tuple[tuple[str, Mapping[str, int]], ...]] = ()
     unserved: Fact[tuple[Unserved, ...]] = ()
     shape: SourceShape | None = None
 

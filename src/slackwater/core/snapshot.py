@@ -7,23 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Marks, OffsetEntry, UnreadState
-from slackwater.core.errors import Aside
+from slackwater.core.errors import SinkUnreadable
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Delivery
 
 HomePlace = Literal["here", "moved", "copied"]
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    code: str
-    text: str
-    where: str | None = None
-    expected: str | None = None
-    found: str | None = None
-    hint: str | None = None
-    aside: Aside | None = None
 
 
 class Recorded(NamedTuple):
@@ -82,7 +71,7 @@ class OutputSeen(NamedTuple):
     skipped_are_read: bool = False
     can_cut: bool = False
     delivery: Delivery | None = None
-    unreadable: Unreadable | None = None
+    unreadable: SinkUnreadable | None = None
     damage: tuple[Damage, ...] = ()
     orphans: tuple[str, ...] = ()
     members: tuple[MemberSeen, ...] = ()

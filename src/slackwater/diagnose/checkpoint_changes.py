@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import unquote
 
-from slackwater.core.checkpoint import CheckpointShape, OperatorEvidence, SourceEvidence
+from slackwater.core.checkpoint import CheckpointShape, SourceEvidence
 from slackwater.core.program import OperatorKind, OperatorShape, Program, SourceShape
 from slackwater.core.units import counted, duration_text
 from slackwater.core.verdict import Change, Effect, Verdict
@@ -125,8 +125,8 @@ def _plain(location: str) -> str:
     return unquote(path)
 
 
-def _operators(kept: Sequence[OperatorEvidence], now: Sequence[OperatorShape]) -> Iterator[Change]:
-    found = [operator_kind(one.name) for one in kept]
+def _operators(kept: Sequence[tuple[str, tuple[str, ...]]], now: Sequence[OperatorShape]) -> Iterator[Change]:
+    found = [operator_kind(name) for name, _ in kept]
     known = [kind for kind in found if kind is not None]
     if len(known) != len(found):
         return
@@ -145,7 +145,7 @@ def _operators(kept: Sequence[OperatorEvidence], now: Sequence[OperatorShape]) -
                 acceptable=False,
             )
     if before == after and len(kept) == 1:
-        yield from _key_count(kept[0], now[0])
+        yield from _key_count(kept[0][1], now[0])
 
 
 def operator_kind(name: str) -> OperatorKind | None:
@@ -156,17 +156,17 @@ def _listed(kinds: Mapping[OperatorKind, int]) -> str:
     return ", ".join(WORDS[kind] for kind, count in kinds.items() for _ in range(count)) or "no state"
 
 
-def _key_count(kept: OperatorEvidence, now: OperatorShape) -> Iterator[Change]:
-    if now.kind not in KEYED or not kept.key_columns:
+def _key_count(kept: Sequence[str], now: OperatorShape) -> Iterator[Change]:
+    if now.kind not in KEYED or not kept:
         return
-    columns, keys = len(kept.key_columns), len(now.keys)
+    columns, keys = len(kept), len(now.keys)
     if columns != keys:
         yield Change(
             "dedup-keys-changed" if now.kind == "deduplicate" else "keys-changed",
             Effect.NEEDS_REBUILD,
             f"the state has {counted(columns, 'key column')}, the query has {keys}",
             WORDS[now.kind],
-            ", ".join(kept.key_columns),
+            ", ".join(kept),
             ", ".join(key.name for key in now.keys),
             goal="rebuild",
             acceptable=False,

@@ -14,12 +14,10 @@ from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.core.checkpoint import (
     CheckpointReport,
     Damage,
-    FileTotals,
     Marks,
     OffsetEntry,
     ReadOptions,
     SourceLine,
-    SparkVersion,
 )
 from slackwater.core.commands import mention
 from slackwater.core.errors import FormatError
@@ -58,7 +56,7 @@ def facts_of_stream(workspace: Workspace, stream: StreamRecord, depth: Depth = "
     problem = snapshot.output.unreadable
     sink: Fact[SinkFacts]
     if problem is not None:
-        sink = Unknown(f"the output cannot be read: {problem.text}", problem.hint)
+        sink = Unknown(f"the output cannot be read: {problem.message}", problem.hint)
     else:
         seen = snapshot.output
         sink = tried(
@@ -120,8 +118,7 @@ def facts_of_start(
 
 
 def _nothing_but(location: str, query_id: str | None, marks: Marks) -> CheckpointReport:
-    unread = SparkVersion(None, "")
-    return CheckpointReport(location, query_id, unread, None, None, marks, None, (), (), (), {}, FileTotals(0), ())
+    return CheckpointReport(location, query_id, None, "", None, None, marks, None, (), (), (), {}, 0, None, ())
 
 
 def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, depth: Depth = "start") -> Facts:
@@ -193,7 +190,7 @@ def written_by(identity: Mapping[str, str], marks: Marks, query_id: str | None) 
         found = _sink(identity, snapshot, "quick")
         problem = found.seen.unreadable
         if problem is not None:
-            return Unknown(problem.text, problem.hint)
+            return Unknown(problem.message, problem.hint)
         if found.written is None:
             return Unknown(found.seen.unchecked or "this kind of output does not show its batches")
         return found.written

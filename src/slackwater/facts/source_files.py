@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from slackwater.core.checkpoint import NONE_YET, SourceFile, SourceLine
-from slackwater.core.facts import ChangedFile, Fact, ReadOutput, Unknown
+from slackwater.core.facts import ChangedFile, Fact, Unknown
 from slackwater.core.program import SourceShape
 from slackwater.facts.attempt import tried
 from slackwater.formats.compactible import parse_file_source_log
@@ -90,7 +90,7 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def read_outputs(line: SourceLine) -> Fact[tuple[ReadOutput, ...]]:
+def read_outputs(line: SourceLine) -> Fact[tuple[tuple[str, Mapping[str, int]], ...]]:
     """Outputs of Spark's file sink that contain the newest listed files on local disks."""
     folders = {_without_partitions(Path(local_file_of(file.path) or "").parent) for file in _newest_local(_files(line))}
     return tried(
@@ -106,12 +106,12 @@ def _without_partitions(folder: Path) -> Path:
     return folder
 
 
-def _output_at(folder: Path) -> ReadOutput | None:
+def _output_at(folder: Path) -> tuple[str, Mapping[str, int]] | None:
     identity = identity_at(str(folder)) if folder.is_dir() else None
     if identity is None:
         return None
     listed = open_output(identity).listed()
-    return None if listed is None else ReadOutput(str(folder), listed[1])
+    return None if listed is None else (str(folder), listed[1])
 
 
 def too_old_files(line: SourceLine, shape: SourceShape | None) -> Fact[tuple[str, ...]]:

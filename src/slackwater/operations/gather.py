@@ -126,7 +126,7 @@ def refuse_unreadable(snapshot: Snapshot) -> None:
     if problem is not None:
         raise DataError(
             problem.code,
-            problem.text,
+            problem.message,
             where=problem.where,
             expected=problem.expected,
             found=problem.found,

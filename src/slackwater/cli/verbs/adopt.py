@@ -18,6 +18,7 @@ from slackwater.cli.common.arguments import (
 )
 from slackwater.cli.common.console import mark, marks_document, out, parse_conf, prepare, print_json, say
 from slackwater.cli.common.examine import deleted_checkpoint_hint, require_output, require_reachable
+from slackwater.core.checkpoint import StoreLine
 from slackwater.core.commands import command, output_command, session_words
 from slackwater.core.errors import NotFound, PipelineError, Refused, UsageError, unreachable
 from slackwater.core.facts import Facts
@@ -250,7 +251,7 @@ def adopt_document(adopted: Adopted) -> dict[str, Any]:
         "stream": adopted.stream.full_name,
         "checkpoint": report.location,
         "query_id": report.query_id,
-        "spark_version": report.spark_version.at_least,
+        "spark_version": report.spark_at_least,
         "sink": dict(adopted.stream.sink),
         "entries": adopted.entries,
         "marks": marks_document(adopted.facts.marks, "written"),
@@ -258,7 +259,7 @@ def adopt_document(adopted: Adopted) -> dict[str, Any]:
         "state": [
             {"operator": one.id, "name": one.name, "first": first, "last": last}
             for one in report.operators
-            for first, last in [_versions([store.versions for store in one.stores])]
+            for first, last in [_versions(one.stores)]
         ],
         "damage": len(adopted.facts.checkpoint.damage),
         "unknown": list(adopted.unknown),
@@ -266,10 +267,11 @@ def adopt_document(adopted: Adopted) -> dict[str, Any]:
     }
 
 
-def _versions(stores: Sequence[Any]) -> tuple[int | None, int | None]:
+def _versions(stores: Sequence[StoreLine]) -> tuple[int | None, int | None]:
     """The oldest and newest batch whose state every store can load: state version N+1 is after batch N."""
-    firsts, lasts = [one.first for one in stores], [one.last for one in stores]
-    if not stores or None in firsts or None in lasts:
+    firsts = [one.first for one in stores if one.first is not None]
+    lasts = [one.last for one in stores if one.last is not None]
+    if not stores or len(firsts) < len(stores) or len(lasts) < len(stores):
         return None, None
     return max(firsts) - 1, min(lasts) - 1
 

@@ -27,7 +27,7 @@ from slackwater.cli.common.console import (
 from slackwater.cli.common.pages import blocks, compared, labelled, marks_text, show
 from slackwater.cli.common.stream_status import Lag, StreamStatus, home_place, stream_status
 from slackwater.core.commands import check_command, command
-from slackwater.core.errors import NotFound, SlackwaterError, UsageError
+from slackwater.core.errors import NotFound, SinkUnreadable, SlackwaterError, UsageError
 from slackwater.core.facts import Severity
 from slackwater.core.records import NEWEST_BATCHES
 from slackwater.core.settings import Settings
@@ -132,7 +132,7 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "moved_to": status.moved_to,
         "marks": marks_document(marks, "written", "pending_no_data"),
         "outputs": [asdict(member) for member in output.members],
-        "sink_error": _known(output.unreadable) if output.unreadable else None,
+        "sink_error": _sink_error(output.unreadable) if output.unreadable else None,
         "orphans": list(output.orphans),
         "next_batch": marks.next_batch,
         "next_batch_planned": status.rerun,
@@ -164,6 +164,12 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
 
 def _known(value: DataclassInstance) -> dict[str, Any]:
     return {name: item for name, item in asdict(value).items() if item is not None}
+
+
+def _sink_error(problem: SinkUnreadable) -> dict[str, Any]:
+    fields = problem.as_dict()
+    aside = {"aside": {"batch": problem.aside[0], "command": problem.aside[1]}} if problem.aside else {}
+    return {"code": fields.pop("code"), "text": fields.pop("message"), **fields, **aside}
 
 
 def _lease_fields(view: LeaseView) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[s
         found = written_by(sink, report.marks, report.query_id)
         written, problem = (None, found.reason) if isinstance(found, Unknown) else (found, None)
     batches, coming, marks = report.batches, report.next_batch, report.marks
-    ends = {one.name: one.end for one in batches[-1].sources} if batches else {}
+    ends = {one.source: one.text for one in batches[-1].sources} if batches else {}
     sources = [_ahead(line, ends.get(line.name), addresses) for line in report.sources]
     at_ms = time.time_ns() // 1_000_000
     document = {

@@ -125,23 +125,23 @@ def output_read_in_part(facts: Facts) -> Iterator[Found]:
     References: Structured Streaming Programming Guide, "Input Sources"
     """
     for source in facts.sources:
-        for output in () if isinstance(source.outputs, Unknown) else source.outputs:
-            if output.elsewhere:
-                folder = min(output.elsewhere)
-                files = sum(output.elsewhere.values())
+        for location, elsewhere in () if isinstance(source.outputs, Unknown) else source.outputs:
+            if elsewhere:
+                folder = min(elsewhere)
+                files = sum(elsewhere.values())
                 in_words = counted(files, "file")
                 yield Found(
                     f"source {source.name} reads the output of a file sink whose log lists {in_words} in another "
                     "place: these rows are not read",
-                    where=output.location,
-                    expected=f"files below {output.location}",
+                    where=location,
+                    expected=f"files below {location}",
                     found=f"files below {folder}",
                     at_stake=f"the rows of {in_words}",
                     advice=(
-                        f"stop the stream that writes {output.location}, and replace {folder} by its address in every "
+                        f"stop the stream that writes {location}, and replace {folder} by its address in every "
                         "file of its log"
                     ),
-                    facts={"source": source.name, "output": output.location, "folder": folder, "files": files},
+                    facts={"source": source.name, "output": location, "folder": folder, "files": files},
                 )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.commands import rebuild_command, reset_command, run_command
+from slackwater.core.errors import SinkUnreadable
 from slackwater.core.facts import Severity
-from slackwater.core.snapshot import Snapshot, Unreadable
+from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import batch_range
 from slackwater.diagnose.checks.common.check import DAMAGED, Check, Found, When
 from slackwater.diagnose.checks.common.snapshot import (
@@ -154,13 +155,13 @@ def sink_silent(snapshot: Snapshot) -> Iterator[Found]:
         )
 
 
-def _advice(snapshot: Snapshot, problem: Unreadable) -> str:
-    aside = problem.aside
-    if aside is None:
+def _advice(snapshot: Snapshot, problem: SinkUnreadable) -> str:
+    if problem.aside is None:
         return problem.hint or "restore the file from a backup"
-    is_committed = snapshot.marks.committed >= aside.batch
+    batch, put_aside = problem.aside
+    is_committed = snapshot.marks.committed >= batch
     again = rebuild_command(snapshot) if is_committed else run_command(snapshot.stream) or "start the program again"
-    return f"{aside.command}, then: {again}"
+    return f"{put_aside}, then: {again}"
 
 
 @Check[Snapshot]("sink-unreadable", Severity.STOP, order=200, risk="loss", ends_with=DAMAGED, on_output=True)
@@ -179,7 +180,7 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     problem = snapshot.output.unreadable
     if problem is not None:
         yield Found(
-            f"the batch that was written last is unknown: {problem.text}",
+            f"the batch that was written last is unknown: {problem.message}",
             code=problem.code,
             advice=_advice(snapshot, problem),
             where=problem.where,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from slackwater.core.checkpoint import BatchLine, SourceEnd
+from slackwater.core.checkpoint import BatchLine, SourceOffset
 from slackwater.core.errors import FormatError
 from slackwater.core.facts import Facts, Severity
 from slackwater.core.units import utc_text
@@ -36,22 +36,23 @@ def _planned(facts: Facts) -> list[BatchLine]:
 
 def _positions(facts: Facts) -> Iterator[tuple[str, Found]]:
     for earlier, later in pairwise(_planned(facts)):
-        starts = {end.name: end for end in earlier.sources}
+        starts = {end.source: end for end in earlier.sources}
         for end in later.sources:
-            start = starts.get(end.name)
+            start = starts.get(end.source)
             if start is not None and _goes_back(start, end):
                 what = f"ends before batch {earlier.id} does"
-                yield end.name, _back(facts, later.id, end.name, what, (f"a position after {start.end}", f"{end.end}"))
+                expected = f"a position after {start.text}"
+                yield end.source, _back(facts, later.id, end.source, what, (expected, f"{end.text}"))
 
 
-def _goes_back(start: SourceEnd, end: SourceEnd) -> bool:
-    if start.end is None or end.end is None or start.end == end.end:
+def _goes_back(start: SourceOffset, end: SourceOffset) -> bool:
+    if start.text is None or end.text is None or start.text == end.text:
         return False
-    kind = kind_of(end.end, {})
-    if kind_of(start.end, {}) != kind:
+    kind = kind_of(end.text, {})
+    if kind_of(start.text, {}) != kind:
         return False
     try:
-        counted = kind.counted(SourceRange(end.name, start.end, end.end))
+        counted = kind.counted(SourceRange(end.source, start.text, end.text))
     except FormatError:
         return False
     return any(count is not None and count < 0 for count in (counted or {}).values())
@@ -61,12 +62,12 @@ def _kinds(facts: Facts) -> Iterator[tuple[str, Found]]:
     seen: dict[str, list[str]] = {}
     for line in _planned(facts):
         for end in line.sources:
-            if end.end is None:
+            if end.text is None:
                 continue
-            kinds, kind = seen.setdefault(end.name, []), kind_of(end.end, {}).kind
+            kinds, kind = seen.setdefault(end.source, []), kind_of(end.text, {}).kind
             if kinds and kind != kinds[-1] and kind in kinds:
                 what = f"is of {kind} again, after {kinds[-1]}"
-                yield end.name, _back(facts, line.id, end.name, what, (f"offsets of {kinds[-1]}", kind))
+                yield end.source, _back(facts, line.id, end.source, what, (f"offsets of {kinds[-1]}", kind))
             if not kinds or kinds[-1] != kind:
                 kinds.append(kind)
 

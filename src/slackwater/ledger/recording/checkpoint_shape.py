@@ -8,7 +8,7 @@ from slackwater.checkpoint.listing import limited, read_listing
 from slackwater.checkpoint.logs import logs_of_listing
 from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.sources import SourceReader
-from slackwater.core.checkpoint import CheckpointShape, OperatorEvidence, SourceEvidence, SourceLine
+from slackwater.core.checkpoint import CheckpointShape, SourceEvidence, SourceLine
 from slackwater.core.records import GenerationRecord
 from slackwater.core.state import Operator
 from slackwater.ledger.recording.snapshot import profile_of
@@ -36,6 +36,6 @@ def _source(line: SourceLine, end: str | None) -> SourceEvidence:
     return SourceEvidence(line.kind, folders, kind_of(end, {}).location(end))
 
 
-def _operator(operator: Operator) -> OperatorEvidence:
+def _operator(operator: Operator) -> tuple[str, tuple[str, ...]]:
     families = operator.stores[0].families if operator.stores else ()
-    return OperatorEvidence(operator.name, families[0].key.names if families else ())
+    return operator.name, families[0].key.names if families else ()

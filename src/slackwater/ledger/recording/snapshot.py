@@ -14,7 +14,7 @@ from slackwater.core.errors import FormatError, SinkUnchecked, SinkUnreadable
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Owner
-from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked, Unreadable
+from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked
 from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.home import Home, Place, place_of, read_stream_file
 from slackwater.ledger.lease import view_of
@@ -46,7 +46,7 @@ def look_at_output(
     each = open_each(sink)
     # A single output is opened once: reading its log a second time takes as long as the first time.
     output = each[0] if member_identities(sink) == (sink,) else open_output(sink)
-    unreadable: Unreadable | None = None
+    unreadable: SinkUnreadable | None = None
     unchecked = ""
     marks: list[int | None] = []
     try:
@@ -55,14 +55,14 @@ def look_at_output(
         marks = [None] * len(each)
         unchecked = f"{error.message}: {error.found} at {error.where}"
     except SinkUnreadable as error:
-        unreadable = _unreadable(error)
+        unreadable = error
     owner, name = None, None
     unmarked: Unmarked | None = None
     try:
         owner, name = _owner(each, stream_id)
         unmarked = _unmarked(each, marks, expected)
     except SinkUnreadable as error:
-        unreadable = unreadable or _unreadable(error)
+        unreadable = unreadable or error
     written = written_by_all(marks)
     thorough = depth == "all"
     orphans = output.orphans() if thorough else ()
@@ -149,10 +149,6 @@ def _owner(each: tuple[Output, ...], stream_id: str | None) -> tuple[str | None,
 def _name(owner: Owner, one_of_several: Output | None) -> str:
     name = f"{owner.stream} of the home {owner.home}"
     return name if one_of_several is None else f"{name} ({one_of_several.location})"
-
-
-def _unreadable(error: SinkUnreadable) -> Unreadable:
-    return Unreadable(error.code, error.message, error.where, error.expected, error.found, error.hint, error.aside)
 
 
 def look_at_stream(

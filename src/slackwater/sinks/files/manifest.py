@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from slackwater.core.checkpoint import NONE_YET, Damage, SinkFile
 from slackwater.core.commands import put_aside
-from slackwater.core.errors import Aside, FormatError, Refused, SinkUnreadable
+from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.core.sink import Cut, after_batch, newest_batch
 from slackwater.formats.compactible import (
     NEWEST_VERSION,
@@ -157,8 +157,8 @@ class Manifest:
             data, _ = self.parse(name)
         except (OSError, FormatError) as error:
             reason = error if isinstance(error, FormatError) else None
-            aside = Aside(batch_of(name), self._put_aside(name)) if reason else None
-            how = aside.command if aside else "check that this user may read the file"
+            aside = (batch_of(name), self._put_aside(name)) if reason else None
+            how = aside[1] if aside else "check that this user may read the file"
             raise SinkUnreadable(
                 "sink-unreadable",
                 f"The last written batch is unknown: a manifest entry of the sink cannot be parsed ({error})",

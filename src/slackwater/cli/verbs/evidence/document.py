@@ -21,7 +21,7 @@ from slackwater.cli.common.console import offset_value
 from slackwater.cli.common.examine import Examined
 from slackwater.core.checkpoint import BatchLine, Damage, OperatorLine, StateInventory
 from slackwater.core.commands import command
-from slackwater.core.errors import SlackwaterError
+from slackwater.core.errors import SinkUnreadable, SlackwaterError
 from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts, Severity, SinkFacts, SourceFacts, Unknown
 from slackwater.core.masking import MASK, is_secret_name, mask, mask_setting
 from slackwater.core.records import NEWEST_BATCHES, BatchRecord
@@ -167,11 +167,11 @@ def _checkpoint(seen: CheckpointSeen) -> Part:
     report = seen.report
     return {
         **_copied(report, "location", "query_id"),
-        "spark_at_least": report.spark_version.at_least,
-        "spark_evidence": report.spark_version.evidence,
+        "spark_at_least": report.spark_at_least,
+        "spark_evidence": report.spark_evidence,
         **_copied(report, "offsets_version", "commits_version"),
-        "files": report.files.count,
-        "bytes": report.files.bytes,
+        "files": report.file_count,
+        "bytes": report.file_bytes,
         "settings": shown_settings(report.settings),
         "damage": seen.damage,
         "leftovers": report.leftovers,
@@ -195,7 +195,7 @@ def _batch(batch: int, line: BatchLine | None, record: BatchRecord | None, writt
     progress = ("run", "input_rows", "output_rows", "late_rows", "state_rows", "event_time_min_ms", "event_time_max_ms")
     ends: Iterable[tuple[str, str | None]] = ()
     if line is not None and line.sources:
-        ends = ((one.name, one.end) for one in line.sources)
+        ends = ((one.source, one.text) for one in line.sources)
     elif record is not None:
         ends = ((str(index), one.end) for index, one in enumerate(record.sources))
     return {
@@ -235,14 +235,7 @@ def _source(one: SourceFacts, newest: BatchRecord | None) -> Part:
 
 
 def _operator(line: OperatorLine) -> Part:
-    stores = [
-        {
-            **_copied(store, "name", "provider"),
-            **_copied(store.versions, "first", "last", "missing"),
-            "bytes": store.bytes,
-        }
-        for store in line.stores
-    ]
+    stores = [_copied(store, "name", "provider", "first", "last", "missing", "bytes") for store in line.stores]
     return _copied(line, "id", "name", "inferred", "partitions", "properties") | {"stores": stores}
 
 
@@ -359,9 +352,18 @@ def _without_messages(examined: Examined) -> Examined:
     refusal = facts.snapshot.last_refusal
     refused = refusal._replace(reason=None) if refusal is not None else None
     output, problem = facts.snapshot.output, facts.snapshot.output.unreadable
-    unread = output._replace(unreadable=replace(problem, found=None)) if problem is not None else output
+    if problem is not None:
+        silenced = SinkUnreadable(
+            problem.code,
+            problem.message,
+            where=problem.where,
+            expected=problem.expected,
+            hint=problem.hint,
+            aside=problem.aside,
+        )
+        output = output._replace(unreadable=silenced)
     blank: Facts = facts._replace(
-        snapshot=facts.snapshot._replace(last_run=silent, last_refusal=refused, output=unread)
+        snapshot=facts.snapshot._replace(last_run=silent, last_refusal=refused, output=output)
     )
     if isinstance(history, HistoryFacts):
         blank = blank._replace(history=history._replace(runs=tuple(run._replace(reason=None) for run in history.runs)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ from slackwater.core.checkpoint import (
     OperatorLine,
     ReadLimits,
     ReadOptions,
-    SourceEnd,
     SourceLine,
+    SourceOffset,
     StoreLine,
 )
 from slackwater.core.commands import command
@@ -101,7 +101,7 @@ def inspect_document(report: CheckpointReport) -> dict[str, Any]:
         "schema": SCHEMA,
         "location": report.location,
         "query_id": report.query_id,
-        "spark_version": report.spark_version._asdict(),
+        "spark_version": {"at_least": report.spark_at_least, "evidence": report.spark_evidence},
         "log_versions": {"offsets": report.offsets_version, "commits": report.commits_version},
         "marks": marks_document(report.marks),
         "next_batch": _next_batch(report.next_batch) if report.next_batch else None,
@@ -109,7 +109,7 @@ def inspect_document(report: CheckpointReport) -> dict[str, Any]:
         "sources": [_source(line) for line in report.sources],
         "operators": [_operator(line) for line in report.operators],
         "settings": dict(report.settings),
-        "files": asdict(report.files),
+        "files": {"count": report.file_count, "bytes": report.file_bytes},
         "leftovers": list(report.leftovers),
         "damage": [item._asdict() for item in report.damage],
     }
@@ -120,12 +120,12 @@ def _next_batch(batch: NextBatch) -> dict[str, Any]:
     return batch._asdict() | {"start": [_position(end) for end in batch.start], "end": end}
 
 
-def _position(end: SourceEnd) -> dict[str, Any]:
-    return {"name": end.name, "index": end.index, "offset": offset_value(end.end)}
+def _position(end: SourceOffset) -> dict[str, Any]:
+    return {"name": end.source, "index": end.position, "offset": offset_value(end.text)}
 
 
-def _end(end: SourceEnd) -> dict[str, Any]:
-    return {"name": end.name, "index": end.index, "end": offset_value(end.end)}
+def _end(end: SourceOffset) -> dict[str, Any]:
+    return {"name": end.source, "index": end.position, "end": offset_value(end.text)}
 
 
 def _batch(line: BatchLine) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def _store(line: StoreLine) -> dict[str, Any]:
         "name": line.name,
         "provider": line.provider,
         "families": list(line.families),
-        "versions": line.versions._asdict() | {"missing": list(line.versions.missing)},
+        "versions": {"first": line.first, "last": line.last, "missing": list(line.missing)},
         "rows": line.rows,
         "bytes": line.bytes,
     }

@@ -13,8 +13,8 @@ from slackwater.core.checkpoint import (
     Damage,
     NextBatch,
     OperatorLine,
-    SourceEnd,
     SourceLine,
+    SourceOffset,
     StoreLine,
 )
 from slackwater.core.units import size_text, utc_text
@@ -55,8 +55,7 @@ def page(report: CheckpointReport, options: PageOptions) -> str:
 
 
 def _head(report: CheckpointReport) -> str:
-    version = report.spark_version
-    release = f"{version.at_least} or later" if version.at_least else "unknown"
+    release = f"{report.spark_at_least} or later" if report.spark_at_least else "unknown"
     versions = [
         f"{name} v{number}"
         for name, number in (("offsets", report.offsets_version), ("commits", report.commits_version))
@@ -66,9 +65,9 @@ def _head(report: CheckpointReport) -> str:
         [
             ("checkpoint", report.location),
             ("query id", report.query_id or "unreadable"),
-            ("Spark", f"{release}  ({version.evidence})"),
+            ("Spark", f"{release}  ({report.spark_evidence})"),
             ("logs", ", ".join(versions) or "empty"),
-            ("files", f"{report.files.count:,}{_in_parentheses(report.files.bytes)}"),
+            ("files", f"{report.file_count:,}{_in_parentheses(report.file_bytes)}"),
         ]
     )
 
@@ -122,19 +121,19 @@ def _next(batch: NextBatch | None) -> str:
         "replan": "its range is not fixed yet: Spark will plan it from these positions",
     }[batch.mode]
     rows = [("watermark", time_text(batch.watermark_ms))]
-    ends = {end.name: end for end in batch.end or ()}
-    names = [end.name for end in batch.start] or list(ends)
-    starts = {end.name: end for end in batch.start}
+    ends = {end.source: end for end in batch.end or ()}
+    names = [end.source for end in batch.start] or list(ends)
+    starts = {end.source: end for end in batch.start}
     for name in dict.fromkeys([*names, *ends]):
         reach = f"after {_offset(starts.get(name))}"
         rows.append((f"source {name}", reach + (f" up to {_offset(ends.get(name))}" if batch.end else "")))
     return f"Next batch: {batch.id} ({meaning})\n" + _indent(_table(rows))
 
 
-def _offset(end: SourceEnd | None) -> str:
-    if end is None or end.end is None:
+def _offset(end: SourceOffset | None) -> str:
+    if end is None or end.text is None:
         return "the beginning"
-    return _cut(end.end)
+    return _cut(end.text)
 
 
 def _batches(batches: Sequence[BatchLine]) -> str:
@@ -165,7 +164,7 @@ def _batch(report: CheckpointReport, wanted: int) -> str:
         ("committed", "yes" if line.committed else "no"),
         ("watermark", time_text(line.watermark_ms)),
         ("watermark after", time_text(line.next_watermark_ms)),
-        *((f"source {end.name}", f"up to {_offset(end)}") for end in line.sources),
+        *((f"source {end.source}", f"up to {_offset(end)}") for end in line.sources),
     ]
     return f"Batch {wanted}\n" + _indent(_table(rows))
 
@@ -174,7 +173,7 @@ def _sources(report: CheckpointReport, *, all_files: bool) -> str:
     if not report.sources:
         return ""
     newest = report.batches[-1].sources if report.batches else ()
-    positions = {end.name: end for end in newest}
+    positions = {end.source: end for end in newest}
     rows = [
         (line.name, line.kind, f"at {_offset(positions.get(line.name))}", _source_log(line)) for line in report.sources
     ]
@@ -207,10 +206,9 @@ def _operators(operators: Sequence[OperatorLine]) -> str:
 
 
 def _store(store: StoreLine) -> tuple[str, ...]:
-    versions = store.versions
-    kept = "no version can be loaded" if versions.last is None else f"versions {versions.first} to {versions.last}"
-    if versions.missing:
-        kept += f" without {_numbers(versions.missing)}"
+    kept = "no version can be loaded" if store.last is None else f"versions {store.first} to {store.last}"
+    if store.missing:
+        kept += f" without {_numbers(store.missing)}"
     families = [name for name in store.families if not name.startswith("$")]
     return (
         store.name,
