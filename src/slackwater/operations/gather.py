@@ -22,7 +22,7 @@ from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import adopted_directory
 from slackwater.operations.apply.replayer import QueryRuntime
-from slackwater.operations.plan.context import CheckpointFacts, Fact, PipelineFacts, Problem, StreamFacts
+from slackwater.operations.plan.context import Fact, Problem, StreamFacts
 from slackwater.sinks.common.registry import open_output
 from slackwater.storage.open import open_read_store
 
@@ -41,34 +41,49 @@ def gather(
     """The ledger is updated first, unless checkpoint or output is foreign or unreadable. ``own_lease``: the caller
     holds the lease. Without a ``reader`` the pipeline file is not read.
     """
-    ledger, reference = workspace.ledger, stream.pipeline_file
+    ledger, name = workspace.ledger, stream.full_name
     directory = _tried(lambda: adopted_directory(workspace, stream))
-    seen = _tried(lambda: _checkpoint_facts(workspace, stream, depth, own_lease=own_lease))
-    if isinstance(seen, CheckpointFacts) and (
-        seen.snapshot.output.unreadable is None and not findings_about(seen.snapshot, "identity")
-    ):
+    seen: Snapshot | Problem
+    states, size_bytes = frozenset[int](), None
+    try:
+        seen, opened = look_at_stream(ledger, workspace.home, stream, depth, own_lease=own_lease)
+        states, size_bytes = _states(seen, opened), bytes_if_cheap(opened.store, opened.listing)
+    except (SlackwaterError, OSError) as error:
+        seen = error
+    if isinstance(seen, Snapshot) and seen.output.unreadable is None and not findings_about(seen, "identity"):
         reconcile(workspace, stream)
-    generations = [generation.number for generation in ledger.generations(stream.full_name)]
+    recorded = _tried(lambda: history_of(ledger, stream))
+    digest: str | Problem = ""
+    environment, changed = tuple[str, ...](), tuple[str, ...]()
+    if reader is not None and stream.pipeline_file:
+        try:
+            changed = _environment_changes(workspace, stream, reader)
+            digest = reader.digest(stream.pipeline_file)
+            environment = reader.environment_read(stream.pipeline_file)
+        except (SlackwaterError, OSError) as error:
+            digest = error
+    generations = [generation.number for generation in ledger.generations(name)]
     return StreamFacts(
         stream=stream,
-        checkpoint_seen=seen,
-        recorded=_tried(lambda: history_of(ledger, stream)),
-        pipeline_read=_tried(lambda: _pipeline_facts(workspace, stream, reference, reader))
-        if reference and reader is not None
-        else PipelineFacts(),
+        seen=seen,
+        recorded=recorded,
         directory=directory,
         # Also above folders that no record names: after a lost ledger one of them may be the checkpoint in use.
         next_generation=max([*generations, *workspace.home.generation_numbers(stream.pipeline, stream.name)]) + 1,
+        states=states,
+        size_bytes=size_bytes,
+        digest=digest,
+        environment=environment,
+        environment_changed=changed,
         executed=tuple(executed(ledger, stream)) if with_executed else (),
     )
 
 
-def _pipeline_facts(workspace: Workspace, stream: StreamRecord, reference: str, reader: QueryRuntime) -> PipelineFacts:
+def _environment_changes(workspace: Workspace, stream: StreamRecord, reader: QueryRuntime) -> tuple[str, ...]:
     ledger, name = workspace.ledger, stream.full_name
     programs = next((one.programs for one in ledger.generations(name) if one.number == stream.current_generation), None)
     newest = program_of_batch(programs, ledger.newest_entry(name, "commits"))
-    changed = reader.environment_changes(workspace, name, Program.from_json(newest)) if newest is not None else ()
-    return PipelineFacts(reader.digest(reference), reader.environment_read(reference), changed)
+    return () if newest is None else reader.environment_changes(workspace, name, Program.from_json(newest))
 
 
 def _tried(look: Callable[[], Fact]) -> Fact | Problem:
@@ -76,11 +91,6 @@ def _tried(look: Callable[[], Fact]) -> Fact | Problem:
         return look()
     except (SlackwaterError, OSError) as error:
         return error
-
-
-def _checkpoint_facts(workspace: Workspace, stream: StreamRecord, depth: Depth, *, own_lease: bool) -> CheckpointFacts:
-    snapshot, opened = look_at_stream(workspace.ledger, workspace.home, stream, depth, own_lease=own_lease)
-    return CheckpointFacts(snapshot, _states(snapshot, opened), bytes_if_cheap(opened.store, opened.listing))
 
 
 def _states(snapshot: Snapshot, opened: OpenedCheckpoint) -> frozenset[int]:

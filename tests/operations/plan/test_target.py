@@ -16,8 +16,6 @@ from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.goals.rebuild import scope_of_rebuild, target_batch
 from slackwater.operations.plan.context import (
-    CheckpointFacts,
-    PipelineFacts,
     PlanContext,
     StreamFacts,
     is_cut,
@@ -53,9 +51,8 @@ def _rebuild(spec: HomeSpec, target: int | None = None) -> PlanContext:
     )
     facts = StreamFacts(
         stream=snapshot.stream,
-        checkpoint_seen=CheckpointFacts(snapshot, frozenset(), None),
+        seen=snapshot,
         recorded=_history(spec),
-        pipeline_read=PipelineFacts(),
         directory=None,
         next_generation=2,
     )
@@ -68,7 +65,7 @@ def _recorded(rebuild: PlanContext, history: History) -> PlanContext:
 
 
 def _seen(rebuild: PlanContext, snapshot: Snapshot) -> PlanContext:
-    return replace(rebuild, facts=replace(rebuild.facts, checkpoint_seen=CheckpointFacts(snapshot, frozenset(), None)))
+    return replace(rebuild, facts=replace(rebuild.facts, seen=snapshot))
 
 
 def _without(rebuild: PlanContext, *batches: int) -> PlanContext:

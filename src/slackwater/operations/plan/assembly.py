@@ -81,20 +81,20 @@ def _plan(context: PlanContext, scope: Scope, actions: tuple[Action, ...], ident
 
 def _risks(context: PlanContext, scope: Scope) -> tuple[str, ...]:
     if context.side is not None:
-        return risks_of_directory(context.facts.pipeline.environment)
+        return risks_of_directory(context.facts.environment)
     if scope.added:
-        return risks_of_backfill(context.snapshot, context.facts.pipeline.environment, scope.target)
+        return risks_of_backfill(context.snapshot, context.facts.environment, scope.target)
     replays = scope.state.stateful and not scope.copied and scope.starts is None and scope.first <= scope.target
     risks = risks_of(
         context.snapshot,
         context.query,
-        () if scope.copied else context.facts.pipeline.environment,
+        () if scope.copied else context.facts.environment,
         following=scope.target + 1,
         pending=scope.pending,
         kept=scope.keeps_pending,
         replays=replays,
     )
-    return (*risks_of_environment(context.facts.pipeline.changed), *risks) if replays else risks
+    return (*risks_of_environment(context.facts.environment_changed), *risks) if replays else risks
 
 
 def _actions(context: PlanContext, scope: Scope, change: Cut | Swap) -> tuple[Action, ...]:

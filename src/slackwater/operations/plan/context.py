@@ -36,72 +36,46 @@ MS_IN_S = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointFacts:
-    """``states`` are loadable without damaged files. ``size_bytes`` is ``None`` if asking for sizes would take too
-    long.
-    """
-
-    snapshot: Snapshot
-    states: frozenset[int]
-    size_bytes: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PipelineFacts:
-    """The pipeline file, read without running it.
-
-    ``digest`` is the SHA-256 of the file and the project's imported modules; ``environment`` has the names of variables
-    that it reads. ``changed``: differences between the functions' environment and the newest state's.
-    """
-
-    digest: str = ""
-    environment: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class StreamFacts:
     """A stream; an error may replace a fact.
 
-    ``checkpoint_seen`` has marks, damage, output, operation, lease and last run; ``recorded`` the ledger's batches,
-    updated from checkpoint and output. No generation has had the number ``next_generation``. ``directory`` is the
-    checkpoint's path in the user's code.
+    ``seen`` has marks, damage, output, operation, lease and last run; ``recorded`` the ledger's batches, updated from
+    checkpoint and output. ``states`` are loadable without damaged files. ``size_bytes`` of the checkpoint is ``None``
+    if asking for sizes would take too long. ``digest`` is the SHA-256 of the pipeline file and the project's imported
+    modules, which are read without running them; ``environment`` has the names of variables that it reads.
+    ``environment_changed``: differences between the functions' environment and the newest state's. No generation has
+    had the number ``next_generation``. ``directory`` is the checkpoint's path in the user's code.
     """
 
     stream: StreamRecord
-    checkpoint_seen: CheckpointFacts | Problem
+    seen: Snapshot | Problem
     recorded: History | Problem
-    pipeline_read: PipelineFacts | Problem
     directory: str | Problem | None
     next_generation: int
+    states: frozenset[int] = frozenset()
+    size_bytes: int | None = None
+    digest: str | Problem = ""
+    environment: tuple[str, ...] = ()
+    environment_changed: tuple[str, ...] = ()
     executed: tuple[SourceRange, ...] = ()
 
     @property
-    def checkpoint(self) -> CheckpointFacts:
-        return known(self.checkpoint_seen)
-
-    @property
     def snapshot(self) -> Snapshot:
-        return self.checkpoint.snapshot
+        return known(self.seen)
 
     @property
     def history(self) -> History:
         return known(self.recorded)
 
     @property
-    def pipeline(self) -> PipelineFacts:
-        """Raises PipelineError if it cannot be read."""
-        return known(self.pipeline_read)
+    def code(self) -> str:
+        """The digest. Raises PipelineError if the pipeline file cannot be read."""
+        return known(self.digest)
 
     @property
     def adopted(self) -> str | None:
         """The directory. Raises Refused if no other directory can replace it."""
         return known(self.directory)
-
-    def problems(self) -> Iterator[Problem]:
-        for fact in (self.directory, self.checkpoint_seen, self.recorded, self.pipeline_read):
-            if isinstance(fact, SlackwaterError | OSError):
-                yield fact
 
 
 def known(fact: Fact | Problem) -> Fact:
@@ -146,8 +120,8 @@ class PlanContext:
     @property
     def code(self) -> Code:
         if self.query is None:
-            return Code(self.facts.pipeline.digest)
-        return Code(self.facts.pipeline.digest, self.query.rows_digest, self.query.spark_version)
+            return Code(self.facts.code)
+        return Code(self.facts.code, self.query.rows_digest, self.query.spark_version)
 
     @property
     def profile(self) -> QueryProfile | None:
@@ -156,7 +130,7 @@ class PlanContext:
 
     @property
     def states(self) -> frozenset[int]:
-        return self.facts.checkpoint.states
+        return self.facts.states
 
     @property
     def batches(self) -> BatchHistory:

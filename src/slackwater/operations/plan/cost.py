@@ -46,7 +46,7 @@ def cost_of(context: PlanContext, scope: Scope, actions: Collection[Action]) -> 
         run=run,
         rows_recorded=sum(history.input_rows.values()),
         output=_kept(actions, context.replaced),
-        checkpoint_bytes=context.facts.checkpoint.size_bytes if switched else 0,
+        checkpoint_bytes=context.facts.size_bytes if switched else 0,
     )
 
 
