@@ -29,7 +29,7 @@ from slackwater.operations.apply.replayer import QueryRuntime, Replayer
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.operations.gather import update_ledger
 from slackwater.operations.goals.goal import goal_named
-from slackwater.operations.plan.context import StreamFacts
+from slackwater.operations.plan.context import StreamFacts, require_code
 from slackwater.operations.plan.document import HOW_TO_PLAN, at_batch, plan_command
 from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, Plan, Request
 from slackwater.operations.planner import (
@@ -38,7 +38,6 @@ from slackwater.operations.planner import (
     backfill_directory,
     derive,
     refuse_without_session,
-    require_code,
 )
 from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output

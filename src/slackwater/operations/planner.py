@@ -7,13 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from slackwater.core.commands import (
-    APPLICATION,
-    application_words,
     code_words,
     command,
     mention,
     output_command,
-    write_code_command,
 )
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.escaping import quoted
@@ -35,6 +32,7 @@ from slackwater.operations.apply.replayer import QueryRuntime
 from slackwater.operations.gather import gather, readers_now, refuse_unreadable
 from slackwater.operations.goals.backfill import ranges_of
 from slackwater.operations.goals.goal import goal_named
+from slackwater.operations.goals.rebuild import recomputed
 from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
 from slackwater.operations.plan.context import PlanContext, Scope, StreamFacts, is_cut, known, query_id, refuse_replaced
 from slackwater.operations.plan.contributing import minor_release
@@ -142,30 +140,38 @@ def refuse_without_session(planning: Planning, facts: StreamFacts, request: Requ
 
 
 def derive(planning: Planning, facts: StreamFacts, request: Request, identity: str) -> Plan:
-    """The query is read only if recorded batches ran with other code.
+    """Raises Refused if no exact and safe way exists, DataError if something cannot be read."""
+    context, found = before_spark(planning, facts, request, identity)
+    if found is None:
+        return plan_of_nothing(context, identity, planning.made_at)
+    return with_spark(planning, context, found, identity)
 
-    Raises Refused if no exact and safe way exists, DataError if something cannot be read.
-    """
-    goal, made_at = goal_named(request.goal), planning.made_at
+
+def before_spark(
+    planning: Planning, facts: StreamFacts, request: Request, identity: str
+) -> tuple[PlanContext, tuple[Scope, Cut | Swap] | None]:
+    """The scope, as far as it does not depend on the query, and the change of the output; ``None``: nothing to do."""
     _check_request(request, facts.stream)
     _refuse(facts, operation=identity)
     _refuse_unmarked(facts.snapshot, request)
     _check_offsets(request, BatchHistory(facts.history))
     side = backfill_directory(planning.workspace, facts.stream, request)
-    unread = PlanContext(facts, request, side=side, leader=planning.leader)
-
-    def read_query() -> QueryProfile | None:
-        at_all = goal.scope_without_query(unread)
-        if at_all is not None:
-            _change(planning, unread, at_all, identity)
-        return planning.query_readers(facts.stream, unread.target)()
-
-    context, scope = goal.scope(unread, lambda one: _with_query(one, read_query))
+    context = PlanContext(facts, request, side=side, leader=planning.leader)
+    scope = goal_named(request.goal).scope(context)
     if scope is None:
-        return plan_of_nothing(context, identity, made_at)
+        return context, None
     change, context = _change(planning, context, scope, identity)
+    return context, (scope, change)
+
+
+def with_spark(planning: Planning, context: PlanContext, found: tuple[Scope, Cut | Swap], identity: str) -> Plan:
+    """The plan. The query is read only if state is recomputed and recorded batches ran with other code."""
+    scope, change = found
+    if not scope.copied and scope.starts is None:
+        context = _with_query(context, planning.query_readers(context.facts.stream, context.target))
+        scope = recomputed(context, scope)
     _refuse_missing(context, scope)
-    plan = plan_of(context, scope, change, identity, made_at)
+    plan = plan_of(context, scope, change, identity, planning.made_at)
     return replace(plan, risks=(*plan.risks, *_risks_of_listing(context, scope, change)))
 
 
@@ -222,8 +228,6 @@ def _refuse_unmarked(snapshot: Snapshot, request: Request) -> None:
 
 
 def _with_query(context: PlanContext, read_query: QueryReader) -> PlanContext:
-    """Raises Refused (``code-needed``)."""
-    require_code(context.snapshot.stream, context.goal, context.snapshot.stream.pipeline_file)
     # Nothing but its checkpoint shows whether a query that was only watched has state.
     may_have_state = context.snapshot.stateful or context.snapshot.stream.is_watched
     if not may_have_state or _is_recorded(context):
@@ -232,21 +236,6 @@ def _with_query(context: PlanContext, read_query: QueryReader) -> PlanContext:
     if query is None:
         return replace(context, request=replace(context.request, query_read=False))
     return replace(context, query=query)
-
-
-def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
-    """Raises Refused (``code-needed``)."""
-    if not reference:
-        raise Refused(
-            "code-needed",
-            f"A {goal} of stream {stream.full_name} runs its query again, and Slackwater does not have its code",
-            where=f"stream {stream.full_name}",
-            expected=f"the program that starts the query, or a pipeline file with a stream {stream.name} whose "
-            "function returns the query's DataFrame",
-            found="no --pipeline",
-            hint=command("plan", goal, stream.full_name, "--pipeline", APPLICATION, *stream.session)
-            + f"\n{application_words(stream.name, write_code_command(stream))}",
-        )
 
 
 def _is_recorded(context: PlanContext) -> bool:

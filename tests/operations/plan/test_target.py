@@ -14,9 +14,10 @@ from slackwater.core.records import GenerationRecord, History, RunRecord
 from slackwater.core.sink import Delivery
 from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory
-from slackwater.operations.goals.rebuild import scope_of_rebuild, target_batch
+from slackwater.operations.goals.rebuild import recomputed, scope_at, target_batch
 from slackwater.operations.plan.context import (
     PlanContext,
+    Scope,
     StreamFacts,
     is_cut,
     state_bounds,
@@ -58,6 +59,10 @@ def _rebuild(spec: HomeSpec, target: int | None = None) -> PlanContext:
     )
     at = "last-written" if target is None else "earliest" if target < 0 else f"batch:{target}"
     return PlanContext(facts, Request.at("rebuild", at))
+
+
+def _scope(rebuild: PlanContext) -> Scope:
+    return recomputed(rebuild, scope_at(rebuild, target_batch(rebuild)))
 
 
 def _recorded(rebuild: PlanContext, history: History) -> PlanContext:
@@ -165,7 +170,7 @@ def _silent(spec: HomeSpec, target: int | None = None, *, mode: str = "append", 
 def test_of_a_silent_sink_it_is_the_newest_committed_one(*, lost: bool) -> None:
     rebuild = _silent(HomeSpec(planned=6, committed=5), lost=lost)
 
-    scope = scope_of_rebuild(rebuild)
+    scope = _scope(rebuild)
 
     assert (scope.target, scope.pending) == (5, 6)
     risks = risks_of(rebuild.snapshot, None, (), following=6, pending=6, kept=True, replays=False)
@@ -175,14 +180,14 @@ def test_of_a_silent_sink_it_is_the_newest_committed_one(*, lost: bool) -> None:
 def test_no_row_can_be_double_where_nothing_more_was_planned() -> None:
     rebuild = _silent(HomeSpec(planned=5, committed=5))
 
-    assert scope_of_rebuild(rebuild).target == 5
+    assert _scope(rebuild).target == 5
     assert risks_of(rebuild.snapshot, None, (), following=6, pending=None, kept=True, replays=False) == ()
 
 
 def test_batches_whose_range_is_not_recorded_are_written_twice_and_named() -> None:
     rebuild = _without(_silent(HomeSpec(planned=5, committed=5)), 4, 5)
 
-    assert scope_of_rebuild(rebuild).target == 3
+    assert _scope(rebuild).target == 3
     assert (
         "batches 4..5" in risks_of(rebuild.snapshot, None, (), following=4, pending=None, kept=True, replays=False)[0]
     )
@@ -192,7 +197,7 @@ def test_batches_whose_range_is_not_recorded_are_written_twice_and_named() -> No
 @pytest.mark.parametrize("target", [BEFORE_ALL, 2])
 def test_a_silent_sink_is_not_rebuilt_at_an_older_batch(mode: str, target: int) -> None:
     with pytest.raises(Refused) as caught:
-        scope_of_rebuild(_silent(HomeSpec(), target, mode=mode))
+        _scope(_silent(HomeSpec(), target, mode=mode))
 
     assert caught.value.code == "sink-uncuttable"
     assert (f"in {mode} mode" in caught.value.message) == (mode != "append")
@@ -206,7 +211,7 @@ def test_in_complete_mode_every_batch_contributes(mode: str, first: int) -> None
     history = replace(rebuild.history, event_time_max_ms=known, runs=dict.fromkeys(range(6), run))
 
     assert state_bounds(rebuild).retention_ms == (None if mode == "complete" else 60_000)
-    assert scope_of_rebuild(_recorded(rebuild, history)).first == first
+    assert _scope(_recorded(rebuild, history)).first == first
 
 
 EXACT = Delivery("exactly-once", "it has marks")
@@ -242,7 +247,7 @@ def test_of_several_outputs_it_is_the_newest_that_all_have(
 ) -> None:
     rebuild = _several(HomeSpec(planned=6, committed=5), *written)
 
-    scope = scope_of_rebuild(rebuild)
+    scope = _scope(rebuild)
 
     assert (scope.target, is_cut(rebuild, scope)) == (target, cut)
     assert written_text(rebuild.snapshot) == ", ".join(map(str, written))
@@ -251,12 +256,12 @@ def test_of_several_outputs_it_is_the_newest_that_all_have(
 def test_an_output_keeps_the_next_batch_only_where_its_range_is_planned_again() -> None:
     rebuild = _without(_several(HomeSpec(planned=6, committed=5), 6, 5), 6)
 
-    scope = scope_of_rebuild(rebuild)
+    scope = _scope(rebuild)
 
     assert (scope.target, scope.pending) == (5, None)
     assert is_cut(rebuild, scope)
     with pytest.raises(Refused) as caught:
-        scope_of_rebuild(_without(_several(HomeSpec(planned=6, committed=5), 6, 5, cuts=False), 6))
+        _scope(_without(_several(HomeSpec(planned=6, committed=5), 6, 5, cuts=False), 6))
     assert "its output kind /out/1 cannot remove what batch 6 wrote" in caught.value.message
 
 
@@ -265,7 +270,7 @@ def test_an_output_that_cannot_be_cut_is_named(written: tuple[int | None, ...]) 
     rebuild = _several(HomeSpec(), *written, target=2, cuts=None in written)
 
     with pytest.raises(Refused) as caught:
-        scope_of_rebuild(rebuild)
+        _scope(rebuild)
 
     assert caught.value.code == "sink-uncuttable"
     assert f"its output kind /out/{2 if None in written else 1} cannot remove" in caught.value.message

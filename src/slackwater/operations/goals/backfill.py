@@ -18,7 +18,7 @@ from slackwater.core.targets import Latest
 from slackwater.diagnose.number_line import stops
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.operations.goals.goal import Flag, Goal, Value, WithQuery
+from slackwater.operations.goals.goal import Flag, Goal, Value
 from slackwater.operations.plan.context import PlanContext, Scope
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.document import HOW_TO_PLAN
@@ -347,8 +347,8 @@ class Backfill(Goal):
     def continued_after(self, _request: Request, /) -> int | None:
         return None
 
-    def scope(self, context: PlanContext, _with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
-        return context, scope_of_backfill(context)
+    def scope(self, context: PlanContext, /) -> Scope | None:
+        return scope_of_backfill(context)
 
     def nothing_to_do(self, context: PlanContext) -> tuple[str, ...]:
         return ("nothing to do: the range has nothing that no batch has read", *summaries_of(context.request.starts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 LARGEST_BATCH = 2**63 - 1
 DIGITS_MAX = 19
 Value = str | int | None
-WithQuery = Callable[["PlanContext"], "PlanContext"]
-"""Reads the present query. Raises Refused (``code-needed``)."""
-
 
 GOALS: Mapping[str, str] = {
     "resume": "slackwater.operations.goals.rebuild:RESUME",
@@ -139,16 +136,12 @@ class Goal:
         """Whether the output may have rows that its marker does not show."""
         return False
 
-    def scope(self, context: PlanContext, with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
-        """The scope and its context; no scope if there is nothing to do."""
+    def scope(self, context: PlanContext, /) -> Scope | None:
+        """The scope before the query is read; no scope if there is nothing to do."""
         raise NotImplementedError
 
     def scope_without_positions(self, _basis: PlanContext, /) -> Scope | None:
         """``None`` if it depends on positions. Raises as ``scope``, before Spark starts."""
-        return None
-
-    def scope_without_query(self, _basis: PlanContext, /) -> Scope | None:
-        """``None`` if it depends on the query. Raises as ``scope``, before Spark starts."""
         return None
 
     def nothing_to_do(self, context: PlanContext) -> tuple[str, ...]:

@@ -11,13 +11,14 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.diagnose.number_line import stops
 from slackwater.diagnose.refusal import refusal
-from slackwater.operations.goals.goal import RETENTION, ROW_ORDER, Flag, Goal, WithQuery
+from slackwater.operations.goals.goal import RETENTION, ROW_ORDER, Flag, Goal
 from slackwater.operations.plan.context import (
     PlanContext,
     Scope,
     check_cut,
     check_reproducible,
     check_since_start,
+    require_code,
     state_bounds,
 )
 from slackwater.operations.plan.contributing import StateBounds, first_contributing
@@ -82,22 +83,20 @@ def check_shown(context: PlanContext, written: int) -> None:
         )
 
 
-def scope_of_rebuild(context: PlanContext) -> Scope:
-    """Raises as ``recomputed``."""
-    return recomputed(context, target_batch(context))
+def recomputed(context: PlanContext, scope: Scope) -> Scope:
+    """The scope with the batches to replay, by the query if it was read.
 
-
-def recomputed(context: PlanContext, target: int) -> Scope:
-    """Raises Refused if a contributing batch is not recorded, or recomputed state would not be exact."""
+    Raises Refused if a contributing batch is not recorded, or recomputed state would not be exact.
+    """
+    target = scope.target
     if target > BEFORE_ALL and context.profile is not None:
         # From batch 0 on nothing is replayed: the batches run again with their output.
         check_reproducible(context.profile, context.snapshot.stream, context.request, context.leader)
     state = state_bounds(context)
-    until = target if state.stateful and target >= 0 else None
-    scope = replace(scope_at(context, target), state=state, state_until=until)
-    first = first_contributing(context.batches, target, scope.state, context.code) if target >= 0 else 0
+    first = first_contributing(context.batches, target, state, context.code) if target >= 0 else 0
     _check_sources(context, first, target)
-    return replace(scope, first=first)
+    until = target if state.stateful and target >= 0 else None
+    return replace(scope, first=first, state=state, state_until=until)
 
 
 def scope_at(context: PlanContext, target: int) -> Scope:
@@ -146,11 +145,8 @@ class Rebuild(Goal):
     )
     runs_spark = True
 
-    def scope(self, context: PlanContext, with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
-        context = with_query(context)
-        return context, scope_of_rebuild(context)
-
-    def scope_without_query(self, context: PlanContext, /) -> Scope | None:
+    def scope(self, context: PlanContext, /) -> Scope | None:
+        require_code(context.snapshot.stream, self.name, context.snapshot.stream.pipeline_file)
         return scope_at(context, target_batch(context))
 
 
@@ -243,8 +239,8 @@ class Resume(Goal):
     name = "resume"
     summary = "Make the stream startable from the state it has; the least change that does."
 
-    def scope(self, context: PlanContext, _with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
-        return context, scope_of_resume(context)
+    def scope(self, context: PlanContext, /) -> Scope | None:
+        return scope_of_resume(context)
 
     def why_cut(self, held: str, _target: int, /) -> str | None:
         return f"the sink holds {held}, which is cut and runs again: its rows count for state and watermark"

@@ -12,9 +12,9 @@ from slackwater.core.targets import AtTime, ByDuration, FromFile, PositionTarget
 from slackwater.core.units import iso_text
 from slackwater.formats.text_log import shown
 from slackwater.ledger.recording.batch_history import BatchHistory
-from slackwater.operations.goals.goal import RETENTION, ROW_ORDER, Flag, Goal, WithQuery
-from slackwater.operations.goals.rebuild import check_shown, kept_scope, recomputed, scope_at
-from slackwater.operations.plan.context import PlanContext, Scope, check_cut, check_since_start
+from slackwater.operations.goals.goal import RETENTION, ROW_ORDER, Flag, Goal
+from slackwater.operations.goals.rebuild import check_shown, kept_scope, scope_at
+from slackwater.operations.plan.context import PlanContext, Scope, check_cut, check_since_start, require_code
 from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request
 from slackwater.operations.plan.targets import parse_target, position_target, target_text
 from slackwater.sources.common.contract import SourceRange
@@ -28,7 +28,7 @@ REPLAY_TARGETS = "last-written, earliest, batch:N, time:2026-01-31T00:00Z, by:PT
 Reads = Callable[[int], bool]
 
 
-def kept_scope_of_replay(context: PlanContext) -> Scope | None:
+def _kept_scope(context: PlanContext) -> Scope | None:
     """``None``: state has to be recomputed. Raises Refused if the output lacks the batches, or cannot be treated as
     requested.
     """
@@ -41,11 +41,6 @@ def kept_scope_of_replay(context: PlanContext) -> Scope | None:
     scope = replace(kept, keeps_pending=False)
     check_cut(context, scope)
     return scope
-
-
-def recomputed_scope_of_replay(context: PlanContext) -> Scope:
-    """Raises Refused if the target's range is not recorded, or recomputed state would not be exact."""
-    return recomputed(context, _recorded_target(context))
 
 
 def _recorded_target(context: PlanContext) -> int:
@@ -145,14 +140,11 @@ class Replay(Goal):
         first = self._named_batch(request.target)
         return None if first is None else max(first - 1, BEFORE_ALL)
 
-    def scope(self, context: PlanContext, with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
-        kept = kept_scope_of_replay(context)
+    def scope(self, context: PlanContext, /) -> Scope | None:
+        kept = _kept_scope(context)
         if kept is not None:
-            return context, kept
-        context = with_query(context)
-        return context, recomputed_scope_of_replay(context)
-
-    def scope_without_query(self, context: PlanContext, /) -> Scope | None:
+            return kept
+        require_code(context.snapshot.stream, self.name, context.snapshot.stream.pipeline_file)
         return scope_at(context, _recorded_target(context))
 
     def why_cut(self, _held: str, _target: int, /) -> str | None:

@@ -10,7 +10,7 @@ from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.operations.goals.goal import Flag, Goal, WithQuery
+from slackwater.operations.goals.goal import Flag, Goal
 from slackwater.operations.plan.context import PlanContext, Scope, check_cut
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request, SourceStart
@@ -154,8 +154,8 @@ class Reset(Goal):
             return unmarked is None or not (unmarked.shows_rows and request.target == EARLIEST)
         return request.output == "swap" and snapshot.can_swap_unmarked
 
-    def scope(self, context: PlanContext, _with_query: WithQuery, /) -> tuple[PlanContext, Scope | None]:
-        return context, scope_of_reset(context)
+    def scope(self, context: PlanContext, /) -> Scope | None:
+        return scope_of_reset(context)
 
     def scope_without_positions(self, context: PlanContext, /) -> Scope | None:
         return scope_of_reset(context)

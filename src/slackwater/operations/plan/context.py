@@ -14,7 +14,13 @@ from datetime import UTC, datetime
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-from slackwater.core.commands import command, output_command
+from slackwater.core.commands import (
+    APPLICATION,
+    application_words,
+    command,
+    output_command,
+    write_code_command,
+)
 from slackwater.core.errors import Refused, SlackwaterError
 from slackwater.core.program import ARBITRARY, QueryProfile, not_reproducible
 from slackwater.core.records import History, StreamRecord
@@ -256,6 +262,21 @@ def _with_no_state(stream: str, leader: str | None, *, stage_first: bool) -> str
     if stage_first:
         return f"process {stream} again before that: {command('plan', 'reset', stream, '--from', 'earliest')}"
     return f"process everything again: {command('plan', 'reset', leader, '--from', 'earliest', '--downstream')}"
+
+
+def require_code(stream: StreamRecord, goal: str, reference: str) -> None:
+    """Raises Refused (``code-needed``)."""
+    if not reference:
+        raise Refused(
+            "code-needed",
+            f"A {goal} of stream {stream.full_name} runs its query again, and Slackwater does not have its code",
+            where=f"stream {stream.full_name}",
+            expected=f"the program that starts the query, or a pipeline file with a stream {stream.name} whose "
+            "function returns the query's DataFrame",
+            found="no --pipeline",
+            hint=command("plan", goal, stream.full_name, "--pipeline", APPLICATION, *stream.session)
+            + f"\n{application_words(stream.name, write_code_command(stream))}",
+        )
 
 
 def state_bounds(context: PlanContext) -> StateBounds:
