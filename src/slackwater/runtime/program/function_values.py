@@ -208,12 +208,14 @@ class _Walk:
             if name not in values or not _is_compared(scope, name, values[name]):
                 continue
             # What a method of an object changes while the query runs, it changes in the process of a worker.
-            if is_changed(scope, name, by_calls=_is_collection(values[name])):
+            value = values[name]
+            is_derived = isinstance(value, Made) and value.of.module == "collections"
+            if is_changed(scope, name, by_calls=is_derived or isinstance(value, (*COLLECTIONS, bytearray))):
                 continue
             if isinstance(token, Definition):
-                self._call(name, values[name])
+                self._call(name, value)
             else:
-                yield from self.parts(name, values[name])
+                yield from self.parts(name, value)
 
     def _class(self, name: str, value: type, *, called: bool) -> Iterator[Part]:
         of = value.of if issubclass(value, Made) else Named(value.__module__, value.__qualname__)
@@ -278,9 +280,13 @@ class _Walk:
         scopes = self._scopes(of)
         body = of.body if of.body is not None else vars_of(live)
         for each, value in body.items():
-            if _is_method(value):
+            is_wrapper = isinstance(value, Made) and value.of.path in WRAPPERS
+            if is_wrapper or isinstance(value, (types.FunctionType, staticmethod, classmethod, property)):
                 self._call("", value)
-            elif not _is_made_by_python(each, value) and all(_is_compared(one, each, value) for one in scopes):
+                continue
+            is_slot = isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType))
+            is_pythons = is_slot or each == "_abc_impl" or (each.startswith("_") and each.endswith("_"))
+            if not is_pythons and all(_is_compared(one, each, value) for one in scopes):
                 yield from self.parts(f"{name}.{each}".lstrip("."), value)
         for base in of.bases or getattr(live, "__bases__", ()):
             self._call(name, base)
@@ -375,11 +381,11 @@ def _in_order(parts: Iterable[list[Token]]) -> list[Token]:
 
 
 def _key(tokens: list[Token]) -> str:
-    return "\n".join(token if isinstance(token, str) else f"{type(token).__name__} {_line(token)}" for token in tokens)
-
-
-def _line(token: Token) -> str:
-    return str(getattr(getattr(getattr(token, "scope", None), "node", None), "name", ""))
+    nodes = [getattr(getattr(token, "scope", None), "node", None) for token in tokens]
+    return "\n".join(
+        token if isinstance(token, str) else f"{type(token).__name__} {getattr(node, 'name', '')}"
+        for token, node in zip(tokens, nodes, strict=True)
+    )
 
 
 def _given(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
@@ -400,22 +406,6 @@ def _is_compared(scope: CodeScope, name: str, value: object) -> bool:
     if is_secret_name(name) or differs(owner, name, DIFFERS_EACH_RUN):
         return False
     return not (isinstance(value, (list, tuple)) and differs(owner, name, IN_ANY_ORDER))
-
-
-def _is_collection(value: object) -> bool:
-    is_derived = isinstance(value, Made) and value.of.module == "collections"
-    return is_derived or isinstance(value, (*COLLECTIONS, bytearray))
-
-
-def _is_method(value: object) -> bool:
-    if isinstance(value, Made):
-        return value.of.path in WRAPPERS
-    return isinstance(value, (types.FunctionType, staticmethod, classmethod, property))
-
-
-def _is_made_by_python(name: str, value: object) -> bool:
-    is_slot = isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType))
-    return is_slot or name == "_abc_impl" or (name.startswith("_") and name.endswith("_"))
 
 
 def _live(of: Named) -> Any:

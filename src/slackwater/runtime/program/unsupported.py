@@ -29,7 +29,14 @@ from slackwater.core.units import counted
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.lineage import SOURCES
 from slackwater.ledger.recording.source_availability import StoreAvailability
-from slackwater.runtime.program.logical_plan import analysed_plan, class_name, java_field, nodes_of, source_logs
+from slackwater.runtime.program.logical_plan import (
+    analysed_plan,
+    class_name,
+    elements,
+    java_field,
+    nodes_of,
+    source_logs,
+)
 from slackwater.runtime.replay.positions import spark_sources
 from slackwater.runtime.run.failures import SPARK_ERRORS
 from slackwater.runtime.session.settings import with_settings
@@ -256,7 +263,7 @@ def _let_through(plan: Any, output_mode: str) -> Unsupported | None:
     for node in nodes_of(plan):
         if not keeps_state(node):
             continue
-        below = {class_name(one) for child in _children(node) for one in nodes_of(child) if keeps_state(one)}
+        below = {class_name(one) for child in elements(node.children()) for one in nodes_of(child) if keeps_state(one)}
         if below & NO_OTHERS:
             return AFTER_ARBITRARY
         deduplicates = class_name(node) in ("Deduplicate", "DeduplicateWithinWatermark", "Distinct")
@@ -269,12 +276,7 @@ def keeps_state(node: Any) -> bool:
     name = class_name(node)
     if not node.isStreaming():
         return False
-    return name in STATEFUL or (name == "Join" and all(child.isStreaming() for child in _children(node)))
-
-
-def _children(node: Any) -> list[Any]:
-    children = node.children()
-    return [children.apply(index) for index in range(children.size())]
+    return name in STATEFUL or (name == "Join" and all(child.isStreaming() for child in elements(node.children())))
 
 
 VERSION_1_READERS = "spark.sql.streaming.disabledV2MicroBatchReaders"
@@ -326,17 +328,16 @@ def _replaced(frame: DataFrame, source: SparkSource, wanted: Mapping[str, str], 
 
 def _option_maps(frame: DataFrame, relation: Any) -> tuple[Any, Any]:
     """The option maps of a source. Raises LookupError for a version 1 source."""
-    if class_name(relation) != "StreamingRelationV2" or _is_read_as_version_1(frame, relation):
+    disabled = (frame.sparkSession.conf.get(VERSION_1_READERS, "") or "").split(",")
+    provider = relation.source() if class_name(relation) == "StreamingRelationV2" else None
+    # Such a class supports version 2, and is read as version 1 all the same.
+    if provider is None or (
+        provider.isDefined() and str(provider.get().getClass().getName()) in map(str.strip, disabled)
+    ):
         raise LookupError("a source of version 1")
     options = relation.extraOptions()
     spelled, in_lower_case = (java_field(options, name).get(options) for name in _MAPS)
     return spelled, in_lower_case
-
-
-def _is_read_as_version_1(frame: DataFrame, relation: Any) -> bool:
-    disabled = (frame.sparkSession.conf.get(VERSION_1_READERS, "") or "").split(",")
-    provider = relation.source()
-    return provider.isDefined() and str(provider.get().getClass().getName()) in map(str.strip, disabled)
 
 
 def _not_replaced(source: SparkSource, wanted: Mapping[str, str], stream: str) -> Refused:

@@ -176,7 +176,11 @@ def is_transient(error: BaseException) -> bool:
     # The sink's own code decides: its message quotes that of a database, which may contain any words.
     if ours := OURS_IN_BATCH.search(messages):
         return _is_transient_code(ours["code"])
-    return any(_is_transient_type(cause) for cause in _chain(error)) or _reports_transient(messages)
+    codes = (cause.code for cause in _chain(error) if isinstance(cause, SlackwaterError))
+    if any(map(_is_transient_code, codes)) or any(isinstance(cause, TRANSIENT_TYPES) for cause in _chain(error)):
+        return True
+    patterns = (TRANSIENT, *(kind.transient_errors for kind in kinds() if kind.transient_errors is not None))
+    return any(pattern.search(messages) for pattern in patterns)
 
 
 def reason_of(error: BaseException) -> str:
@@ -215,30 +219,15 @@ def _code(error: BaseException, messages: str, *, transient: bool) -> FailureCod
         return "store-unreachable"
     if counts := SOURCE_COUNT.search(messages):
         return "source-added" if int(counts[2]) > int(counts[1]) else "source-removed"
-    return _reported_code(messages) or ("store-unreachable" if transient else "unknown")
-
-
-def _is_transient_type(error: BaseException) -> bool:
-    if isinstance(error, SlackwaterError):
-        return _is_transient_code(error.code)
-    return isinstance(error, TRANSIENT_TYPES)
-
-
-def _is_transient_code(code: str) -> bool:
-    return code in TRANSIENT_CODES or code in transient_codes()
-
-
-def _reports_transient(messages: str) -> bool:
-    patterns = (TRANSIENT, *(kind.transient_errors for kind in kinds() if kind.transient_errors is not None))
-    return any(pattern.search(messages) for pattern in patterns)
-
-
-def _reported_code(messages: str) -> FailureCode | None:
     for code, pattern in CODES:
         of_sources = [one for kind in kinds() for of_code, one in kind.failures if of_code == code]
         if any(one.search(messages) for one in (pattern, *of_sources)):
             return code
-    return None
+    return "store-unreachable" if transient else "unknown"
+
+
+def _is_transient_code(code: str) -> bool:
+    return code in TRANSIENT_CODES or code in transient_codes()
 
 
 def _place(messages: str) -> str | None:

@@ -233,7 +233,9 @@ class Application:
                         for name in stage
                     ]
                     self._watch([run for run in runs if isinstance(run, StreamRun)], leases, signals)
-                    outcomes.update({name: _outcome(run) for name, run in zip(stage, runs, strict=True)})
+                    for name, run in zip(stage, runs, strict=True):
+                        ended = run if isinstance(run, StreamOutcome) else run.outcome
+                        outcomes[name] = ended or StreamOutcome(streams[name][0].full_name, "interrupted")
         finally:
             self._end(listener, sessions)
         return not_started.outcomes | outcomes
@@ -289,24 +291,16 @@ class Application:
             if not draining and (signals.count or self._time_is_up()):
                 draining = True
                 self._display.say("draining: no batch starts after the running one; press Ctrl-C again to stop at once")
-            requested = self._stop_requests(runs)
+            asks = time.monotonic() - self._asked_ledger_at >= ASK_LEDGER_S
+            self._asked_ledger_at = time.monotonic() if asks else self._asked_ledger_at
             for run in runs:
-                self._poll(run, drain=draining or run in requested)
+                state, restarts = run.state, run.restarts
+                run.poll(drain=draining or (asks and run.outcome is None and run.stop_requested()))
+                if run.state != state:
+                    self._display.state(run.stream.full_name, run.state)
+                if run.restarts > restarts:
+                    self._display.restarted(run.stream.full_name)
             time.sleep(POLL_S)
-
-    def _poll(self, run: StreamRun, *, drain: bool) -> None:
-        state, restarts = run.state, run.restarts
-        run.poll(drain=drain)
-        if run.state != state:
-            self._display.state(run.stream.full_name, run.state)
-        if run.restarts > restarts:
-            self._display.restarted(run.stream.full_name)
-
-    def _stop_requests(self, runs: Sequence[StreamRun]) -> list[StreamRun]:
-        if time.monotonic() - self._asked_ledger_at < ASK_LEDGER_S:
-            return []
-        self._asked_ledger_at = time.monotonic()
-        return [run for run in runs if run.outcome is None and run.stop_requested()]
 
     def _stop_at_once(self, runs: Sequence[StreamRun], leases: LeaseKeeper) -> None:
         if leases.lost is not None:
@@ -318,12 +312,6 @@ class Application:
 
     def _time_is_up(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline
-
-
-def _outcome(run: StreamRun | StreamOutcome) -> StreamOutcome:
-    if isinstance(run, StreamOutcome):
-        return run
-    return run.outcome or StreamOutcome(run.stream.full_name, "interrupted")
 
 
 def stages(built: Sequence[BuiltStream]) -> list[list[str]]:

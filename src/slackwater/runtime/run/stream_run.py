@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
@@ -111,7 +110,12 @@ class StreamRun:
             ready = check(self._services.home, self._services.ledger, self.stream, query=self._built.sources)
             self._committed_before, self._planned_before = ready.committed, ready.planned
             about = warnings_about(self.stream, self._built, ready.committed)
-            self._warn((*ready.warnings, *about, *self._overridden()))
+            settings, place = self._built.definition.settings, self._generation.location
+            newest = read_logs(open_read_store(place)).newest_offset if settings else None
+            for warning in (*ready.warnings, *about, *overridden(self._built.definition, newest)):
+                if warning not in self._warned:
+                    self._services.say(f"{self.stream.full_name}: {warning}")
+                    self._warned.add(warning)
             check_left_out(self._services.ledger, self._generation, ready.planned, self._built.frame)
             if self._trigger.kind == "available-now":
                 check_reads_all(self.stream.full_name, self._built.frame)
@@ -179,18 +183,6 @@ class StreamRun:
 
     def stop_requested(self) -> bool:
         return self._active is not None and self._active.stop_requested()
-
-    def _warn(self, warnings: Sequence[str]) -> None:
-        for warning in warnings:
-            if warning not in self._warned:
-                self._services.say(f"{self.stream.full_name}: {warning}")
-        self._warned.update(warnings)
-
-    def _overridden(self) -> tuple[str, ...]:
-        if not self._built.definition.settings:
-            return ()
-        newest = read_logs(open_read_store(self._generation.location)).newest_offset
-        return overridden(self._built.definition, newest)
 
     def _completes(self, batch: int | None) -> bool:
         # In real-time mode Spark writes ``offsets/N`` when batch N has ended: there is no planned batch to complete.
@@ -354,14 +346,14 @@ def _has_processing_time_timers(frame: DataFrame) -> bool:
     Such a query is caught up when its sources are at the positions fixed at its start: later batches start and end
     there.
     """
-    return any(_has_timers(node) for node in nodes_of(analysed_plan(frame)))
-
-
-def _has_timers(node: Any) -> bool:
-    name = class_name(node)
-    if name.startswith("FlatMapGroups") and name.endswith("WithState"):
-        return str(node.timeout()) == _ON_PROCESSING_TIME
-    return name.startswith("TransformWithState") and str(node.timeMode()).startswith(_IN_PROCESSING_TIME)
+    for node in nodes_of(analysed_plan(frame)):
+        name = class_name(node)
+        if name.startswith("FlatMapGroups") and name.endswith("WithState"):
+            if str(node.timeout()) == _ON_PROCESSING_TIME:
+                return True
+        elif name.startswith("TransformWithState") and str(node.timeMode()).startswith(_IN_PROCESSING_TIME):
+            return True
+    return False
 
 
 def has_read_all(query: StreamingQuery, planned_before: int) -> bool:
@@ -374,10 +366,10 @@ def has_read_all(query: StreamingQuery, planned_before: int) -> bool:
         len(batches) == _BATCHES_WITHOUT_DATA
         and min(batches) > planned_before
         and len(watermarks) == 1
-        and not any(_has_read_rows(source) for progress in newest for source in progress["sources"])
+        # A range can move without rows: Kafka's transaction markers have offsets of their own.
+        and not any(
+            source["numInputRows"] or source["startOffset"] != source["endOffset"]
+            for progress in newest
+            for source in progress["sources"]
+        )
     )
-
-
-def _has_read_rows(source: Any) -> bool:
-    # A range can move without rows: Kafka's transaction markers have offsets of their own.
-    return bool(source["numInputRows"]) or source["startOffset"] != source["endOffset"]

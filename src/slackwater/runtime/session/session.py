@@ -80,7 +80,9 @@ def start_session(options: SessionOptions, say: Callable[[str], None]) -> SparkS
         # Else Spark resolves the host's own name, which a machine without a network may not be able to.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     check_launch_settings(options.settings)
-    _warn_of_visible_secrets(options.settings, say)
+    for key in _JVM_OPTIONS:
+        if mask(options.settings.get(key, "")) != options.settings.get(key, ""):
+            say(f"{key} contains a secret: options of a JVM are readable by every user of this host while it runs")
     of_stores = map(session_settings_of, options.connectors)
     of_sinks = map(registry.session_settings_of, options.connectors)
     settings = _joined(_defaults(master, brief=options.brief), *of_stores, *of_sinks, options.settings)
@@ -107,14 +109,18 @@ def _choose_python(master: str, settings: Mapping[str, str]) -> None:
 
 
 def _existing(settings: Mapping[str, str]) -> SparkSession:
-    spark = SparkSession.builder.getOrCreate()
-    remember_options()
-    KNOWN_SECRETS.remember_all(dict(spark.sparkContext.getConf().getAll()))
+    spark = _remembered(SparkSession.builder.getOrCreate())
     for key, value in settings.items():
         try:
             spark.conf.set(key, value)
         except PySparkException as error:
             log.debug("a setting cannot be changed in a session", key=key, error=str(error))
+    return spark
+
+
+def _remembered(spark: SparkSession) -> SparkSession:
+    remember_options()
+    KNOWN_SECRETS.remember_all(dict(spark.sparkContext.getConf().getAll()))
     return spark
 
 
@@ -168,12 +174,6 @@ def _defaults(master: str, *, brief: bool) -> dict[str, str]:
     }
 
 
-def _warn_of_visible_secrets(settings: Mapping[str, str], say: Callable[[str], None]) -> None:
-    for key in _JVM_OPTIONS:
-        if mask(settings.get(key, "")) != settings.get(key, ""):
-            say(f"{key} contains a secret: options of a JVM are readable by every user of this host while it runs")
-
-
 def jars_with(settings: Mapping[str, str], names: Sequence[str], say: Callable[[str], None]) -> str | None:
     """``spark.jars`` with these connectors' jars; ``None`` if none is needed.
 
@@ -225,11 +225,10 @@ def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkS
             SparkContext(conf=conf, gateway=gateway)
         elif SUBMITTED in os.environ:
             check_sql_settings(gateway, settings)
-        spark = SparkSession.builder.config(conf=conf).getOrCreate()
-        remember_options()
-        KNOWN_SECRETS.remember_all(dict(spark.sparkContext.getConf().getAll()))
+        spark = _remembered(SparkSession.builder.config(conf=conf).getOrCreate())
     except (Py4JJavaError, PySparkException, PySparkRuntimeError, OSError) as error:
-        reason = _reason(error)
+        thrown = getattr(error, "java_exception", None)
+        reason = error if thrown is None else thrown.getMessage()
         _end_gateway(gateway)
         raise StreamFailed(
             "spark-start",
@@ -245,11 +244,6 @@ def _build(application: str, master: str, settings: Mapping[str, str]) -> SparkS
 
 def _conf(application: str, master: str, settings: Mapping[str, str]) -> SparkConf:
     return SparkConf().setAppName(application).setMaster(master).setAll(list(settings.items()))
-
-
-def _reason(error: Exception) -> str:
-    thrown = getattr(error, "java_exception", None)
-    return str(thrown.getMessage()) if thrown is not None else str(error)
 
 
 def _launched(conf: SparkConf) -> Any:

@@ -17,7 +17,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -127,7 +127,10 @@ def replace_settings(spark: SparkSession, settings: Mapping[str, str]) -> None:
                 _application_conf(spark).remove(key)
     for key in _replaceable(spark, settings, present):
         if present.get(key) != settings[key]:
-            _set(spark, key, settings[key])
+            spark.conf.set(key, settings[key])
+            if not key.startswith(PREFIX):
+                # Where code reads it by ``spark.sparkContext.getConf()``.
+                _application_conf(spark).set(key, settings[key])
 
 
 @contextmanager
@@ -176,13 +179,6 @@ def changed_settings(spark: SparkSession, before: Mapping[str, str]) -> dict[str
     return {**found, **changed_environment(spark, before)}
 
 
-def _set(spark: SparkSession, key: str, value: str) -> None:
-    spark.conf.set(key, value)
-    if not key.startswith(PREFIX):
-        # Where code reads it by ``spark.sparkContext.getConf()``.
-        _application_conf(spark).set(key, value)
-
-
 def _replaceable(spark: SparkSession, keys: Iterable[str], present: Mapping[str, str]) -> list[str]:
     """The changeable keys. A ``present`` secret value is recorded nowhere else, so it stays."""
     sql_conf = _sql_conf_class(spark)
@@ -216,15 +212,13 @@ def _of_application(spark: SparkSession, keys: Iterable[str]) -> dict[str, str |
 
 
 def _set_explicitly(spark: SparkSession) -> dict[str, str]:
-    found = scala_map(_conf(spark).getAllConfs())
-    return {key: value for key, value in found.items() if key.startswith(PREFIX) or _is_own(spark, key)}
-
-
-def _is_own(spark: SparkSession, key: str) -> bool:
-    if key.startswith(HOW_IT_RUNS):
-        return False
-    jvm: Any = spark.sparkContext._jvm
-    return jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(key) is None
+    found, jvm = scala_map(_conf(spark).getAllConfs()), cast("Any", spark.sparkContext._jvm)
+    entries = jvm.org.apache.spark.internal.config.ConfigEntry
+    return {
+        key: value
+        for key, value in found.items()
+        if key.startswith(PREFIX) or not (key.startswith(HOW_IT_RUNS) or entries.findEntry(key) is not None)
+    }
 
 
 BuildAgain = Callable[["BuiltStream"], "BuiltStream"]
