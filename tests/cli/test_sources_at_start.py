@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 
 from slackwater.core.program import Program, SourceShape, made_by
 from slackwater.core.records import LogLine
-from slackwater.facts.attempt import ANSWER_S_MAX
+from slackwater.facts.sources import ANSWER_S_MAX
 from slackwater.ledger.ledger import Ledger
 from slackwater.sources import kind_named
 from slackwater.sources.common.contract import Asked

@@ -28,7 +28,7 @@ from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.apply.apply_plan import apply_plan
-from slackwater.operations.apply.replayer import Replayed
+from slackwater.operations.apply.operation import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.check_home import check_home
 from slackwater.operations.plan.document import parse

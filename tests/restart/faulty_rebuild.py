@@ -13,7 +13,7 @@ from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.main import main
 from slackwater.operations.actions import generations
-from slackwater.operations.apply.replayer import Replayed
+from slackwater.operations.apply.operation import Replayed
 from slackwater.operations.goals import rebuild
 from slackwater.operations.plan.contributing import first_contributing
 from slackwater.runtime.replay.replay import SparkReplayer

@@ -28,7 +28,7 @@ from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.apply.apply_plan import Outcome, apply_plan
-from slackwater.operations.apply.replayer import OperationRun, Replayed, Replayer
+from slackwater.operations.apply.operation import OperationRun, Replayed, Replayer
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.make_plan import derive_all, make_plan
 from slackwater.operations.plan.contributing import Code

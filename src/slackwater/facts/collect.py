@@ -25,15 +25,20 @@ from slackwater.core.facts import CheckpointSeen, Fact, Facts, HistoryFacts, Sin
 from slackwater.core.program import SourceShape
 from slackwater.core.records import NEWEST_BATCHES, GenerationRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
-from slackwater.facts.attempt import tried
-from slackwater.facts.served import at_place, offset_before, planned_ms, recorded_ids, shapes_of, unserved
-from slackwater.facts.source_files import (
+from slackwater.facts.sources import (
+    at_place,
     changed_files,
     missing_files,
+    offset_before,
+    planned_ms,
     read_outputs,
+    recorded_ids,
     recorded_sizes,
     removed_files,
+    shapes_of,
     too_old_files,
+    tried,
+    unserved,
 )
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.formats.text_log import parse_offset_entry

@@ -21,7 +21,7 @@ from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.adopted import adopted_directory
-from slackwater.operations.apply.replayer import QueryRuntime
+from slackwater.operations.apply.operation import QueryRuntime
 from slackwater.operations.plan.context import Fact, Problem, StreamFacts
 from slackwater.sinks.common.registry import open_output
 from slackwater.storage.open import open_read_store

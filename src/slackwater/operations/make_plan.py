@@ -25,7 +25,7 @@ from slackwater.ledger.recording.history import history_of, output_of, read_of, 
 from slackwater.ledger.workspace import Workspace, find_stream
 from slackwater.operations.actions.generations import query_in
 from slackwater.operations.apply.executor import check_restorable
-from slackwater.operations.apply.replayer import QueryRuntime, Replayer
+from slackwater.operations.apply.operation import QueryRuntime, Replayer
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.operations.gather import update_ledger
 from slackwater.operations.goals.goal import goal_named

@@ -28,7 +28,7 @@ from slackwater.ledger.recording.places import checkpoints, home_place, inputs, 
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
-from slackwater.operations.apply.replayer import QueryRuntime
+from slackwater.operations.apply.operation import QueryRuntime
 from slackwater.operations.gather import gather, readers_now, refuse_unreadable
 from slackwater.operations.goals.backfill import ranges_of
 from slackwater.operations.goals.goal import goal_named

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slackwater.checkpoint.layout import commit_path
 from slackwater.checkpoint.logs import read_logs
-from slackwater.operations.apply.replayer import OperationRun
+from slackwater.operations.apply.operation import OperationRun
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import of_any_query
 from slackwater.sinks.common.registry import open_output

@@ -22,8 +22,8 @@ from slackwater.diagnose.number_line import findings
 from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.recording.history import executed, history_of
 from slackwater.ledger.recording.snapshot import look_at_stream
-from slackwater.operations.actions.backfill import RECORD
-from slackwater.operations.apply.replayer import OperationRun
+from slackwater.operations.actions.outputs import RECORD
+from slackwater.operations.apply.operation import OperationRun
 from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.runtime.run.before_start import program_json
 from slackwater.sinks.common.contract import OpaqueOutput, opaque_traits

@@ -16,7 +16,7 @@ from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import BackfillDirectory
 from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.recording.history import executed
-from slackwater.operations.apply.replayer import OperationRun
+from slackwater.operations.apply.operation import OperationRun
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.document import plan_again, title
 from slackwater.operations.plan.plan import Plan, SourceStart

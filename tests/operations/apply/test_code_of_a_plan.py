@@ -13,7 +13,7 @@ import pytest
 
 from slackwater.core.errors import Moved, Refused
 from slackwater.core.program import InputShape, OperatorShape, Program, Traced, with_started
-from slackwater.operations.apply.replayer import OperationRun
+from slackwater.operations.apply.operation import OperationRun
 from slackwater.operations.plan.document import DIGEST, digest_of, plan_again, render
 from slackwater.operations.plan.plan import Plan
 from slackwater.runtime.run.before_start import program_json

@@ -16,7 +16,7 @@ from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
 from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.action import Display
-from slackwater.operations.apply.replayer import Replayed
+from slackwater.operations.apply.operation import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.plan.context import check_reproducible
 from slackwater.operations.plan.plan import Plan, Request

@@ -12,7 +12,7 @@ import pytest
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.errors import Refused
-from slackwater.operations.apply.replayer import Replayed
+from slackwater.operations.apply.operation import Replayed
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 from tests.support.homes import ROWS

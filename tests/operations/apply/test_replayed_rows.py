@@ -13,7 +13,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.core.errors import OutcomeUnknown, Refused
 from slackwater.core.records import LogLine
 from slackwater.operations.action import COUNTED, Display
-from slackwater.operations.apply.replayer import Replayed
+from slackwater.operations.apply.operation import Replayed
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.plan import Plan
 from slackwater.sources.common.contract import SourceRange

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from slackwater.core.errors import UsageError
 from slackwater.core.sink import BackfillDirectory, Cut
 from slackwater.operations.action import Action, Precondition
-from slackwater.operations.actions.backfill import RunIntoDirectory
 from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, ReplaySettings
 from slackwater.operations.actions.generations import BuildGeneration, CopyGeneration, StartGeneration
-from slackwater.operations.actions.outputs import CutSink
+from slackwater.operations.actions.outputs import CutSink, RunIntoDirectory
 from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
 from slackwater.operations.goals.goal import GOALS
 from slackwater.operations.plan.document import DIGEST, digest_of, parse, render

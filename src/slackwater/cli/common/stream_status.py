@@ -16,8 +16,8 @@ from slackwater.core.records import NEWEST_BATCHES, BatchRecord, BatchSource, Op
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.checks.common.progress import lag_of, rows_ahead
 from slackwater.diagnose.number_line import codes_from_plan, findings
-from slackwater.facts import served
 from slackwater.facts.collect import facts_of_start
+from slackwater.facts.sources import asked_sources, not_compared
 from slackwater.formats.text_log import parse_commit_entry, parse_offset_entry
 from slackwater.ledger.home import Place, place_of
 from slackwater.ledger.lease import LeaseView, end_of, view_of
@@ -208,13 +208,13 @@ def _compared(
     if snapshot.holder is not None or any(finding.severity is Severity.STOP for finding in found):
         # A running query moves its positions meanwhile; and a start is refused for the other stop first.
         return found, ()
-    sources = served.asked_sources(ledger, snapshot, opened)
+    sources = asked_sources(ledger, snapshot, opened)
     known = (fact for source in sources for fact in (source.unserved, source.changed_files))
     if any(fact and not isinstance(fact, Unknown) for fact in known):
         # All checks are loaded with it, which takes longer than the rest of the status.
         doctor: Any = import_module("slackwater.diagnose.doctor")
         found = doctor.found_at_start(facts_of_start(ledger, snapshot, opened, sources))
-    return found, served.not_compared(sources)
+    return found, not_compared(sources)
 
 
 def _lag(ledger: Ledger, snapshot: Snapshot, batch: BatchRecord | None) -> Lag:

@@ -35,7 +35,7 @@ from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.recording.stream_files import forget, write_stream_file_of
 from slackwater.ledger.streams import OPERATORS, STATE_STORES
 from slackwater.ledger.workspace import Workspace, open_workspace, record_move, stream_at, stream_moved_to
-from slackwater.operations.apply.replayer import QueryRuntime
+from slackwater.operations.apply.operation import QueryRuntime
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.runtime.loader import full_reference, is_application
 from slackwater.runtime.replay.query_runtime import SparkRuntime

@@ -25,7 +25,7 @@ from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.places import generation_location
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.workspace import Workspace, open_workspace
-from slackwater.operations.actions.running import OneBatch
+from slackwater.operations.actions.batches import OneBatch
 from slackwater.operations.adopted import KEPT
 from slackwater.operations.apply.journal import PRUNED, Journal
 from slackwater.operations.apply.operation import BACKUP

@@ -22,8 +22,7 @@ from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.operations.action import CODE, LAYOUT, PROGRAMS, Action, ActionFacts, Inverse
 from slackwater.operations.apply.executor import DIGEST_SHOWN, check_restorable, compared_programs
-from slackwater.operations.apply.operation import Operation
-from slackwater.operations.apply.replayer import Replayer
+from slackwater.operations.apply.operation import Operation, Replayer
 from slackwater.operations.goals.backfill import ranges_of
 from slackwater.operations.plan.context import bounds_of, check_reproducible, refuse_replaced
 from slackwater.operations.plan.contributing import first_contributing

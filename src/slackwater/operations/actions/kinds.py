@@ -1,11 +1,20 @@
 from __future__ import annotations
 
 from slackwater.operations.action import Action, Inverse
-from slackwater.operations.actions.backfill import CutBackfill, EmptyDirectory, RunBackfill, RunIntoDirectory
-from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, SkipBatch
+from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, RunStaged, SkipBatch
 from slackwater.operations.actions.generations import BuildGeneration, CopyGeneration, RemoveGeneration, StartGeneration
-from slackwater.operations.actions.outputs import CutSink, DiscardStaged, RestoreSink, StageOutput, SwapBack, SwapOutput
-from slackwater.operations.actions.running import RunStaged
+from slackwater.operations.actions.outputs import (
+    CutBackfill,
+    CutSink,
+    DiscardStaged,
+    EmptyDirectory,
+    RestoreSink,
+    RunBackfill,
+    RunIntoDirectory,
+    StageOutput,
+    SwapBack,
+    SwapOutput,
+)
 from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
 
 ACTIONS: tuple[type[Action], ...] = (

@@ -1,18 +1,40 @@
-"""The output is cut, or built in staging and swapped."""
+"""The output is cut, built in staging and swapped, or gets the batch of a backfill.
+
+The batch of a backfill has the stream's next id: a sink keyed by ids writes it once. Undo asks the output for the
+batch's files or rows, and keeps the answer until all are removed.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from slackwater.core.commands import command
+from slackwater.core.commands import apply_command, command
 from slackwater.core.errors import Refused
-from slackwater.core.records import leader_id
-from slackwater.core.sink import Cut, Owner, Swap, cut_step
+from slackwater.core.records import GenerationRecord, leader_id
+from slackwater.core.sink import BackfillDirectory, Cut, Owner, Swap, cut_step, others_of
 from slackwater.core.units import batch_range
-from slackwater.operations.action import NOTHING, Action, ActionFacts, Inverse
-from slackwater.operations.apply.executor import others_in
-from slackwater.operations.apply.operation import Operation, backup_for, changed_nothing, check_records, check_started
+from slackwater.ledger.lineage import SINK
+from slackwater.ledger.recording.log_copier import copy_new
+from slackwater.operations.action import LAYOUT, NOTHING, Action, ActionFacts, Inverse
+from slackwater.operations.actions.batches import OneBatch, record_of, run_once
+from slackwater.operations.actions.generations import base_of
+from slackwater.operations.apply.executor import others_in, refused
+from slackwater.operations.apply.operation import (
+    BACKUP,
+    PLAN_FILE,
+    Operation,
+    backup_for,
+    changed_nothing,
+    check_records,
+    check_started,
+)
+from slackwater.operations.plan.plan import BEFORE_ALL
+from slackwater.sinks.common.changes import RecordFile
+from slackwater.sinks.common.contract import Output
+from slackwater.sinks.common.registry import open_each
+from slackwater.sinks.files import backfill_output
+from slackwater.storage.open import open_write_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +210,222 @@ class SwapOutput(Action):
 def _is_undone_with(operation: Operation, reader: str) -> bool:
     whole = leader_id(operation.plan.id)
     return any(leader_id(one.id) == whole for one in operation.ledger.operations(reader))
+
+
+_NEVER_CUT = "cut-mismatch"
+
+
+@dataclass(frozen=True, slots=True)
+class _TakenOut:
+    backup: str
+    cut: Cut
+
+
+RECORD = RecordFile("backfill-cut.json", "slackwater.backfill-cut/1", _TakenOut)
+
+
+@dataclass(frozen=True, slots=True)
+class CutBackfill(Inverse):
+    """Cut the batches after ``after``; only the undo finds their files."""
+
+    after: int
+    kind: Literal["cut-backfill"] = "cut-backfill"
+
+    def text(self) -> str:
+        return cut_step(self.after)
+
+    def check_unused(self, operation: Operation) -> None:
+        if operation.journal.state(operation.index_of(self)) == "undoing":
+            # The attempt that was killed has checked it, and may have cut a part since.
+            return
+        output, batch = operation.output, self.after + 1
+        if output.traits.cuts:
+            cut = output.cut_after(self.after, operation.history.written)
+            _check_unread(operation, operation.readers(operation.stream, cut))
+            if others_of(cut).any:
+                raise refused(operation.plan.stream, others_of(cut), _instead(operation))
+        elif _may_skip(operation, self.after):
+            raise Refused(
+                "backfill-kept",
+                f"The sink cannot remove what batch {batch} wrote, and would skip the next batch with this id",
+                where=output.location,
+                expected=f"a sink without batch {batch}",
+                hint=_instead(operation),
+            )
+
+    def take_back(self, operation: Operation) -> None:
+        folder = operation.files
+        taken = RECORD.read(folder) or self._look_up(operation)
+        if taken is not None:
+            try:
+                _cut(operation, taken)
+            except Refused as error:
+                if error.code != _NEVER_CUT:
+                    raise
+                # Another writer has changed the output since it was looked up, and nothing was taken out.
+                taken = self._look_up(operation)
+                if taken is not None:
+                    _cut(operation, taken)
+            operation.ledger.record_sink_mark(operation.plan.stream, self.after)
+        # The id is used for other data now: what the sink wrote under it is not the past of the generation in use.
+        operation.ledger.remove_lines(
+            operation.plan.stream,
+            operation.ledger.find_stream(operation.plan.stream).current_generation,
+            SINK,
+            after=self.after,
+        )
+        # Last: until all is taken out, a repeated undo needs to know what the output had.
+        folder.delete(RECORD.name)
+
+    def _look_up(self, operation: Operation) -> _TakenOut | None:
+        output = operation.output
+        if _newest(operation) <= self.after or not output.traits.cuts:
+            return None
+        number = sum(1 for entry in operation.backup.list() if entry.name.startswith("backfill-")) + 1
+        taken = _TakenOut(f"backfill-{number}", output.cut_after(self.after, operation.history.written))
+        # Before the cut: afterwards the output no longer shows which files or rows the batch wrote.
+        RECORD.write(operation.files, taken)
+        return taken
+
+
+@dataclass(frozen=True, slots=True)
+class RunBackfill(OneBatch):
+    """``ends`` are end offsets by source, as Spark writes them."""
+
+    number: int
+    batch: int
+    ends: dict[str, str]
+    kind: Literal["run-backfill"] = "run-backfill"
+
+    needs = ("generation", "planned", "committed", "written")
+    changes_in_use = changes_output = True
+    undone_by = CutBackfill
+
+    @property
+    def ran(self) -> int:
+        return self.batch
+
+    def text(self) -> str:
+        return f"run batch {self.batch} with generation {self.number} into the sink, and no other batch"
+
+    def inverse(self) -> CutBackfill:
+        return CutBackfill(self.batch - 1)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        run_once(operation, self, record_of(operation, self.number), lambda replayer, run: replayer.run_backfill(run))
+        # The run does so, too, unless it was killed behind the commit.
+        store = operation.store(self.number)
+        copy_new(operation.ledger, operation.plan.stream, self.number, store, operation.output)
+        written = operation.output.last_written()
+        if written is not None:
+            operation.ledger.record_sink_mark(operation.plan.stream, written)
+        return NOTHING
+
+
+def _cut(operation: Operation, taken: _TakenOut) -> None:
+    backup = open_write_store(operation.folder / BACKUP / taken.backup, private=True)
+    operation.output.cut(taken.cut, operation.history.written, backup)
+
+
+def _may_skip(operation: Operation, after: int) -> bool:
+    for output in _outputs(operation):
+        written = output.last_written()
+        if output.traits.skips_known_batches and (written is None or written > after):
+            return True
+    return False
+
+
+def _check_unread(operation: Operation, readers: list[str]) -> None:
+    if readers:
+        raise Refused(
+            "cut-was-read",
+            "The batch of the backfill would have to be taken out of the sink, but other streams have read it",
+            where=operation.output.location,
+            found=", ".join(readers),
+            hint=_instead(operation),
+        )
+
+
+def _instead(operation: Operation) -> str:
+    switched = next(index for index, one in enumerate(operation.plan.actions) if one.switch is not None)
+    if operation.journal.state(switched) == "done":
+        return f"the stream can continue with it: {command('run', operation.plan.pipeline_file, *operation.session)}"
+    return f"finish it: {apply_command(str(operation.whole / PLAN_FILE), operation.session)}"
+
+
+def _newest(operation: Operation) -> int:
+    shown = (one.last_written() for one in _outputs(operation))
+    return max((written for written in shown if written is not None), default=-1)
+
+
+def _outputs(operation: Operation) -> tuple[Output, ...]:
+    each = open_each(operation.stream.sink)
+    return each if len(each) > 1 else (operation.output,)
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyDirectory(Inverse):
+    """Remove the operation's files; the directory stays."""
+
+    output: BackfillDirectory
+    kind: Literal["empty-directory"] = "empty-directory"
+
+    def text(self) -> str:
+        return f"remove from {self.output.path} what the operation has written to it"
+
+    def check_unused(self, operation: Operation) -> None:
+        """Streams that have read the directory would keep rows that are nowhere else."""
+        output = backfill_output.open_backfill_output(self.output)
+        if operation.journal.state(operation.index_of(self)) == "undoing" or output.owner() is None:
+            # A continued undo has checked this, and without the owner file nothing is removed from the directory.
+            return
+        written = operation.stream._replace(sink=backfill_output.identity(self.output))
+        readers = operation.readers(written, output.cut_after(BEFORE_ALL, {}))
+        if readers:
+            raise Refused(
+                "backfill-directory-was-read",
+                "The rows of the backfill directory would be removed, but other streams have read them",
+                where=output.location,
+                found=", ".join(readers),
+                hint="the backfill directory can stay: the stream does not depend on it",
+            )
+
+    def take_back(self, operation: Operation) -> None:
+        backfill_output.discard(self.output, operation.plan.id)
+
+
+@dataclass(frozen=True, slots=True)
+class RunIntoDirectory(OneBatch):
+    """Readers of the file sink's manifest need every entry from 0 on. ``ends``: end offsets by source, as in Spark's
+    log.
+    """
+
+    number: int
+    ends: dict[str, str]
+    output: BackfillDirectory
+    kind: Literal["run-into-directory"] = "run-into-directory"
+
+    needs = ("backfill-directory",)
+    undone_by = EmptyDirectory
+
+    @property
+    def ran(self) -> int:
+        return 0
+
+    def text(self) -> str:
+        where = f"{self.output.path}, as {self.output.format} files"
+        return f"run the batch with generation {self.number} into {where}"
+
+    def inverse(self) -> EmptyDirectory:
+        return EmptyDirectory(self.output)
+
+    def do(self, operation: Operation) -> ActionFacts:
+        plan, output = operation.plan, self.output
+        backfill_output.claim(output, plan.id, plan.stream, str(operation.home.location))
+        index, built = base_of(operation.plan, self.number)
+        folder, layout = str(operation.checkpoint(self.number)), operation.journal.facts(index).get(LAYOUT)
+        record = GenerationRecord(operation.plan.stream, self.number, folder, query_id=built.query_id, layout=layout)
+        run_once(operation, self, record, lambda replayer, run: replayer.run_into_directory(run, output))
+        # The ledger keeps the range that was read, also once ``prune`` has deleted the checkpoint.
+        copy_new(operation.ledger, plan.stream, self.number, operation.store(self.number))
+        return NOTHING

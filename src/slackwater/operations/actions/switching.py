@@ -24,9 +24,8 @@ from slackwater.operations.action import (
     ActionFacts,
     Inverse,
 )
-from slackwater.operations.actions.batches import skipped_in
+from slackwater.operations.actions.batches import record_of, skipped_in
 from slackwater.operations.actions.generations import StartGeneration, base_of, entry_of
-from slackwater.operations.actions.running import record_of
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
 from slackwater.operations.plan.context import batches_used
 from slackwater.operations.plan.document import at_batch, parse, plan_again

@@ -37,8 +37,7 @@ from slackwater.operations.apply.executor import (
     summary_of,
 )
 from slackwater.operations.apply.journal import PRUNED, Journal
-from slackwater.operations.apply.operation import PLAN_FILE, Operation
-from slackwater.operations.apply.replayer import QueryRuntime, Replayer
+from slackwater.operations.apply.operation import PLAN_FILE, Operation, QueryRuntime, Replayer
 from slackwater.operations.check_home import Consent, check_home, check_own
 from slackwater.operations.gather import readers_now, reconcile
 from slackwater.operations.make_plan import derive_all

@@ -30,7 +30,7 @@ from slackwater.sources.common.contract import Claims, Position, SourceRange
 from slackwater.sources.common.source import Source
 
 if TYPE_CHECKING:
-    from slackwater.operations.apply.replayer import Replayer
+    from slackwater.operations.apply.operation import Replayer
     from slackwater.operations.make_plan import Lookups
 
 SHOWN = 3

@@ -18,7 +18,7 @@ from slackwater.operations.plan.targets import NamedPosition, log_text, parse_ta
 from slackwater.sources import kind_of
 
 if TYPE_CHECKING:
-    from slackwater.operations.apply.replayer import Replayer
+    from slackwater.operations.apply.operation import Replayer
     from slackwater.operations.make_plan import Lookups
 
 

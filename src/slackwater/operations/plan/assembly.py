@@ -7,11 +7,9 @@ from itertools import groupby
 from slackwater.core.sink import BackfillDirectory, Cut, Swap
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.action import Action, Precondition, PreconditionName
-from slackwater.operations.actions.backfill import RunBackfill, RunIntoDirectory
-from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, ReplaySettings, SkipBatch
+from slackwater.operations.actions.batches import PlanBatch, ReplayBatches, ReplaySettings, RunStaged, SkipBatch
 from slackwater.operations.actions.generations import Base, BuildGeneration, CopyGeneration, StartGeneration
-from slackwater.operations.actions.outputs import CutSink, StageOutput, SwapOutput
-from slackwater.operations.actions.running import RunStaged
+from slackwater.operations.actions.outputs import CutSink, RunBackfill, RunIntoDirectory, StageOutput, SwapOutput
 from slackwater.operations.actions.switching import SwitchGeneration, VerifyGeneration
 from slackwater.operations.adopted import NEEDS, RISKS, SETTINGS_UNKNOWN, notes_of_adopted
 from slackwater.operations.goals.goal import goal_named

@@ -20,7 +20,7 @@ from slackwater.core.sink import BackfillDirectory, WriteContext
 from slackwater.core.targets import PositionTarget
 from slackwater.ledger.lease import LeaseCheck
 from slackwater.ledger.recording.log_copier import LogCopier, copy_new
-from slackwater.operations.apply.replayer import OperationRun, Replayed
+from slackwater.operations.apply.operation import OperationRun, Replayed
 from slackwater.operations.plan.contributing import Code
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition

@@ -37,7 +37,7 @@ from slackwater.diagnose.number_line import RULES, findings_about, stops, warnin
 from slackwater.diagnose.program_changes import not_repeatable, verdict
 from slackwater.diagnose.refusal import Ways, program_refusal, refusal, ways_with
 from slackwater.facts.collect import facts_of_start
-from slackwater.facts.served import asked_sources, not_compared, record_ids
+from slackwater.facts.sources import asked_sources, not_compared, record_ids
 from slackwater.ledger.home import Home, read_stream_file
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.checkpoint_shape import shape_of
