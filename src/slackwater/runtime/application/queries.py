@@ -127,7 +127,11 @@ def definition_of(start: Start, code: ApplicationCode) -> StreamDefinition | Non
             found=repr(name),
             hint="give the query such a name with .queryName(...)",
         )
-    sink, location = RecognisedSink(lambda: start, identity), _local(checkpoint) or checkpoint
+    sink, location = RecognisedSink(lambda: start, identity), checkpoint
+    if checkpoint.startswith("file:"):
+        location = "/" + checkpoint.removeprefix("file:").lstrip("/")
+    elif "://" not in checkpoint:
+        location = os.path.normpath(Path(checkpoint).absolute())
     return StreamDefinition(WATCHED, name, code, sink, given.mode, given.trigger, given.partition_by, location)
 
 
@@ -213,12 +217,6 @@ def _names_of(output: str) -> list[str]:
     ]
 
 
-def _local(checkpoint: str) -> str | None:
-    if checkpoint.startswith("file:"):
-        return "/" + checkpoint.removeprefix("file:").lstrip("/")
-    return os.path.normpath(Path(checkpoint).absolute()) if "://" not in checkpoint else None
-
-
 class QueryRefused(PipelineError, AnalysisException):
     """Also an AnalysisException, so that applications that handle Spark's refusal handle it."""
 
@@ -280,12 +278,12 @@ def repeated(built: BuiltStream, reference: str, ledger: Ledger, started: Contai
         if one.is_watched and one.pipeline_file == reference and one.sink == identity and one.full_name not in started
     ]
     made_by = (digest(reference), program_digest(built.program))
-    return next((one for one in before if _was_run_by(ledger, one, made_by) or _is_edited(ledger, one, built)), None)
-
-
-def _was_run_by(ledger: Ledger, stream: StreamRecord, made_by: tuple[str, str | None]) -> bool:
-    last = ledger.last_run(stream.full_name)
-    return last is not None and (last.code, last.program) == made_by and _has_batches(ledger, stream)
+    for stream in before:
+        last = ledger.last_run(stream.full_name)
+        is_same = last is not None and (last.code, last.program) == made_by
+        if (is_same or _is_edited(ledger, stream, built)) and ledger.entries(stream.full_name, "offsets"):
+            return stream
+    return None
 
 
 def _is_edited(ledger: Ledger, stream: StreamRecord, built: BuiltStream) -> bool:
@@ -293,12 +291,8 @@ def _is_edited(ledger: Ledger, stream: StreamRecord, built: BuiltStream) -> bool
     recorded = parsed_program(generation.programs, sys.maxsize)
     if recorded is None or built.program is None or not built.program.values:
         return False
-    return _identity(recorded) == _identity(built.program) and _has_batches(ledger, stream)
+    return _identity(recorded) == _identity(built.program)
 
 
 def _identity(program: Program) -> tuple[object, ...]:
     return [(source.kind, source.location) for source in program.sources], program.output_mode, program.values
-
-
-def _has_batches(ledger: Ledger, stream: StreamRecord) -> bool:
-    return bool(ledger.entries(stream.full_name, "offsets"))

@@ -388,7 +388,9 @@ class RunningQueries(Handler):
         """
         if threading.current_thread() is threading.main_thread():
             for number in STOP_SIGNALS:
-                if _is_default(before := signal.getsignal(number)):
+                before = signal.getsignal(number)
+                module = getattr(before, "__module__", None) or ""
+                if before in (signal.SIG_DFL, signal.default_int_handler) or module.split(".")[0] == "pyspark":
                     self._handlers.setdefault(number, before)
                     signal.signal(number, self._on_signal)
 
@@ -421,8 +423,3 @@ class RunningQueries(Handler):
 
     def _leave(self) -> NoReturn:
         raise SystemExit(0)
-
-
-def _is_default(handler: Any) -> bool:
-    module = getattr(handler, "__module__", None) or ""
-    return handler in (signal.SIG_DFL, signal.default_int_handler) or module.split(".")[0] == "pyspark"

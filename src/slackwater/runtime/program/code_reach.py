@@ -178,8 +178,10 @@ class _Graph:
             is_class = isinstance(scope.node, ast.ClassDef)
             made_by = [Callers(scope)] if is_class else []
             found.setdefault(name, set()).add(self.digest([Definition(scope), *made_by]))
-        for path in self._libraries():
-            found.setdefault(path.rpartition(".")[2], {path})
+        tokens = {token for piece in self._reached for token in self._text(piece) if isinstance(token, str)}
+        for path in sorted(token.removeprefix("library ") for token in tokens if token.startswith("library ")):
+            if path != "functools.partial":
+                found.setdefault(path.rpartition(".")[2], {path})
         return {name: sha256(json.dumps(sorted(found[name])).encode()).hexdigest() for name in sorted(found)}
 
     def uses(self, root: Iterable[Token], names: Iterable[str] | None) -> Uses:
@@ -201,11 +203,6 @@ class _Graph:
     def _registered(self) -> Iterator[tuple[str, CodeScope]]:
         for name, scopes in self._meanings.registered.items():
             yield from ((name, scope) for scope in scopes)
-
-    def _libraries(self) -> Iterator[str]:
-        tokens = {token for piece in self._reached for token in self._text(piece) if isinstance(token, str)}
-        paths = sorted(token.removeprefix("library ") for token in tokens if token.startswith("library "))
-        yield from (path for path in paths if path != "functools.partial")
 
     def _defined(self) -> Iterator[tuple[str, CodeScope]]:
         reached = {piece.scope for piece in self._reached if isinstance(piece, Definition)}

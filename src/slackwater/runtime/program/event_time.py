@@ -62,11 +62,15 @@ def window_retention_ms(nodes: Sequence[Any], aggregates: Sequence[Any], windows
     up.
     """
     watermarks = [node for node in nodes if class_name(node) == WATERMARK]
-    if len(watermarks) != 1 or not windows or not _covers_all_sources(watermarks[0], nodes):
+    if len(watermarks) != 1 or not windows:
+        return None
+    # Otherwise the event times lack the rows of a source.
+    if sum(map(is_streaming_source, nodes_of(watermarks[0]))) != sum(map(is_streaming_source, nodes)):
         return None
     if not all(_grouped_by(aggregate, WINDOW) for aggregate in aggregates):
         return None
-    if any(_has_session(aggregate) for aggregate in aggregates):
+    groupings = [one for aggregate in aggregates for one in elements(aggregate.groupingExpressions())]
+    if any(class_name(one) == ATTRIBUTE and one.metadata().contains(SESSION) for one in groupings):
         # Spark keeps it until the session's end, which can be after that of the window.
         return None
     return sum(windows) if len(aggregates) == 1 else max(windows) * len(aggregates)
@@ -197,7 +201,9 @@ def _is_event_time(node: Any, column: Any) -> bool:
     if name == WATERMARK:
         return _same(node.eventTime(), column)
     if name == "Project":
-        return any(_same(one, column) and _hands_on(node.child(), one) for one in elements(node.projectList()))
+        projected = [one for one in elements(node.projectList()) if _same(one, column)]
+        read = [one.child() if class_name(one) == "Alias" else one for one in projected]
+        return any(class_name(one) == ATTRIBUTE and _is_event_time(node.child(), one) for one in read)
     if name == "Union":
         index = next(index for index, one in enumerate(elements(node.output())) if _same(one, column))
         return all(_is_event_time(child, child.output().apply(index)) for child in elements(node.children()))
@@ -205,17 +211,6 @@ def _is_event_time(node: Any, column: Any) -> bool:
         sides = [side for side in (node.left(), node.right()) if side.isStreaming()]
         return len(sides) == 1 and sides[0].outputSet().contains(column) and _is_event_time(sides[0], column)
     return name in PASSING and node.child().outputSet().contains(column) and _is_event_time(node.child(), column)
-
-
-def _hands_on(child: Any, projected: Any) -> bool:
-    source = projected.child() if class_name(projected) == "Alias" else projected
-    return class_name(source) == ATTRIBUTE and _is_event_time(child, source)
-
-
-def _covers_all_sources(watermark: Any, nodes: Sequence[Any]) -> bool:
-    """Return whether each source has this watermark; otherwise the event times lack a source's rows."""
-    below = sum(map(is_streaming_source, nodes_of(watermark)))
-    return below == sum(map(is_streaming_source, nodes))
 
 
 def _grouped_by(aggregate: Any, marker: str) -> list[Any]:
@@ -227,13 +222,6 @@ def _grouped_by(aggregate: Any, marker: str) -> list[Any]:
     if any(one.name() == GROUPING_SET for one in columns):
         return []
     return [one for one in columns if one.metadata().contains(marker) and one.metadata().contains(DELAY)]
-
-
-def _has_session(aggregate: Any) -> bool:
-    return any(
-        class_name(one) == ATTRIBUTE and one.metadata().contains(SESSION)
-        for one in elements(aggregate.groupingExpressions())
-    )
 
 
 def _same(one: Any, other: Any) -> bool:

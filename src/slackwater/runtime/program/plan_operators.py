@@ -99,7 +99,8 @@ class Reading:
         operator = self.operators[branch.operator] if branch.operator >= 0 else None
         roles = {ref.role for ref in conjunct.refs if ref.operator == branch.operator}
         # Spark pushes no filter down that is not deterministic.
-        if operator is None or not roles or not _deterministic(conjunct):
+        is_random = any(f"{word}(" in conjunct.text for word in ("rand", "randn", "uuid", "shuffle"))
+        if operator is None or not roles or is_random:
             self.keep(branch.filters, conjunct)
         elif operator.kind == "aggregate" and roles == {"key"}:
             for _, below in operator.inputs:
@@ -161,10 +162,6 @@ def combined(branches: list[Branch]) -> dict[int, Value]:
             first if len(texts) == 1 else replace(merged(" | ".join(texts), values), name=first.name, type=first.type)
         )
     return found
-
-
-def _deterministic(value: Value) -> bool:
-    return not any(f"{word}(" in value.text for word in ("rand", "randn", "uuid", "shuffle"))
 
 
 FUNCTION_STATE: Mapping[str, OperatorKind] = {

@@ -87,7 +87,10 @@ def program_of(frame: DataFrame, output_mode: str, reach: CodeReach | None = Non
     facts = replace(facts, leaves={**facts.leaves, **{place: leaf for place, (leaf, _) in read_by.items()}})
     operators, rows = shapes_of(facts, output_mode)
     digests = dict(reach.functions if reach is not None else {})
-    taken = _taken(nodes, frame, reach) if reach is not None else {}
+    taken = {}
+    if reach is not None:
+        with _room_for_deep_plans():
+            taken = taken_by_functions(nodes, frame.sparkSession._jvm, reach.taken)
     code = reach.code if reach is not None else None
     operators = tuple(_with_processors(operator, digests) for operator in operators)
     if code is not None:
@@ -103,7 +106,7 @@ def program_of(frame: DataFrame, output_mode: str, reach: CodeReach | None = Non
         sources=facts.sources,
         operators=operators,
         rows=rows,
-        output_schema=_columns(frame.schema.jsonValue()),
+        output_schema=tuple(f"{one['name']} {type_name(one['type'])}" for one in frame.schema.jsonValue()["fields"]),
         functions={name: digests[name] for name in sorted(_named(operators, rows) & digests.keys())},
         values={name: one.values for name, one in taken.items()}
         | {name: one.values for leaf, one in read_by.values() for name in leaf.functions},
@@ -111,11 +114,6 @@ def program_of(frame: DataFrame, output_mode: str, reach: CodeReach | None = Non
         settings={key: str(conf.get(key)) for key in (ZONE, ANSI)},
         code=code,
     )
-
-
-def _taken(nodes: Nodes, frame: DataFrame, reach: CodeReach) -> dict[str, Taken]:
-    with _room_for_deep_plans():
-        return taken_by_functions(nodes, frame.sparkSession._jvm, reach.taken)
 
 
 def _data_sources(facts: PlanFacts, nodes: Nodes, frame: DataFrame, reach: CodeReach) -> dict[int, tuple[Leaf, Taken]]:
@@ -258,10 +256,6 @@ def _location(key: str, value: str) -> str:
     return f"{key} {value}"
 
 
-def _columns(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(f"{one['name']} {type_name(one['type'])}" for one in schema["fields"])
-
-
 def _with_left_out(plan: str, nodes: Nodes) -> str:
     """Add the data missing in the plan's JSON: options of ``from_json``, bytes of literals.
 
@@ -273,7 +267,9 @@ def _with_left_out(plan: str, nodes: Nodes) -> str:
     for tree, expression in expressions_of(nodes, lambda one: _lacks_map(one) or _lacks_bytes(one)):
         fields = cast("dict[str, Any]", tree.fields)
         if _lacks_map(tree):
-            fields[LEFT_OUT] = _short_text(_options(scala_map(expression.options())))
+            options = sorted(scala_map(expression.options()).items())
+            text = ", ".join(f"{name.lower()} {mask_setting(name, value)}" for name, value in options)
+            fields[LEFT_OUT] = _short_text(text)
         else:
             fields[LEFT_OUT] = _short_text(bytes(expression.value()).hex())
     return json.dumps([tree.fields for tree, _ in nodes])
@@ -285,10 +281,6 @@ def _lacks_map(tree: TreeNode) -> bool:
 
 def _lacks_bytes(tree: TreeNode) -> bool:
     return tree.fields.get("dataType") == "binary" and str(tree.fields.get("value")).startswith(_BYTES_ADDRESS)
-
-
-def _options(options: Mapping[str, str]) -> str:
-    return ", ".join(f"{name.lower()} {mask_setting(name, value)}" for name, value in sorted(options.items()))
 
 
 def _short_text(text: str) -> str:
