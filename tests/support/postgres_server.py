@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import itertools
 import signal
+import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
 
 import psycopg
 
@@ -18,6 +22,16 @@ class PostgresServer(demo.PostgresServer):
     """One running server. Its databases are made by the tests."""
 
     _numbers = itertools.count(1)
+
+    @classmethod
+    @contextmanager
+    def running(cls, *, tcp: bool = False) -> Iterator[Self]:
+        """A server that runs within the block. Its many files are removed in the background: it takes long."""
+        with super().running(tcp=tcp) as server:
+            yield server
+            server.stop()
+            removed = server._folder.rename(server._folder.with_name(f"{server._folder.name}-removed"))
+            subprocess.run(["sh", "-c", 'rm -rf -- "$1" &', "sh", removed], check=True)
 
     def new_database(self, template: str = "template1") -> str:
         """Make a database; its name."""
