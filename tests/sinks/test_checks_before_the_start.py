@@ -16,6 +16,7 @@ from examples.demo.broker import Broker
 from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.sink import WriteContext
 from slackwater.runtime.run.failures import classify
+from slackwater.sinks.kafka import marked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -82,7 +83,8 @@ def test_kafka_refuses_these_columns(schema: str, found: str) -> None:
     assert found in str(error.found)
 
 
-def test_a_broker_that_does_not_answer_may_do_so_later() -> None:
+def test_a_broker_that_does_not_answer_may_do_so_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marked, "WAIT_S_MAX", 1.0)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         servers = f"127.0.0.1:{unused.getsockname()[1]}"
