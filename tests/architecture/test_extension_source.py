@@ -65,7 +65,7 @@ class Book(Source):
     end_field = "lastPage"
     transient_errors = re.compile("ShelfClosedException")
     failures = (("data-loss", re.compile("PageTornOutException")),)
-    restart_effect = RestartEffect("stuck", "the option firstPage must name a page that the book still has")
+    restart_effect: RestartEffect = ("stuck", "the option firstPage must name a page that the book still has")
 
     def is_named(self, description: str) -> bool:
         return description == "book"
@@ -186,7 +186,7 @@ def test_reports_know_the_kind(scene: Scene) -> None:
 
     position = printed(scene, "offsets per_page")
     assert (position["sources"][0]["kind"], position["sources"][0]["first_page"]) == ("book", 6)
-    assert Book.restart_effect.text in [effect["text"] for effect in position["manual_restart"]["effects"]]
+    assert Book.restart_effect[1] in [effect["text"] for effect in position["manual_restart"]["effects"]]
 
 
 def test_a_rebuild_starts_at_its_empty_base(scene: Scene) -> None:

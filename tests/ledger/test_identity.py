@@ -27,7 +27,7 @@ def test_a_home_without_a_record_is_in_its_place(tmp_path: Path) -> None:
 def test_the_identity_is_given_once(home: Home) -> None:
     identity = read_identity(home.location)
     assert identity is not None
-    assert ensure_identity(home) == identity
+    assert (ensure_identity(home), read_identity(home.location)) == (identity[0], identity)
     assert place_of(home) == HERE
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
 
-from slackwater.checkpoint.inventory import Lineage, VersionFiles, files_of_attempt, files_of_version
+from slackwater.checkpoint.inventory import Lineage, files_of_attempt, files_of_version
 from slackwater.checkpoint.layout import (
     COMMITS,
     OFFSETS,
@@ -184,96 +182,76 @@ def _belongs_to_commit(name: str, named: set[str], commits: dict[int, CommitEntr
     return parsed.unique_id in named or parsed.version - 1 not in commits
 
 
-class NextState(NamedTuple):
-    """Files of a store, oldest first.
-
-    ``candidates`` may include the older files, if the naming header was not read. ``damage``: files that Spark will
-    miss.
-    """
-
-    paths: tuple[str, ...]
-    candidates: tuple[str, ...] = ()
-    damage: tuple[Damage, ...] = ()
+NextState = tuple[tuple[str, ...], tuple[str, ...], tuple[Damage, ...]]
+"""Files of a store, oldest first; candidates for older files, if the naming header was not read; files that Spark will
+miss.
+"""
 
 
 class _HeaderNotRead(Exception):
     """The lineage of a changelog is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class NextStateFiles:
-    """Finds files by name. In format 2 the newest changelog lists older files.
+def next_state_files(opened: OpenedCheckpoint, lineage_of: Callable[[str], Lineage | None]) -> Iterator[NextState]:
+    """Finds the files of each store by name. In format 2 the newest changelog lists older files.
 
     ``lineage_of`` returns ``None`` for an unread header.
     """
+    version = opened.logs.committed + 1
+    # No batch is committed: the next one starts with empty state, which has no file.
+    if version == 0:
+        return
+    known: dict[frozenset[str], tuple[str, ...]] = {}
+    for operator, partition, store, held in opened.inventory.each():
+        folder = store_path(operator, partition, store)
+        names = opened.listing.names(folder)
+        if held.ids:
+            # A file with another id is from a failed attempt.
+            ids = _unique_ids(opened.logs.newest_commit, operator, partition)
+            own = next((one for one in ids if (version, one) in held.ids), None)
+            # Without files of its own the newest is missing, which names show.
+            if own is not None:
+                yield _of_attempt(folder, names, version, own, lineage_of)
+            continue
+        # Most partitions hold files of the same names.
+        chosen = known[names] if names in known else known.setdefault(names, _of_version(names, version))
+        if chosen:
+            yield _paths(folder, chosen), (), ()
 
-    opened: OpenedCheckpoint
-    lineage_of: Callable[[str], Lineage | None]
 
-    def stores(self) -> Iterator[NextState]:
-        version = self.opened.logs.committed + 1
-        # No batch is committed: the next one starts with empty state, which has no file.
-        if version == 0:
-            return
-        known: dict[frozenset[str], list[str]] = {}
-        for operator, partition, store, held in self.opened.inventory.each():
-            folder = store_path(operator, partition, store)
-            names = self.opened.listing.names(folder)
-            if held.ids:
-                ids = _unique_ids(self.opened.logs.newest_commit, operator, partition)
-                yield from self._of_attempt(folder, names, version, _own_id(held, version, ids))
-                continue
-            # Most partitions hold files of the same names.
-            chosen = known[names] if names in known else known.setdefault(names, _of_version(names, version))
-            if chosen:
-                yield NextState(_paths(folder, chosen))
-
-    def _of_attempt(
-        self, folder: str, names: frozenset[str], version: int, unique_id: str | None
-    ) -> Iterator[NextState]:
-        """Yields no files if the newest is missing, which names show."""
-        if unique_id is None:
-            return
-        newest = [name for name in names if _is(name, version, unique_id)]
-        try:
-            files = files_of_attempt(names, version, unique_id, lambda name: self._lineage(f"{folder}/{name}"))
-            yield NextState(_paths(folder, _in_order(files)))
-        except _HeaderNotRead:
-            # Which of the older files are needed is unknown, so all candidates count as not read, and none as missing.
-            yield NextState(_paths(folder, newest), _paths(folder, _candidates(names, version)))
-        except FormatError as error:
-            yield NextState(_paths(folder, newest), damage=(damage_of(folder, error),))
-
-    def _lineage(self, path: str) -> Lineage:
-        lineage = self.lineage_of(path)
-        if lineage is None:
+def _of_attempt(
+    folder: str, names: frozenset[str], version: int, unique_id: str, lineage_of: Callable[[str], Lineage | None]
+) -> NextState:
+    def lineage(name: str) -> Lineage:
+        found = lineage_of(f"{folder}/{name}")
+        if found is None:
             raise _HeaderNotRead
-        return lineage
+        return found
+
+    newest = _paths(folder, [name for name in names if _is(name, version, unique_id)])
+    try:
+        return _paths(folder, files_of_attempt(names, version, unique_id, lineage)), (), ()
+    except _HeaderNotRead:
+        # Which of the older files are needed is unknown, so all candidates count as not read, and none as missing.
+        return newest, _paths(folder, _candidates(names, version)), ()
+    except FormatError as error:
+        return newest, (), (damage_of(folder, error),)
 
 
 def _paths(folder: str, names: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{folder}/{name}" for name in names)
 
 
-def _in_order(files: VersionFiles) -> list[str]:
-    return [name for name in (files.base, *files.steps) if name is not None]
-
-
-def _of_version(names: Iterable[str], version: int) -> list[str]:
+def _of_version(names: Iterable[str], version: int) -> tuple[str, ...]:
     try:
-        return _in_order(files_of_version(names, version))
+        return files_of_version(names, version)
     except FormatError:
-        return []
+        return ()
 
 
 def _unique_ids(commit: CommitEntry | None, operator: int, partition: int) -> list[str]:
     partitions = (commit.state_unique_ids or {}).get(str(operator), []) if commit else []
     return partitions[partition] if partition < len(partitions) else []
-
-
-def _own_id(held: StoreVersions, version: int, ids: Iterable[str]) -> str | None:
-    """A file with another id is from a failed attempt."""
-    return next((one for one in ids if (version, one) in held.ids), None)
 
 
 def _is(name: str, version: int, unique_id: str | None) -> bool:

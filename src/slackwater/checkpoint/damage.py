@@ -7,13 +7,13 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from slackwater.checkpoint.completeness import (
-    NextStateFiles,
     directories_among_entries,
     gaps_in_state,
     leftovers,
     missing_beside_checksums,
     missing_entries,
     missing_state,
+    next_state_files,
 )
 from slackwater.checkpoint.inventory import Lineage, state_file
 from slackwater.checkpoint.layout import (
@@ -228,15 +228,15 @@ class _StartCheck(_Check):
             self.decompress_left = -1
         outer: list[str] = []
         between: list[str] = []
-        for store in NextStateFiles(self.opened, self._lineage).stores():
-            self.damage.extend(store.damage)
-            for path in store.paths:
+        for paths, candidates, damage in next_state_files(self.opened, self._lineage):
+            self.damage.extend(damage)
+            for path in paths:
                 self._require_bytes(path)
             # A version of one file has the same first and last file, which is read once.
-            outer.extend(dict.fromkeys((store.paths[-1], store.paths[0])))
-            between.extend(store.paths[1:-1])
+            outer.extend(dict.fromkeys((paths[-1], paths[0])))
+            between.extend(paths[1:-1])
             if self.all_state:
-                self.unread |= {path: self._size_or_zero(path) for path in store.candidates}
+                self.unread |= {path: self._size_or_zero(path) for path in candidates}
         if remote:
             # Each would be a request.
             self.unread |= {path: self._size_or_zero(path) for path in (*outer, *between)} if self.all_state else {}

@@ -7,7 +7,6 @@ version 0. A gap is fatal to Spark.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from slackwater.checkpoint.layout import DEFAULT_STORE, SST_FOLDERS, STATE, parse_state_file
 from slackwater.checkpoint.listing import Listing
@@ -70,21 +69,11 @@ def versions_of_files(files: list[StateFile]) -> StoreVersions:
 Lineage = tuple[tuple[int, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class VersionFiles:
-    """``base`` is a whole file, ``None`` if built from nothing."""
+def files_of_version(names: Iterable[str], version: int) -> tuple[str, ...]:
+    """A version's files by number, oldest first: a whole file, if there is one, and changes.
 
-    base: str | None
-    steps: tuple[str, ...]
-
-    @property
-    def base_is_sorted(self) -> bool:
-        """Whether each key is there once, because RocksDB wrote the file."""
-        return self.base is not None and self.base.endswith(".zip")
-
-
-def files_of_version(names: Iterable[str], version: int) -> VersionFiles:
-    """A version's files by number. Raises ``FormatError`` (``missing``) with the first gap."""
+    Raises ``FormatError`` (``missing``) with the first gap.
+    """
     held = {name: file for name in names if (file := parse_state_file(name)) and file.unique_id is None}
     whole = {file.version: name for name, file in held.items() if file.kind.is_whole and file.version <= version}
     steps = {file.version: name for name, file in held.items() if not file.kind.is_whole}
@@ -95,31 +84,33 @@ def files_of_version(names: Iterable[str], version: int) -> VersionFiles:
         raise FormatError(
             "missing", "a version cannot be loaded", expected=f"the changes of version {gap}", found="none"
         )
-    return VersionFiles(whole.get(newest), tuple(steps[number] for number in needed))
+    base = (whole[newest],) if newest in whole else ()
+    return (*base, *(steps[number] for number in needed))
 
 
 def files_of_attempt(
     names: Iterable[str], version: int, unique_id: str, lineage_of: Callable[[str], Lineage]
-) -> VersionFiles:
-    """A version's files by unique id (format 2). ``lineage_of`` reads a changelog's header. Raises ``FormatError``
-    (``missing``).
+) -> tuple[str, ...]:
+    """A version's files by unique id (format 2), oldest first. ``lineage_of`` reads a changelog's header.
+
+    Raises ``FormatError`` (``missing``).
     """
     there = set(names)
     whole = _name(version, unique_id, StateFileKind.ZIP)
     # `RocksDB.loadWithCheckpointId` takes the zip where there is one, and then does not read the changelog of the
     # version.
     if whole in there:
-        return VersionFiles(whole, ())
+        return (whole,)
     newest = _name(version, unique_id, StateFileKind.CHANGELOG)
     if newest not in there:
         raise FormatError("missing", "a version cannot be loaded", expected=f"{whole} or {newest}", found="neither")
     lineage = sorted(lineage_of(newest))
     zips = [index for index, entry in enumerate(lineage) if _name(*entry, StateFileKind.ZIP) in there]
-    base = _name(*lineage[zips[-1]], StateFileKind.ZIP) if zips else None
+    base = (_name(*lineage[zips[-1]], StateFileKind.ZIP),) if zips else ()
     after = lineage[zips[-1] + 1 :] if zips else lineage
     # Without a zip the changelogs start after version 0, which is empty and has no file.
     first = lineage[zips[-1]][0] + 1 if zips else 1
-    return VersionFiles(base, (*_steps(after, first, version, there), newest))
+    return (*base, *_steps(after, first, version, there), newest)
 
 
 def _steps(lineage: Sequence[tuple[int, str]], first: int, version: int, there: set[str]) -> list[str]:

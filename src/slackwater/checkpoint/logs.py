@@ -21,7 +21,7 @@ from slackwater.core.checkpoint import NONE_YET, CommitEntry, Damage, Marks, Off
 from slackwater.core.errors import FormatError
 from slackwater.core.program import QueryProfile
 from slackwater.core.units import size_text
-from slackwater.formats.checksums import SparkChecksum, hadoop_mismatch, parse_spark_checksum
+from slackwater.formats.checksums import hadoop_mismatch, parse_spark_checksum
 from slackwater.formats.text_log import parse_commit_entry, parse_offset_entry, parse_query_metadata
 from slackwater.storage.protocols import FileTooLarge, ReadStore, hadoop_checksum_path
 
@@ -277,26 +277,26 @@ def _check_spark(
     store: ReadStore, path: str, beside: str, data: bytes, damage: list[Damage], *, thorough: bool
 ) -> bool:
     try:
-        checksum = parse_spark_checksum(store.read(beside))
+        recorded = parse_spark_checksum(store.read(beside))
     except (FormatError, OSError) as error:
         damage.append(damage_of(beside, error))
         return False
-    mismatch = _spark_mismatch(checksum, data, thorough=thorough)
+    mismatch = _spark_mismatch(*recorded, data, thorough=thorough)
     if mismatch is not None:
         damage.append(Damage(path, "checksum", "the bytes of Spark's checksum", mismatch))
     return mismatch is None and thorough
 
 
-def _spark_mismatch(checksum: SparkChecksum, data: bytes, *, thorough: bool) -> str | None:
-    if checksum.size != len(data):
-        return f"{len(data)} bytes instead of {checksum.size}"
+def _spark_mismatch(algorithm: str, value: int, size: int, data: bytes, *, thorough: bool) -> str | None:
+    if size != len(data):
+        return f"{len(data)} bytes instead of {size}"
     # Spark 4.1 to 4.3 write CRC32C only; another algorithm is from a newer release, and no damage.
-    if not thorough or checksum.algorithm != "CRC32C":
+    if not thorough or algorithm != "CRC32C":
         return None
     import google_crc32c  # noqa: PLC0415  (a library that most commands do without)
 
     found = google_crc32c.value(data)
-    return None if found == checksum.value else f"CRC32C {found:#010x} instead of {checksum.value:#010x}"
+    return None if found == value else f"CRC32C {found:#010x} instead of {value:#010x}"
 
 
 NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"

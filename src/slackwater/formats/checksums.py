@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import NamedTuple
 
 from slackwater.core.errors import FormatError
 from slackwater.formats.text_log import decode_text, integer_field, parse_object, text_field
@@ -15,20 +14,13 @@ _SUM_BYTES = 4
 _WORD = 1 << 32
 
 
-class SparkChecksum(NamedTuple):
-    """``{"algorithm":"CRC32C","value":...,"mainFileSize":...}``; ``value`` is made unsigned."""
-
-    algorithm: str
-    value: int
-    size: int
-
-
-def parse_spark_checksum(data: bytes) -> SparkChecksum:
+def parse_spark_checksum(data: bytes) -> tuple[str, int, int]:
+    """Algorithm, unsigned value and size of ``{"algorithm":"CRC32C","value":...,"mainFileSize":...}``."""
     if not data:
         raise FormatError("empty", "the file has no bytes", expected='{"algorithm":...}', found="0 bytes")
     what = "the checksum"
     record = parse_object(decode_text(data), what)
-    return SparkChecksum(
+    return (
         text_field(record, "algorithm", what),
         integer_field(record, "value", what) % _WORD,
         integer_field(record, "mainFileSize", what),

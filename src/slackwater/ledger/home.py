@@ -271,17 +271,8 @@ LINKED_FOLDERS = ("streams/*", "streams/*/*", "streams/*/*/*", "streams/*/*/chec
 """The folders of a home that may be links, such as to another disk."""
 
 
-@dataclass(frozen=True, slots=True)
-class HomeIdentity:
-    """A home's identity. ``id`` is permanent, except that a copy gets a new id.
-
-    ``path`` is the folder or URI, symlinks resolved.
-    """
-
-    id: str
-    path: str
-
-
+HomeIdentity = tuple[str, str]
+"""A home's id, which is permanent but for a copy's; and its folder or URI at its creation, symlinks resolved."""
 Place = tuple[HomePlace, str | None]
 """A home's place and, unless that is ``here``, the place where it was created."""
 HERE: Place = "here", None
@@ -294,11 +285,11 @@ def place_of(home: Home, streams: Iterable[tuple[str, str]] | None = None) -> Pl
     record counts as original. Raises FormatError (``home-file-damaged``).
     """
     known = read_identity(home.location)
-    if known is None or known.path == home.resolved:
+    if known is None or known[1] == home.resolved:
         return _place_of_streams(home, streams_of(home) if streams is None else streams)
-    original = _identity_or_none(known.path)
-    copied = original is not None and original.id == known.id
-    return "copied" if copied else "moved", known.path
+    identifier, was = known
+    original = _identity_or_none(was)
+    return "copied" if original is not None and original[0] == identifier else "moved", was
 
 
 def _place_of_streams(home: Home, streams: Iterable[tuple[str, str]]) -> Place:
@@ -338,16 +329,19 @@ def shared_path(home: Path, original: Path) -> Path | None:
     return None
 
 
-def ensure_identity(home: Home, identifier: str | None = None) -> HomeIdentity:
+def ensure_identity(home: Home, identifier: str | None = None) -> str:
+    """The id of the home, which is given the first time."""
     known = read_identity(home.location)
-    return known if known is not None else write_identity(home, identifier or str(uuid.uuid4()))
+    if known is not None:
+        return known[0]
+    identifier = identifier or str(uuid.uuid4())
+    write_identity(home, identifier)
+    return identifier
 
 
-def write_identity(home: Home, identifier: str) -> HomeIdentity:
-    identity = HomeIdentity(identifier, home.resolved)
-    text = json.dumps(asdict(identity), indent=2, sort_keys=True) + "\n"
+def write_identity(home: Home, identifier: str) -> None:
+    text = json.dumps({"id": identifier, "path": home.resolved}, indent=2, sort_keys=True) + "\n"
     home.store.write(HOME_FILE, text.encode())
-    return identity
 
 
 def read_identity(folder: AnyLocation) -> HomeIdentity | None:
@@ -358,7 +352,7 @@ def read_identity(folder: AnyLocation) -> HomeIdentity | None:
         return None
     try:
         fields = json.loads(text)
-        return HomeIdentity(_name(fields["id"]), _name(fields["path"]))
+        return _name(fields["id"]), _name(fields["path"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FormatError(
             "home-file-damaged",

@@ -97,7 +97,7 @@ def _accept(workspace: Workspace, was: str, *, copied: bool) -> None:
         _end_operations_of_the_original(workspace, streams, was)
         identifier = str(uuid.uuid4())
     else:
-        identifier = ensure_identity(home, ledger.home_of_operations()).id
+        identifier = ensure_identity(home, ledger.home_of_operations())
     write_identity(home, identifier)
     for stream in streams:
         write_stream_file_of(home, ledger, stream.full_name)
@@ -128,7 +128,7 @@ def _end_operations_of_the_original(workspace: Workspace, streams: list[StreamRe
 
 def is_own(workspace: Workspace, operation: str) -> bool:
     known, identity = workspace.ledger.operation_files(operation), read_identity(workspace.home.location)
-    return known is None or identity is None or known.home == identity.id
+    return known is None or identity is None or known.home == identity[0]
 
 
 def check_own(workspace: Workspace, operation: str) -> None:

@@ -19,7 +19,6 @@ import numpy as np
 
 from slackwater.checkpoint.inventory import (
     Lineage,
-    VersionFiles,
     files_of_attempt,
     files_of_version,
     state_file,
@@ -167,19 +166,20 @@ class StateLoader:
         files = self.files(place)
         parts: list[Records] = []
         families: dict[str, int] = {}
-        if files.base is not None:
-            with located(f"{place.folder}/{files.base}"):
-                base, families = self._whole(place.folder, files.base)
-            parts.append(base)
-        for name in files.steps:
+        for name in files:
             with located(f"{place.folder}/{name}"):
-                changes = self._changes(place.folder, name)
-                # A deleted key has its checksum in front, with which it would not match the key that was put.
-                parts.append(without_delete_checksums(changes) if row_checksums else changes)
-        records = parts[0] if len(parts) == 1 and files.base_is_sorted else last_writes(join_records(parts))
-        return records, families
+                if state_file(name).kind.is_whole:
+                    part, families = self._whole(place.folder, name)
+                else:
+                    part = parse_changes(self._stream(f"{place.folder}/{name}"), state_file(name).kind)[0]
+                    # A deleted key has its checksum in front, with which it would not match the key that was put.
+                    part = without_delete_checksums(part) if row_checksums else part
+            parts.append(part)
+        # RocksDB writes each key once.
+        is_sorted = len(files) == 1 and files[0].endswith(".zip")
+        return parts[0] if is_sorted else last_writes(join_records(parts)), families
 
-    def files(self, place: StorePlace) -> VersionFiles:
+    def files(self, place: StorePlace) -> tuple[str, ...]:
         names = self.listing.folder(place.folder).files
         with located(place.folder):
             if place.unique_id is None:
@@ -204,9 +204,6 @@ class StateLoader:
             raise FormatError("checksum", found, expected=wrong.expected, found=wrong.found)
         self.damage.extend(checked.damage)
         return checked
-
-    def _changes(self, folder: str, name: str) -> Records:
-        return parse_changes(self._stream(f"{folder}/{name}"), state_file(name).kind)[0]
 
     def _whole(self, folder: str, name: str) -> tuple[Records, dict[str, int]]:
         path = f"{folder}/{name}"

@@ -388,7 +388,7 @@ def _record(operation: Operation) -> None:
     operation.files.write(PLAN_FILE, render(operation.plan).encode())
     plan, now_ms = operation.plan, operation.ledger.now_ms()
     home = ensure_identity(operation.home)
-    operation.journal.begin(OperationFiles(plan.id, home.id, operation.stream.id or "", render(plan)))
+    operation.journal.begin(OperationFiles(plan.id, home, operation.stream.id or "", render(plan)))
     operation.ledger.begin_operation(
         OperationRecord(plan.id, plan.stream, plan.goal, "applying", now_ms, summary=str(operation.whole / PLAN_FILE))
     )

@@ -144,7 +144,7 @@ def _late_rows(facts: RestartFacts) -> Effect | None:
 
 def _sources(facts: RestartFacts) -> list[Effect]:
     found = dict.fromkeys(kind_named(kind).restart_effect for kind in sorted(set(facts.source_kinds)))
-    effects = [Effect("any", effect.risk, effect.text) for effect in found]
+    effects = [Effect("any", risk, text) for risk, text in found]
     if facts.not_reproducible is None:
         return effects
     return [Effect("any", "wrong", f"reading again does not give the same state: {facts.not_reproducible}"), *effects]

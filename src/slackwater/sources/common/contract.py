@@ -252,11 +252,8 @@ End: TypeAlias = Mapping[str, Any]
 """The end of a self-ending run in a source, as JSON; only the kind knows its content."""
 
 
-class RestartEffect(NamedTuple):
-    """The effect of a manual restart, given how the kind's start position is set."""
-
-    risk: Literal["duplicate", "stuck"]
-    text: str
+RestartEffect: TypeAlias = tuple[Literal["duplicate", "stuck"], str]
+"""The risk of a manual restart, and its effect in words, given how the kind's start position is set."""
 
 
 class EarlyEnd(NamedTuple):

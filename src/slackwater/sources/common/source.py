@@ -92,8 +92,9 @@ class Source:
     """The prefix of the names of classes with this field."""
     early_end: EarlyEnd | None = None
     """The versions of the connector with which a run may end before it has read everything."""
-    restart_effect = RestartEffect(
-        "stuck", "how a start position is set depends on the kind of source: the offset is shown as Spark wrote it"
+    restart_effect: RestartEffect = (
+        "stuck",
+        "how a start position is set depends on the kind of source: the offset is shown as Spark wrote it",
     )
     """The effect of a manual restart on this kind."""
     transient_errors: re.Pattern[str] | None = None

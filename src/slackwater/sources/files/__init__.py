@@ -63,10 +63,12 @@ class Files(Source):
     nothing_read = NO_FILES
     end_field = "allFilesForTriggerAvailableNow"
     failures = (("source-changed", re.compile("Wrong basePath")),)
-    restart_effect = RestartEffect(
+    restart_effect: RestartEffect = (
         "duplicate",
-        "a file source takes no startingOffsets: a new checkpoint reads every file that it finds, so those read before "
-        "have to be moved out of its directory",
+        (
+            "a file source takes no startingOffsets: a new checkpoint reads every file that it finds, so those read before "
+            "have to be moved out of its directory"
+        ),
     )
 
     def is_named(self, description: str) -> bool:
