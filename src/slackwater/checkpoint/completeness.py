@@ -94,28 +94,27 @@ def missing_state(
     version = marks.committed + 1
     entry = logs.newest_offset
     count = partition_count(entry) if entry else None
-    ids = newest_commit.state_unique_ids if newest_commit else None
     damage = []
     for operator, partitions in sorted(inventory.stores.items()):
         names = inventory.names(operator)
         for partition in expected_partitions(partitions, count):
             for name in names:
                 held = partitions.get(partition, {}).get(name)
-                if held is None or not _holds(held, version, _ids_of(ids, operator, partition)):
+                if held is None or not _holds(held, version, _ids_of(newest_commit, operator, partition)):
                     damage.append(_unloadable(store_path(operator, partition, name), version, held))
     return damage
 
 
-def _ids_of(ids: object, operator: int, partition: int) -> list[str] | None:
-    table = ids.get(str(operator)) if isinstance(ids, dict) else None
-    return table[partition] if isinstance(table, list) and partition < len(table) else None
+def _ids_of(commit: CommitEntry | None, operator: int, partition: int) -> list[str]:
+    partitions = (commit.state_unique_ids or {}).get(str(operator), []) if commit else []
+    return partitions[partition] if partition < len(partitions) else []
 
 
-def _holds(held: StoreVersions, version: int, ids: list[str] | None) -> bool:
+def _holds(held: StoreVersions, version: int, ids: list[str]) -> bool:
     if not held.ids:
         return held.has(version)
     # A file of this version with an id that the commit does not name is from a failed attempt, which Spark never loads.
-    return any(held.has(version, identity) for identity in ids or ())
+    return any(held.has(version, identity) for identity in ids)
 
 
 def _unloadable(path: str, version: int, held: StoreVersions | None) -> Damage:
@@ -207,7 +206,7 @@ def next_state_files(opened: OpenedCheckpoint, lineage_of: Callable[[str], Linea
         names = opened.listing.names(folder)
         if held.ids:
             # A file with another id is from a failed attempt.
-            ids = _unique_ids(opened.logs.newest_commit, operator, partition)
+            ids = _ids_of(opened.logs.newest_commit, operator, partition)
             own = next((one for one in ids if (version, one) in held.ids), None)
             # Without files of its own the newest is missing, which names show.
             if own is not None:
@@ -247,11 +246,6 @@ def _of_version(names: Iterable[str], version: int) -> tuple[str, ...]:
         return files_of_version(names, version)
     except FormatError:
         return ()
-
-
-def _unique_ids(commit: CommitEntry | None, operator: int, partition: int) -> list[str]:
-    partitions = (commit.state_unique_ids or {}).get(str(operator), []) if commit else []
-    return partitions[partition] if partition < len(partitions) else []
 
 
 def _is(name: str, version: int, unique_id: str | None) -> bool:

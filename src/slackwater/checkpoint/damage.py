@@ -34,7 +34,7 @@ from slackwater.checkpoint.logs import damage_of, marks_of_inventory, read_check
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.operators import schema_paths
 from slackwater.checkpoint.reader import read_checkpoint
-from slackwater.checkpoint.sources import parse_source_entry
+from slackwater.checkpoint.sources import names_of_entries, parse_source_entry
 from slackwater.core.checkpoint import CommitEntry, Damage, ReadOptions, StateFile, StateFileKind, UnreadState, holes
 from slackwater.core.errors import FormatError
 from slackwater.core.units import MIB
@@ -176,7 +176,7 @@ class _StartCheck(_Check):
     def _sources(self) -> None:
         planned = self._planned_log_offsets()
         for name in sorted({*self.opened.listing.folder(SOURCES).directories, *planned}):
-            entries = _log_entries(self.opened.listing.folder(source_path(name)).files)
+            entries = names_of_entries(self.opened.listing.folder(source_path(name)).files)
             compacted = [number for number, file in entries.items() if file.endswith(".compact")]
             newest = max(entries, default=-1)
             kind = planned[name][0] if name in planned else None
@@ -316,15 +316,6 @@ class _StartCheck(_Check):
             self.unread[path] = len(data)
         else:
             self.opened.check_changes(data, state_file(path.rpartition("/")[2]))
-
-
-def _log_entries(files: Iterable[str]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for file in sorted(files):
-        parsed = parse_entry_name(file)
-        if parsed and (parsed[1] or parsed[0] not in found):
-            found[parsed[0]] = file
-    return found
 
 
 def _missing_entries(source: str, hole: range) -> Damage:

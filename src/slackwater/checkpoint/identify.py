@@ -41,7 +41,12 @@ def is_checkpoint(entries: tuple[Entry, ...]) -> bool:
 def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
     names = {entry.name for entry in entries}
     if not entries:
-        return _describe_nothing(store)
+        hint = "give the checkpointLocation of a streaming query"
+        local = store.local_path("")
+        if local is not None and store.exists(""):
+            return ("a file", hint) if _is_file(store) else ("an empty folder", hint)
+        # In an object store an empty folder and an absent one look alike.
+        return ("nothing", hint) if local is not None else ("nothing, or an empty folder", hint)
     if SINK_LOG in names:
         newest = _newest_sink_batch(store)
         return f"an output directory of the file sink{newest}", "inspect the checkpoint of the query that writes it"
@@ -59,15 +64,6 @@ def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
         shown = ", ".join(children[:_SHOWN]) + (" ..." if len(children) > _SHOWN else "")
         return f"a parent of checkpoints: {shown}", command("inspect", f"{store.location.rstrip('/')}/{children[0]}")
     return f"a directory of {len(entries)} other entries", "give the checkpointLocation of a streaming query"
-
-
-def _describe_nothing(store: ReadStore) -> tuple[str, str]:
-    hint = "give the checkpointLocation of a streaming query"
-    local = store.local_path("")
-    if local is not None and store.exists(""):
-        return ("a file", hint) if _is_file(store) else ("an empty folder", hint)
-    # In an object store an empty folder and an absent one look alike.
-    return ("nothing", hint) if local is not None else ("nothing, or an empty folder", hint)
 
 
 def _is_file(store: ReadStore) -> bool:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -129,21 +129,24 @@ def _text_of_unknown(data: bytes) -> str | None:
     return None
 
 
-class _EntryFiles(Mapping[int, str]):
-    """A source's log by entry, each read once on demand.
+def names_of_entries(files: Iterable[str]) -> dict[int, str]:
+    """The file of each entry; a compacted file takes precedence over a plain one."""
+    found: dict[int, str] = {}
+    for file in sorted(files):
+        parsed = parse_entry_name(file)
+        if parsed and (parsed[1] or parsed[0] not in found):
+            found[parsed[0]] = file
+    return found
 
-    A compacted file takes precedence over a plain file.
-    """
+
+class _EntryFiles(Mapping[int, str]):
+    """A source's log by entry, each read once on demand."""
 
     def __init__(self, reader: SourceReader, source: str) -> None:
         self._reader = reader
         self._source = source
-        self._names: dict[int, str] = {}
+        self._names = names_of_entries(reader.listing.folder(source_path(source)).files)
         self._data: dict[int, bytes | None] = {}
-        for name in sorted(reader.listing.folder(source_path(source)).files):
-            parsed = parse_entry_name(name)
-            if parsed and (parsed[1] or parsed[0] not in self._names):
-                self._names[parsed[0]] = name
 
     def __getitem__(self, entry: int) -> str:
         """The entry; empty if unreadable."""

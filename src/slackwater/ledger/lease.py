@@ -186,7 +186,7 @@ class Lease:
             row, now = ledger.lease(stream), ledger.now_ms()
             known = _known(row, read_lease_file(stream_folder))
             for lease in known:
-                signs = _signs(lease, now, expires_s)
+                signs = signs_of(lease, now, expires_s)
                 if signs is not Signs.EXITED:
                     raise _held(lease, signs, expires_s)
             # Above the number in the file, too: a ledger that was lost or restored would give a number a second time.
@@ -273,7 +273,7 @@ def wait_until_free(
     deadline = time.monotonic() + wait_s
     announced = False
     while (lease := ledger.lease(stream)) is not None:
-        signs = _signs(lease, ledger.now_ms(), expires_s)
+        signs = signs_of(lease, ledger.now_ms(), expires_s)
         if _is_of_other_clock(ledger, lease, expires_s):
             ends = expires_s + (before[1] if lease == before[0] else time.monotonic())
             say(
@@ -313,10 +313,6 @@ def _is_silent(ledger: Ledger, lease: LeaseRecord, ends: float) -> bool:
     return True
 
 
-def signs_of(lease: LeaseRecord, now_ms: int, *, expires_s: float = EXPIRES_S) -> Signs:
-    return _signs(lease, now_ms, expires_s)
-
-
 def _write_first_file(ledger: Ledger, stream_folder: AnyLocation, taken: LeaseRecord) -> None:
     try:
         write_lease_file(stream_folder, taken)
@@ -338,7 +334,7 @@ def _known(row: LeaseRecord | None, file: LeaseRecord | None) -> list[LeaseRecor
     return [lease for lease in (row, file if ahead else None) if lease is not None]
 
 
-def _signs(lease: LeaseRecord, now_ms: int, expires_s: float) -> Signs:
+def signs_of(lease: LeaseRecord, now_ms: int, expires_s: float = EXPIRES_S) -> Signs:
     holder = lease.holder
     if holder is None:
         return Signs.EXITED

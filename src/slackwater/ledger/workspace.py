@@ -216,7 +216,12 @@ def open_workspace(
     home = Home(settings.home)
     address = settings.ledger or home.ledger_url
     if create or restore:
-        _check_owners(home, address)
+        folder, file = home.location.local, parse_url(address)
+        if isinstance(file, Path):
+            check_owner(file, folder or file.parent)
+        if folder is not None:
+            for path in (folder, *(path for named in _NAMES_MORE for path in folder.glob(named))):
+                check_owner(path, folder)
     if create and not home.is_local and "://" not in address:
         say(
             f"the home is on a shared store and its ledger is the file {address}: only this machine may run its streams"
@@ -231,15 +236,6 @@ def open_workspace(
                 # A value that cannot be decoded is found far from where the ledger's address is known.
                 error.where = error.where or ledger.place
             raise
-
-
-def _check_owners(home: Home, ledger: str) -> None:
-    folder, file = home.location.local, parse_url(ledger)
-    if isinstance(file, Path):
-        check_owner(file, folder or file.parent)
-    if folder is not None:
-        for path in (folder, *(path for named in _NAMES_MORE for path in folder.glob(named))):
-            check_owner(path, folder)
 
 
 def _open_ledger(address: str, streams: Sequence[str], *, create: bool, say: Callable[[str], None]) -> Ledger:

@@ -87,15 +87,6 @@ def read_rows(rows: Rows, schema: StructType, depth: int = 0) -> pa.StructArray:
             present = rows.valid & ((null_bits >> np.uint64(index & 63)) & np.uint64(1) == 0)
         slots = _Slots(rows, _masked(rows, first_slot + index * _WORD), present)
         columns.append(read_values(slots, field.type, depth))
-    return _struct(columns, schema, rows)
-
-
-def _masked(rows: Rows, positions: Positions) -> Positions:
-    """Null rows have no positions, and get harmless positions."""
-    return positions if rows.valid.all() else np.where(rows.valid, positions, 0)
-
-
-def _struct(columns: list[pa.Array], schema: StructType, rows: Rows) -> pa.StructArray:
     mask = None if rows.valid.all() else pa.array(~rows.valid)
     if not columns:
         # Arrow takes the length of a struct from its columns; a struct without any needs it spelt out.
@@ -103,6 +94,11 @@ def _struct(columns: list[pa.Array], schema: StructType, rows: Rows) -> pa.Struc
         return empty
     fields = [pa.field(name, column.type) for name, column in zip(schema.unique_names, columns, strict=True)]
     return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
+
+
+def _masked(rows: Rows, positions: Positions) -> Positions:
+    """Null rows have no positions, and get harmless positions."""
+    return positions if rows.valid.all() else np.where(rows.valid, positions, 0)
 
 
 def read_values(slots: _Slots, kind: DataType, depth: int) -> pa.Array:

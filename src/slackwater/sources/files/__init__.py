@@ -66,8 +66,8 @@ class Files(Source):
     restart_effect: RestartEffect = (
         "duplicate",
         (
-            "a file source takes no startingOffsets: a new checkpoint reads every file that it finds, so those read before "
-            "have to be moved out of its directory"
+            "a file source takes no startingOffsets: a new checkpoint reads every file that it finds, so those read "
+            "before have to be moved out of its directory"
         ),
     )
 

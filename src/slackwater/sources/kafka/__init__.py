@@ -107,8 +107,8 @@ class Kafka(Source):
     restart_effect: RestartEffect = (
         "stuck",
         (
-            "startingOffsets must name every partition that the topic has when the query starts: one that was added since "
-            "has to be added by hand, as -2 (earliest), or the query fails"
+            "startingOffsets must name every partition that the topic has when the query starts: one that was added "
+            "since has to be added by hand, as -2 (earliest), or the query fails"
         ),
     )
     example = '{"topic": {"0": 123}}: by topic and partition, the next offset to read'
