@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet
@@ -35,14 +34,6 @@ def rows(spark):
     return rows.repartitionByRange(2, "id").select(waiting("id", F.spark_partition_id()).alias("id"))
 """
 BATCH = 8
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    project = Project(tmp_path)
-    yield project
-    for command in project.commands:
-        command.kill()
 
 
 @pytest.mark.parametrize(

@@ -40,14 +40,6 @@ POINTS: dict[str, tuple[int, What]] = {
 """Where the task is while its broker is killed: the request that is held, or whose reply is."""
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    project = Project(tmp_path)
-    yield project
-    for command in project.commands:
-        command.kill()
-
-
 class CrashingBroker:
     """A broker that no other test uses. It is started again in its folder and at its port, behind a proxy."""
 

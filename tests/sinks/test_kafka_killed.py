@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,14 +56,6 @@ POINTS: dict[str, tuple[int, What, bool]] = {
     "after the commit": (END_TXN, "reply", True),
 }
 """The request at which a batch is held until the kill, and whether its rows can then be read."""
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    project = Project(tmp_path)
-    yield project
-    for command in project.commands:
-        command.kill()
 
 
 @pytest.fixture

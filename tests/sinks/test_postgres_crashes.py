@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -34,14 +33,6 @@ def rows(spark):
     rows = spark.readStream.schema("id LONG").option("maxFilesPerTrigger", 8).json("in")
     return rows.repartitionByRange(2, "id").select(waiting("id", F.spark_partition_id()).alias("id"))
 """
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    project = Project(tmp_path)
-    yield project
-    for command in project.commands:
-        command.kill()
 
 
 @pytest.fixture(scope="module")

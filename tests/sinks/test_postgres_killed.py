@@ -6,9 +6,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -52,14 +50,6 @@ LOCKS = {
 }
 """What another session holds so that the sink waits at a known point: reading the marker, advancing it, inserting."""
 OPERATION = "ID"
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    project = Project(tmp_path)
-    yield project
-    for command in project.commands:
-        command.kill()
 
 
 @pytest.fixture
