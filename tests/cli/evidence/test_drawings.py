@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from slackwater.cli.verbs.evidence import columns, scale_of
 from slackwater.cli.verbs.evidence.document import intervals
-from slackwater.cli.verbs.evidence.page import columns, scale_of
 
 HUGE = 10**17
 HOUR_MS = 3_600_000

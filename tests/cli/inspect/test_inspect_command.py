@@ -235,9 +235,8 @@ def test_nothing_is_written(checkpoint: Path) -> None:
 def test_a_local_checkpoint_needs_only_the_standard_library(checkpoint: Path) -> None:
     code = (
         "import sys\n"
-        "from slackwater.cli.verbs.inspect import inspect_checkpoint\n"
-        "from slackwater.cli.verbs.inspect.page import page, PageOptions\n"
-        f"page(inspect_checkpoint({str(checkpoint)!r}), PageOptions())\n"
+        "from slackwater.cli.verbs.inspect import inspect_checkpoint, page\n"
+        f"page(inspect_checkpoint({str(checkpoint)!r}))\n"
         "heavy = {'fsspec', 'pyarrow', 'numpy', 'pandas', 'pyspark', 'rocksdict', 'sqlalchemy'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -68,6 +68,11 @@ def marks_document(marks: Marks, *others: str) -> dict[str, int | None]:
     return {name: getattr(marks, name) for name in ("planned", "committed", "state", *others)}
 
 
+def copied(source: object, *names: str) -> dict[str, Any]:
+    """The fields of a document that a value has under the same names."""
+    return {name: getattr(source, name) for name in names}
+
+
 def iso(epoch_ms: int | None) -> str | None:
     """ISO 8601 in UTC; ``None`` for no time and for 0, an unset watermark of Spark."""
     if not epoch_ms or epoch_ms < 0:

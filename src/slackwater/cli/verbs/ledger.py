@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import iso, number, prepare, shown_time, span
+from slackwater.cli.common.console import copied, iso, number, prepare, shown_time, span
 from slackwater.cli.common.pages import blocks, show, table_of
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.commands import command, undo_command
@@ -137,9 +137,7 @@ def _generation_fields(generation: GenerationRecord) -> _Fields:
 
 def _run_fields(run: RunRecord, lease: LeaseView) -> _Fields:
     return {
-        "id": run.id,
-        "generation": run.generation,
-        "spark_version": run.spark_version,
+        **copied(run, "id", "generation", "spark_version"),
         "started": iso(run.started_ms),
         "ended": iso(run.ended_ms),
         "end": end_of(run, lease),
@@ -151,9 +149,7 @@ def _run_fields(run: RunRecord, lease: LeaseView) -> _Fields:
 
 def _operation_fields(record: OperationRecord) -> _Fields:
     return {
-        "id": record.id,
-        "goal": record.goal,
-        "status": record.status,
+        **copied(record, "id", "goal", "status"),
         "started": iso(record.started_ms),
         "ended": iso(record.ended_ms),
         "summary": record.summary,

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from slackwater import __version__
 from slackwater.checkpoint.layout import COMMITS, OFFSETS
-from slackwater.cli.common.console import offset_value
+from slackwater.cli.common.console import copied, offset_value
 from slackwater.cli.common.examine import Examined
 from slackwater.core.checkpoint import BatchLine, Damage, OperatorLine, StateInventory
 from slackwater.core.commands import command
@@ -102,7 +102,7 @@ def make_evidence(
     if facts is not None:
         made |= {
             "checkpoint": _checkpoint(facts.checkpoint),
-            "marks": _copied(facts.marks, "planned", "committed", "state", "written", "pending_no_data", "next_batch")
+            "marks": copied(facts.marks, "planned", "committed", "state", "written", "pending_no_data", "next_batch")
             | {"next_planned": facts.marks.next_is_planned},
             "sources": [_source(one, batches[-1] if batches else None) for one in facts.sources],
             "operators": [_operator(line) for line in facts.checkpoint.report.operators],
@@ -110,10 +110,6 @@ def make_evidence(
         }
     evidence: Part = redacted(made)
     return evidence
-
-
-def _copied(source: object, *names: str) -> Part:
-    return {name: getattr(source, name) for name in names}
 
 
 def _head(examined: Examined, problem: SlackwaterError | None, *, messages: bool) -> Part:
@@ -144,15 +140,15 @@ def _head(examined: Examined, problem: SlackwaterError | None, *, messages: bool
         worst = problems[0]
         return head | {
             "state": "stop" if worst.finding.severity is Severity.STOP else "warning",
-            **_copied(worst.finding, "code", "text", "risk", *_PROBLEM),
-            **_copied(worst, "certainty", "at_stake"),
+            **copied(worst.finding, "code", "text", "risk", *_PROBLEM),
+            **copied(worst, "certainty", "at_stake"),
             "others": len(problems) - 1,
         }
     if missed or (diagnosis is not None and diagnosis.unread is not None):
         text = "nothing was found, but not everything could be checked"
         return head | {"state": "not-checked", "code": "not-checked", "text": text}
     if diagnosis is not None and diagnosis.found:
-        return head | _copied(diagnosis.found[0].finding, "code", "text", "goal", "next", "advice")
+        return head | copied(diagnosis.found[0].finding, "code", "text", "goal", "next", "advice")
     return head
 
 
@@ -166,10 +162,10 @@ def _checkpoint(seen: CheckpointSeen) -> Part:
     """``settings`` are pinned by the newest entry in ``offsets/``."""
     report = seen.report
     return {
-        **_copied(report, "location", "query_id"),
+        **copied(report, "location", "query_id"),
         "spark_at_least": report.spark_at_least,
         "spark_evidence": report.spark_evidence,
-        **_copied(report, "offsets_version", "commits_version"),
+        **copied(report, "offsets_version", "commits_version"),
         "files": report.file_count,
         "bytes": report.file_bytes,
         "settings": shown_settings(report.settings),
@@ -206,7 +202,7 @@ def _batch(batch: int, line: BatchLine | None, record: BatchRecord | None, writt
         "planned_ms": record.timestamp_ms if planned_ms is None and record is not None else planned_ms,
         "watermark_ms": record.watermark_ms if watermark_ms is None and record is not None else watermark_ms,
         "next_watermark_ms": line.next_watermark_ms if line is not None else None,
-        **(_copied(record, *progress) if record is not None else dict.fromkeys(progress)),
+        **(copied(record, *progress) if record is not None else dict.fromkeys(progress)),
         "duration_ms": record.durations_ms.get("triggerExecution") if record is not None else None,
         "ends": [{"source": source, "offset": offset_value(end)} for source, end in ends],
     }
@@ -235,15 +231,15 @@ def _source(one: SourceFacts, newest: BatchRecord | None) -> Part:
 
 
 def _operator(line: OperatorLine) -> Part:
-    stores = [_copied(store, "name", "provider", "first", "last", "missing", "bytes") for store in line.stores]
-    return _copied(line, "id", "name", "inferred", "partitions", "properties") | {"stores": stores}
+    stores = [copied(store, "name", "provider", "first", "last", "missing", "bytes") for store in line.stores]
+    return copied(line, "id", "name", "inferred", "partitions", "properties") | {"stores": stores}
 
 
 def _sink(facts: Facts, sink: SinkFacts) -> Part:
     """``owner``: the stream that the output names as its writer."""
     outputs = [
         {
-            **_copied(one, "kind", "location", "written"),
+            **copied(one, "kind", "location", "written"),
             "skips_known_batches": one.batches_skipped,
             "guarantee": one.delivery.guarantee if one.delivery is not None else None,
             "guarantee_reason": one.delivery.reason if one.delivery is not None else None,
@@ -266,10 +262,10 @@ def _finding(found: Diagnosed) -> Part:
     return {
         "code": finding.code,
         "severity": str(finding.severity),
-        **_copied(finding, "text", "risk"),
-        **_copied(found, "certainty", "at_stake"),
-        **_copied(finding, *_PROBLEM),
-        **_copied(found, "covers", "facts"),
+        **copied(finding, "text", "risk"),
+        **copied(found, "certainty", "at_stake"),
+        **copied(finding, *_PROBLEM),
+        **copied(found, "covers", "facts"),
         "explanation": explained.get(finding.code, {}),
     }
 
@@ -392,9 +388,9 @@ def _of_ledger(ledger: Ledger, name: str, home: str, *, messages: bool) -> tuple
     planned = max(ledger.newest_entry(name, "offsets"), 0)
     runs = [
         {
-            **_copied(run, "id", "generation", "spark_version", "started_ms", "ended_ms"),
+            **copied(run, "id", "generation", "spark_version", "started_ms", "ended_ms"),
             "end": end_of(run, lease),
-            **_copied(run, "failure", "failure_code"),
+            **copied(run, "failure", "failure_code"),
             "conditions": named_conditions(run.reason),
             "message": run.reason if messages else None,
             "program": run.program,
@@ -403,7 +399,7 @@ def _of_ledger(ledger: Ledger, name: str, home: str, *, messages: bool) -> tuple
         for run in reversed(ledger.runs(name))
     ]
     operations = [
-        _copied(one, "id", "goal", "status", "started_ms", "ended_ms")
+        copied(one, "id", "goal", "status", "started_ms", "ended_ms")
         # A refusal's reason can be an error message of Spark, with rows in it.
         | {"summary": one.summary if messages or one.status != REFUSED else None}
         for one in reversed(ledger.operations(name))

@@ -6,6 +6,7 @@ Imported on demand: it needs numpy and pyarrow.
 from __future__ import annotations
 
 import base64
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +23,6 @@ from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import print_json, write
 from slackwater.cli.common.declare_reading import ROWS_SHOWN
 from slackwater.cli.verbs.inspect import READ_WITH_DAMAGE, StateRequest, open_target
-from slackwater.cli.verbs.inspect.page import state_page
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, UsageError
 from slackwater.core.state import JOIN, Operator, OperatorStore
@@ -63,6 +63,25 @@ def state_document(result: _StateResult, limit: int | None) -> dict[str, Any]:
         "undecoded": json_rows(undecoded, limit) if undecoded is not None else [],
         "damage": [item._asdict() for item in result.rows.damage],
     }
+
+
+def state_page(rows: dict[str, Any]) -> str:
+    operator = rows["operator"]
+    head = (
+        f"operator {operator['id']} ({operator['name']}), {rows['store']}, after batch {rows['batch']}: "
+        f"{rows['total']:,} rows"
+    )
+    lines = [head, *(json.dumps(row, ensure_ascii=False) for row in rows["rows"])]
+    if rows["undecoded"]:
+        lines.append(f"not decoded: {rows['undecoded'][0]['reason']}")
+        lines.extend(json.dumps(row, ensure_ascii=False) for row in rows["undecoded"])
+    if "written" in rows:
+        lines.append(f"{rows['written']['rows']:,} rows written to {rows['written']['file']}")
+    lines.extend(
+        f"damage: {item['path']}: {item['kind']}; expected {item['expected']}; found {item['found']}"
+        for item in rows["damage"]
+    )
+    return "\n".join(lines) + "\n"
 
 
 def json_rows(table: pa.Table, limit: int | None) -> list[dict[str, Any]]:

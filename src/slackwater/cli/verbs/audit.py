@@ -1,4 +1,4 @@
-"""Crash drills on a pipeline's sinks: which rows they double or lose.
+"""``slackwater audit``: crash drills on a pipeline's sinks: which rows they double or lose.
 
 Two runs have the same rows in separate folders, an uninterrupted and a drilled run. The rows that the user's reader
 shows after each batch are compared as multisets.
@@ -15,19 +15,54 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
 
 from slackwater.audit.drilled_sink import check_drilled
 from slackwater.audit.processes import JVM_OPTIONS, process, send_all, tree, wait_until_gone
 from slackwater.audit.steps import CHOICES, ERROR, RESULTS, AuditRequest, Drill, Step, most_steps, steps_for
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import (
+    Steps,
+    confirm,
+    err,
+    interrupt_on_signals,
+    parse_conf,
+    prepare,
+    say,
+)
+from slackwater.cli.common.pages import blocks, show
 from slackwater.core import errors
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, PipelineError, StreamFailed, UsageError
 from slackwater.core.settings import Settings
+from slackwater.core.sink import sink_text
+from slackwater.core.units import counted
 from slackwater.runtime.loader import LoadedPipeline, load
 from slackwater.runtime.session.options import require_spark, session_options
+
+SCHEMA = "slackwater.audit/1"
+
+
+_NOT_REACHED: Mapping[Drill, str] = {
+    "before": "the function was not called",
+    "line": "the function ran fewer lines than in the uninterrupted batch",
+    "job": "the function ran no Spark task that reads the rows",
+    "task": "the function ran no Spark task that reads the rows",
+    "twice": "the function was not called",
+    "after": "the function was not called",
+}
+VERDICTS = {"red": "not passed", "yellow": "not checked", "green": "passed"}
+"""By the style that an outcome is shown in, the worst first."""
+NOT_EQUAL = 8
+NOT_CHECKED = 5
+INTERRUPTED = 130
+
 
 Run = Literal["reference", "drill"]
 REFERENCE: Run = "reference"
@@ -81,57 +116,8 @@ class DrillResult:
     failed: str | None = None
 
     @property
-    def differs(self) -> bool:
-        return bool(self.doubled or self.vanished or self.other or self.failed)
-
-    @property
     def passed(self) -> bool:
-        return self.reached and not self.differs
-
-
-@dataclass(frozen=True, slots=True)
-class StreamAudit:
-    """``rows`` are the target's after the uninterrupted run."""
-
-    stream: str
-    sink: Mapping[str, str]
-    guarantee: str
-    rows: int
-    drills: tuple[DrillResult, ...]
-
-    @property
-    def passed(self) -> bool:
-        return all(drill.passed for drill in self.drills)
-
-    @property
-    def differs(self) -> bool:
-        return any(drill.differs for drill in self.drills)
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    streams: tuple[StreamAudit, ...]
-    unread: tuple[str, ...]
-    folder: str | None
-
-    @property
-    def passed(self) -> bool:
-        return all(stream.passed for stream in self.streams)
-
-    @property
-    def differs(self) -> bool:
-        return any(stream.differs for stream in self.streams)
-
-
-class DrillProgress(Protocol):
-    def works_in(self, folder: Path) -> None:
-        """Called as soon as there is a folder."""
-
-    def begin(self, what: str) -> None:
-        """A step starts."""
-
-    def end(self, outcome: str) -> None:
-        """It has ended."""
+        return self.reached and not (self.doubled or self.vanished or self.other or self.failed)
 
 
 def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tuple[str, ...]]:
@@ -164,8 +150,8 @@ def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tup
     return loaded, wanted
 
 
-def run_drills(reference: str, options: AuditOptions, settings: Settings, progress: DrillProgress) -> Audit:
-    """Audit the streams in sequence; no started process survives.
+def run_drills(reference: str, options: AuditOptions, settings: Settings, progress: Steps) -> dict[str, Any]:
+    """Audit the streams in sequence; no started process survives. Returns the document.
 
     Raises Refused (``audit-target``) if a target holds rows, StreamFailed if an uninterrupted run does not write its
     rows.
@@ -183,21 +169,27 @@ def run_drills(reference: str, options: AuditOptions, settings: Settings, progre
         scratch.mkdir()
         auditing = _Auditing(replace(base, stream=name, scratch=str(scratch)), options, progress)
         audits.append(auditing.audited(loaded))
-    unread = tuple(name for name in loaded.pipeline.streams if name not in loaded.pipeline.audit_readers)
-    done = Audit(tuple(audits), unread, None)
-    if options.folder is None and done.passed:
+    passed = all(one["passed"] for one in audits)
+    kept = options.folder is not None or not passed
+    if not kept:
         shutil.rmtree(folder)
-        return done
-    return replace(done, folder=str(folder))
+    return {
+        "schema": SCHEMA,
+        "passed": passed,
+        "folder": str(folder) if kept else None,
+        "without_reader": [name for name in loaded.pipeline.streams if name not in loaded.pipeline.audit_readers],
+        "streams": audits,
+    }
 
 
 class _Auditing:
-    def __init__(self, request: AuditRequest, options: AuditOptions, progress: DrillProgress) -> None:
+    def __init__(self, request: AuditRequest, options: AuditOptions, progress: Steps) -> None:
         self._request = request
         self._options = options
         self._progress = progress
 
-    def audited(self, loaded: LoadedPipeline) -> StreamAudit:
+    def audited(self, loaded: LoadedPipeline) -> dict[str, Any]:
+        """``rows`` are the target's after the uninterrupted run."""
         definition = loaded.pipeline.streams[self._request.stream]
         self._progress.begin(f"{definition.full_name}: reading its schema")
         self._process(replace(self._request, run="schema"), Path.cwd())
@@ -205,13 +197,15 @@ class _Auditing:
         reference = self._reference()
         steps = steps_of(definition.full_name, self._options, reference)
         drilled = self._drilled(steps)
-        return StreamAudit(
-            definition.full_name,
-            definition.sink.identity(),
-            definition.sink.traits.delivery.guarantee,
-            Counter(reference[len(steps) - 1]["shown"]).total(),
-            compared(steps, reference, drilled),
-        )
+        drills = compared(steps, reference, drilled)
+        return {
+            "stream": definition.full_name,
+            "sink": dict(definition.sink.identity()),
+            "guarantee": definition.sink.traits.delivery.guarantee,
+            "passed": all(drill.passed for drill in drills),
+            "rows": Counter(reference[len(steps) - 1]["shown"]).total(),
+            "drills": [{"passed": drill.passed, **asdict(drill)} for drill in drills],
+        }
 
     def _reference(self) -> dict[int, dict[str, Any]]:
         batches = most_steps(self._options.wanted)
@@ -389,3 +383,113 @@ def _folder(wanted: Path | None) -> Path:
             hint="choose another with --folder",
         )
     return folder
+
+
+def targets(sinks: Mapping[str, Mapping[str, str]]) -> str:
+    lines = ["The audit writes generated rows to the targets of these sinks, in two runs:"]
+    lines += [f"  {name}: {sink_text(identity)}" for name, identity in sinks.items()]
+    lines.append("Relative paths are below a temporary folder. A target that holds rows is refused.")
+    return "\n".join(lines)
+
+
+def audit_page(document: Mapping[str, Any]) -> Group:
+    notes: list[Text] = []
+    if document["without_reader"]:
+        notes += [Text(), Text(f"without an audit reader: {', '.join(document['without_reader'])}", style="dim")]
+    if document["folder"] is not None:
+        notes += [Text(), Text(f"logs and targets of relative paths are in {document['folder']}", style="dim")]
+    return Group(blocks(document["streams"], _block), *notes)
+
+
+def _block(stream: Mapping[str, Any]) -> tuple[Text, Table, Text]:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for number, drill in enumerate(stream["drills"]):
+        table.add_row(f"  batch {number}", drill["text"], Text(*_outcome(drill)))
+    style = _worst(stream)
+    heading = Text(stream["stream"], style="bold")
+    heading.append(f"  {sink_text(stream['sink'])}", style="not bold dim")
+    heading.append(f"  {VERDICTS[style]}", style=f"not bold {style}")
+    rows, guarantee = counted(stream["rows"], "row"), stream["guarantee"]
+    return heading, table, Text(f"  {rows} in the target of the uninterrupted run; the sink says {guarantee}")
+
+
+def _worst(stream: Mapping[str, Any]) -> str:
+    """A key of ``VERDICTS``."""
+    styles = {_outcome(drill)[1] for drill in stream["drills"]}
+    return next((style for style in VERDICTS if style in styles), "green")
+
+
+def _outcome(drill: Mapping[str, Any]) -> tuple[str, str]:
+    """The words, and the style that they are shown in."""
+    if drill["failed"] is not None:
+        return f"failed: {drill['failed']}", "red"
+    counts = ((drill["doubled"], "doubled"), (drill["vanished"], "vanished"), (drill["other"], "of no batch"))
+    found = [f"{counted(count, 'row')} {what}" for count, what in counts if count]
+    if found:
+        return ", ".join(found), "red"
+    if not drill["reached"]:
+        return f"not reached: {_NOT_REACHED[drill['drill']]}", "yellow"
+    return "as uninterrupted", "green"
+
+
+def audit(
+    *,
+    pipeline: str,
+    streams: list[str] | None,
+    drills: list[str] | None,
+    variables: list[str] | None,
+    folder: Path | None,
+    conf: list[str] | None,
+    yes: bool,
+    debug: bool,
+    shown_as: Format,
+) -> int:
+    settings = prepare(None, shown_as, logging=True, debug=debug)
+    unknown = next((drill for drill in drills or () if drill not in DRILLS), None)
+    if unknown is not None:
+        raise UsageError(
+            "usage", f"Unknown drill {unknown!r} (choose from {', '.join(DRILLS)})", hint=command("audit", "--help")
+        )
+    options = AuditOptions(
+        streams=tuple(streams or ()),
+        variables=_pairs(variables),
+        drills=tuple(drill for drill in DRILLS if drill in (drills or ())),
+        folder=folder,
+        spark=parse_conf(conf),
+    )
+    loaded, names = selected(pipeline, options)
+    if not yes:
+        sinks = {name: loaded.pipeline.streams[name].sink.identity() for name in names}
+        err().print(targets(sinks), soft_wrap=True)
+        confirm(loaded.pipeline.name, "write generated rows there", "pipeline")
+    steps = Steps(err())
+    interrupt_on_signals()
+    try:
+        result = run_drills(pipeline, options, settings, steps)
+    except KeyboardInterrupt:
+        steps.interrupted()
+        err().print("The targets hold the rows that were written so far.")
+        return INTERRUPTED
+    finally:
+        steps.close()
+    show(shown_as, result, lambda: audit_page(result))
+    if any(_worst(stream) == "red" for stream in result["streams"]):
+        say(f"next: correct the function, then: {command('audit', pipeline)}")
+        return NOT_EQUAL
+    if not result["passed"]:
+        err().print("A drill did not take place: what the function does then is not known.")
+        return NOT_CHECKED
+    return 0
+
+
+def _pairs(given: list[str] | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in given or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            # The value can be an address with a password: it is not shown.
+            raise UsageError(
+                "set-format", "A --set must be NAME=VALUE", found=name[:40], hint=command("audit", "--help")
+            )
+        found[name.strip()] = value
+    return found
