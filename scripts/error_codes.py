@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.diagnose.error_codes import error_codes
+from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.number_line import RULES
 
 HEADING = """# Errors

@@ -12,11 +12,11 @@ from slackwater.cli.common.arguments import Option
 from slackwater.cli.verbs.completion import Command, commands
 from slackwater.cli.verbs.run.metrics import METRICS
 from slackwater.core.facts import Severity
-from slackwater.diagnose.catalogue import CATALOGUE, Failure
-from slackwater.diagnose.causes import covering
+from slackwater.diagnose.catalogue import Failure, known_failures
 from slackwater.diagnose.checks.code import REMEDIES_BY_GOAL
 from slackwater.diagnose.checks.common.check import HEADINGS, Check
 from slackwater.diagnose.doctor import change_texts, checks
+from slackwater.diagnose.error_texts import covering
 from slackwater.sinks.common.registry import catalogue, public
 from slackwater.storage.registry import STORES, FsspecKind, StoreKind
 
@@ -104,7 +104,7 @@ To update this page: `scripts/generate`.
 """
 BATCH = ("stream", "stream_id", "epoch", "is_rerun", "already_written", "transaction", "delta_options")
 """What the function of ``sinks.foreach_batch`` uses of its second argument."""
-WORDS = {"plan": "refused", "run": "refused", "not-detectable": "not detectable"}
+WORDS = {"run": "refused", "not-detectable": "not detectable"}
 WIDTH = 100
 """A call that is longer has a line for each argument."""
 SEVERITIES = {Severity.STOP: "stop", Severity.WARNING: "warning", Severity.INFO: "info"}
@@ -140,7 +140,7 @@ def _text(one: Check[Any], headings: Iterable[str] = HEADINGS) -> str:
 def coverage_page() -> str:
     """All failures of the catalogue."""
     finders = covering()
-    return COVERAGE + "\n".join(_met(code, one, finders.get(code, ())) for code, one in CATALOGUE.items()) + "\n"
+    return COVERAGE + "\n".join(_met(code, one, finders.get(code, ())) for code, one in known_failures().items()) + "\n"
 
 
 def stores_page() -> str:

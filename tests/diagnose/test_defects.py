@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.diagnose.causes import explained
-from slackwater.diagnose.defects import Defect, known
-from slackwater.diagnose.error_texts import recognise
+from slackwater.diagnose.catalogue import Defect, known
+from slackwater.diagnose.error_texts import explained, recognise
 
 CHANGELOG = """
 java.lang.NumberFormatException: For input string: ")"

@@ -12,10 +12,9 @@ from slackwater.cli.common.examine import Examined
 from slackwater.cli.verbs.doctor import doctor_page
 from slackwater.core.facts import Facts, Judged, Unknown
 from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
-from slackwater.diagnose.causes import explained
 from slackwater.diagnose.checks.common.check import write_query_id
 from slackwater.diagnose.doctor import diagnose
-from slackwater.diagnose.error_texts import recognise
+from slackwater.diagnose.error_texts import explained, recognise
 from slackwater.facts.collect import facts_of_location
 from slackwater.sinks.common.registry import identity_at
 from slackwater.storage.open import open_read_store

@@ -10,7 +10,7 @@ from pathlib import Path
 import slackwater
 from slackwater.core import errors
 from slackwater.core.errors import SinkUnreadable, SlackwaterError, StreamFailed
-from slackwater.diagnose.error_codes import error_codes
+from slackwater.diagnose.catalogue import error_codes
 from slackwater.operations.action import PRECONDITIONS
 from slackwater.sinks.common.problem import read_code
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from slackwater.core.facts import Severity
+from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.doctor import checks
-from slackwater.diagnose.error_codes import error_codes
 from slackwater.diagnose.number_line import RULES
 from tests.refusals import of_operations, of_streams
 from tests.refusals.scene import Scene, Typed

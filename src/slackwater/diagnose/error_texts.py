@@ -2,7 +2,7 @@
 
 The texts are data (``error_texts.toml``, and ``defects.toml`` for Spark's known defects). A cause has texts of several
 Spark versions, and a text several causes: a symptom names codes of the catalogue, and the stream's files decide
-(``diagnose/causes``). Pure: equal texts give equal symptoms.
+(``explained``). Pure: equal texts give equal symptoms.
 
 A template is a message with placeholders such as ``<batch>``. ``batch <batch> doesn't exist`` is found by its longest
 literal, ``doesn't exist``; only there the template is compared. A blank matches any white space; a line feed is a blank
@@ -16,19 +16,17 @@ line ends, so that line numbers stay the input's.
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from slackwater.core.commands import command
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import brief, mask
-from slackwater.diagnose.defects import known
-
-_TABLE = Path(__file__).with_suffix(".toml")
+from slackwater.diagnose.catalogue import known, known_failures, table
+from slackwater.diagnose.doctor import Diagnosis, documented
 
 _NUMBER = r"-?\d{1,19}+"
 _WORD = r"""[^\s'"\[\](),;]{1,256}"""
@@ -92,22 +90,11 @@ _CERTAINTIES = tuple(Certainty)
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
-    """Codes that come first if one of ``literals``, such as a stack frame, is close.
-
-    A ``certainty`` replaces the text's.
-    """
-
-    literals: tuple[str, ...]
-    codes: tuple[str, ...]
-    certainty: Certainty | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ErrorText:
     """``texts`` are templates, the most informative first; ``codes`` their possible meanings, the most likely first. A
     text counts only close to one of ``needs``, if any, and only if the first value of ``below`` is smaller than the
-    second. ``says`` is beyond the first code's catalogue entry.
+    second. ``near``: if one of its first strings, such as a stack frame, is close, its codes come first, and its
+    certainty, if any, replaces the text's. ``says`` is beyond the first code's catalogue entry.
     """
 
     symptom: str
@@ -115,7 +102,7 @@ class ErrorText:
     texts: tuple[str, ...]
     level: Level = Level.CAUSE
     certainty: Certainty | None = None
-    near: tuple[Near, ...] = ()
+    near: tuple[tuple[tuple[str, ...], tuple[str, ...], Certainty | None], ...] = ()
     needs: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
     says: str = ""
@@ -132,38 +119,8 @@ class Symptom:
     line: str
     where: int
     certainty: Certainty
-    level: Level
     params: Mapping[str, str] = field(default_factory=dict, hash=False)
     says: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TemplateMatch:
-    start: int
-    end: int
-    params: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Template:
-    """Each matching text has ``literal``."""
-
-    literal: str
-    pattern: re.Pattern[str]
-
-    def places(self, text: str, joined: str, most: int) -> Iterator[TemplateMatch]:
-        """Matches, the last first; at most ``most`` places of the literal are compared. ``joined`` has blanks for line
-        ends: a page or terminal may have wrapped the text.
-        """
-        at = len(text)
-        for _ in range(most):
-            at = joined.rfind(self.literal, 0, at)
-            if at < 0:
-                return
-            for found in self.pattern.finditer(text, max(0, at - _BEFORE_MAX), min(len(text), at + _AFTER_MAX)):
-                if found.start() <= at < found.end():
-                    params = {name: value.rstrip(".,;:)") for name, value in found.groupdict().items() if value}
-                    yield TemplateMatch(found.start(), found.end(), params)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +128,6 @@ class _Found:
     """``start`` and ``end`` are positions in the whole input."""
 
     error: ErrorText
-    codes: tuple[str, ...]
-    certainty: Certainty
     start: int
     end: int
     symptom: Symptom
@@ -180,25 +135,25 @@ class _Found:
     @property
     def rank(self) -> tuple[int, bool, int]:
         """The best first: causes, of these hints last, then their surroundings; the inner, later text."""
-        is_hint = self.error.level is Level.CAUSE and self.certainty is Certainty.POSSIBLE
+        is_hint = self.error.level is Level.CAUSE and self.symptom.certainty is Certainty.POSSIBLE
         return self.error.level, is_hint, -self.start
 
     @property
     def weight(self) -> tuple[int, int, int, bool]:
         """Orders overlapping texts, the best first: a longer text says more, and so does a close text."""
         length = self.end - self.start
-        return self.error.level, _CERTAINTIES.index(self.certainty), -length, not self.error.needs
+        return self.error.level, _CERTAINTIES.index(self.symptom.certainty), -length, not self.error.needs
 
     @property
     def quality(self) -> tuple[int, int, int]:
-        return -_CERTAINTIES.index(self.certainty), len(self.symptom.params), self.start
+        return -_CERTAINTIES.index(self.symptom.certainty), len(self.symptom.params), self.start
 
 
 def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
     """The symptoms, the best first. A long log can be given in pieces, such as lines."""
     best: dict[str, _Found] = {}
     for part in _parts((text,) if isinstance(text, str) else text):
-        for found in _found_in(part):
+        for found in _found_in(*part):
             known = best.get(found.error.symptom)
             if known is None or found.quality >= known.quality:
                 best[found.error.symptom] = found
@@ -218,7 +173,7 @@ def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:
 
 @cache
 def error_texts() -> tuple[ErrorText, ...]:
-    areas = tomllib.loads(_TABLE.read_text(encoding="utf-8")).values()
+    areas = table("error_texts").values()
     return (*(_error_text(name, entry) for area in areas for name, entry in area.items()), *_defects())
 
 
@@ -229,7 +184,7 @@ def _error_text(symptom: str, entry: Mapping[str, Any]) -> ErrorText:
         tuple(entry["texts"]),
         Level[entry.get("level", "cause").upper()],
         _certainty(entry),
-        tuple(Near(tuple(near["literals"]), tuple(near["codes"]), _certainty(near)) for near in entry.get("near", ())),
+        tuple((tuple(near["literals"]), tuple(near["codes"]), _certainty(near)) for near in entry.get("near", ())),
         tuple(entry.get("needs", ())),
         tuple(entry.get("below", ())),
     )
@@ -253,13 +208,13 @@ def _defects() -> Iterator[ErrorText]:
 
 
 @cache
-def _templates() -> tuple[tuple[Template, ErrorText], ...]:
-    return tuple((compile_template(text), error) for error in error_texts() for text in error.texts)
+def _templates() -> tuple[tuple[str, re.Pattern[str], ErrorText], ...]:
+    return tuple((*compile_template(text), error) for error in error_texts() for text in error.texts)
 
 
 @cache
-def compile_template(template: str) -> Template:
-    """Raises KeyError for an unknown placeholder."""
+def compile_template(template: str) -> tuple[str, re.Pattern[str]]:
+    """A literal that each matching text has, and the pattern. Raises KeyError for an unknown placeholder."""
     pieces = _PIECE.split(template)
     literals, names = pieces[::2], pieces[1::2]
     pattern = _literal_pattern(literals[0])
@@ -270,7 +225,7 @@ def compile_template(template: str) -> Template:
         pattern += _literal_pattern(following)
         seen.add(name)
     parts = (part.strip() for literal in literals for part in literal.split("\n"))
-    return Template(max(parts, key=len), re.compile(pattern))
+    return max(parts, key=len), re.compile(pattern)
 
 
 def _literal_pattern(literal: str) -> str:
@@ -289,70 +244,73 @@ def _placeholder(name: str, *, last: bool, again: bool) -> str:
     return f"(?P<{name}>{pattern}{lazy})"
 
 
-def _found_in(part: _Part) -> Iterator[_Found]:
-    joined = part.text.replace("\n", " ")
-    for template, error in _templates():
-        if template.literal in joined:
-            for place in template.places(part.text, joined, _PLACES_MAX):
-                around = part.text[max(0, place.start - _NEAR_CHARACTERS) : place.end + _NEAR_CHARACTERS]
-                is_near = not error.needs or any(literal in around for literal in error.needs)
-                if is_near and _is_below(error, place):
-                    yield _judged(error, place, around, part)
+def _found_in(text: str, position: int, lines: int) -> Iterator[_Found]:
+    # A page or terminal may have wrapped a text.
+    joined = text.replace("\n", " ")
+    for literal, pattern, error in _templates():
+        for place in _places(literal, pattern, text, joined):
+            around = text[max(0, place.start() - _NEAR_CHARACTERS) : place.end() + _NEAR_CHARACTERS]
+            params = {name: value.rstrip(".,;:)") for name, value in place.groupdict().items() if value}
+            is_near = not error.needs or any(needed in around for needed in error.needs)
+            if is_near and _is_below(error, params):
+                line_number = lines + text.count("\n", 0, place.start()) + 1
+                symptom = _judged(error, around, _line(text, place), line_number, params)
+                yield _Found(error, position + place.start(), position + place.end(), symptom)
 
 
-def _is_below(error: ErrorText, place: TemplateMatch) -> bool:
-    smaller, larger = (place.params.get(name, "") for name in error.below or ("", ""))
+def _places(literal: str, pattern: re.Pattern[str], text: str, joined: str) -> Iterator[re.Match[str]]:
+    """Matches around the last places of the literal, the last first."""
+    at = len(text)
+    for _ in range(_PLACES_MAX):
+        at = joined.rfind(literal, 0, at)
+        if at < 0:
+            return
+        for found in pattern.finditer(text, max(0, at - _BEFORE_MAX), min(len(text), at + _AFTER_MAX)):
+            if found.start() <= at < found.end():
+                yield found
+
+
+def _is_below(error: ErrorText, params: Mapping[str, str]) -> bool:
+    smaller, larger = (params.get(name, "") for name in error.below or ("", ""))
     return not (smaller.isdecimal() and larger.isdecimal()) or int(smaller) < int(larger)
 
 
-def _judged(error: ErrorText, place: TemplateMatch, around: str, part: _Part) -> _Found:
+def _judged(error: ErrorText, around: str, line: str, line_number: int, params: Mapping[str, str]) -> Symptom:
     codes, certainty = error.codes, error.certainty
-    for near in error.near:
-        if any(literal in around for literal in near.literals):
-            codes = tuple(dict.fromkeys((*near.codes, *codes)))
-            certainty = near.certainty or certainty
+    for literals, likelier, surer in error.near:
+        if any(literal in around for literal in literals):
+            codes = tuple(dict.fromkeys((*likelier, *codes)))
+            certainty = surer or certainty
             break
     if certainty is None:
         certainty = Certainty.CERTAIN if len(codes) == 1 else Certainty.LIKELY
-    symptom = Symptom(
+    return Symptom(
         symptom=error.symptom,
         codes=codes,
-        line=_line(part.text, place),
-        where=part.line_number(place.start),
+        line=line,
+        where=line_number,
         certainty=certainty,
-        level=error.level,
-        params={name: one_line(mask(value)) for name, value in place.params.items()},
+        params={name: one_line(mask(value)) for name, value in params.items()},
         says=error.says,
     )
-    return _Found(error, codes, certainty, part.position + place.start, part.position + place.end, symptom)
 
 
-def _line(text: str, place: TemplateMatch) -> str:
-    stop = place.end + 4 * _LINE_CHARACTERS
-    ends = [end for mark in "\n\v" if (end := text.find(mark, place.end, stop)) >= 0]
-    return one_line(brief(" ".join(text[place.start : min(ends, default=stop)].split()), _LINE_CHARACTERS))
+def _line(text: str, place: re.Match[str]) -> str:
+    stop = place.end() + 4 * _LINE_CHARACTERS
+    ends = [end for mark in "\n\v" if (end := text.find(mark, place.end(), stop)) >= 0]
+    return one_line(brief(" ".join(text[place.start() : min(ends, default=stop)].split()), _LINE_CHARACTERS))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A cleaned part of a log. ``position`` and ``lines`` count characters and line ends before it."""
+def _parts(pieces: Iterable[str]) -> Iterator[tuple[str, int, int]]:
+    """Cleaned parts of a log, with the numbers of characters and line ends before.
 
-    text: str
-    position: int
-    lines: int
-
-    def line_number(self, at: int) -> int:
-        """The line of the input, counted from 1."""
-        return self.lines + self.text.count("\n", 0, at) + 1
-
-
-def _parts(pieces: Iterable[str]) -> Iterator[_Part]:
-    """Each part begins with the end of the part before it."""
+    Each part begins with the end of the part before it.
+    """
     position = lines = 0
     text = ""
     for piece in _cut(pieces):
         text += _cleaned(piece)
-        yield _Part(text, position, lines)
+        yield text, position, lines
         seen = max(0, len(text) - _OVERLAP_CHARACTERS)
         position += seen
         lines += text.count("\n", 0, seen)
@@ -385,3 +343,94 @@ def _cleaned(text: str) -> str:
     if "\\n" in text:
         text = _ESCAPED_LINE_END.sub("\v", text).replace("\v\\t", "\v\t")
     return text.replace('\\"', '"')
+
+
+State = Literal["confirmed", "known", "not-checked", "not-visible", "excluded"]
+_RANKS: Mapping[State, int] = {"confirmed": 0, "known": 1, "not-checked": 1, "not-visible": 1, "excluded": 2}
+"""The files come first; the likelihood decides between causes of which they say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A failure that a text may mean. ``confirmed``: the finding ``by`` shows it. ``excluded``: the check ``by`` found
+    nothing. ``known``: the known defect ``by``. ``not-checked``: ``by`` says which fact is missing. ``not-visible``:
+    files do not show it.
+    """
+
+    code: str
+    title: str
+    state: State
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedError:
+    symptom: Symptom
+    causes: tuple[Cause, ...]
+
+    @property
+    def cause(self) -> Cause:
+        return self.causes[0]
+
+
+def explained(symptoms: Sequence[Symptom], diagnosis: Diagnosis | None) -> tuple[ExplainedError, ...]:
+    """The symptoms with causes; ``diagnosis`` is of the failed stream, if given."""
+    finders = covering()
+    return tuple(ExplainedError(symptom, _causes(symptom, diagnosis, finders)) for symptom in symptoms)
+
+
+def _causes(symptom: Symptom, diagnosis: Diagnosis | None, finders: Mapping[str, list[str]]) -> tuple[Cause, ...]:
+    causes = [_cause(code, diagnosis, finders.get(code, [])) for code in symptom.codes]
+    if symptom.says and causes[0].state in ("not-checked", "not-visible"):
+        causes[0] = replace(causes[0], state="known", by=symptom.says)
+    return tuple(sorted(causes, key=lambda cause: _RANKS[cause.state]))
+
+
+def _cause(code: str, diagnosis: Diagnosis | None, finders: Sequence[str]) -> Cause:
+    failure = known_failures()[code]
+    if not finders:
+        return Cause(code, failure.title, "not-visible", failure.text)
+    if diagnosis is None:
+        return Cause(code, failure.title, "not-checked", "no checkpoint and no stream was given")
+    found = [one.finding.code for one in diagnosis.found if code in one.covers]
+    if found:
+        return Cause(code, failure.title, "confirmed", ", ".join(dict.fromkeys(found)))
+    if failure.how is not None:
+        # Finders see a part of it only: the code, or Spark, shows the rest.
+        return Cause(code, failure.title, "not-visible", failure.text)
+    missed = next((one for one in diagnosis.not_checked if one.code in finders), None)
+    if missed is not None:
+        return Cause(code, failure.title, "not-checked", missed.reason)
+    return Cause(code, failure.title, "excluded", ", ".join(finders))
+
+
+def covering() -> Mapping[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in documented():
+        for failure in one.covers:
+            found.setdefault(failure, []).append(one.code)
+    return found
+
+
+SIGNS: Mapping[str, str] = {
+    "LOG-16": "the program has no checkpointLocation, or another one at each start: the log names a temporary folder",
+    "SRC-01": f"the source's oldest position is newer than the checkpoint's: {command('inspect', 'CHECKPOINT')}",
+    "SRC-03": "the connector's own files next to the checkpoint do not have the newest batch",
+    "SRC-06": "another application, or an older run of this one, reads with the same consumer group",
+    "SINK-07": "the table has a commit of another writer at that time: DESCRIBE HISTORY NAME",
+    "SHARE-01": "a second driver with the same checkpoint is running: list the applications of the cluster",
+    "STORE-03": "only one driver uses the checkpoint, and the next start passes",
+    "VER-04": "a jar is for another Spark, Scala or Kafka: ls $SPARK_HOME/jars; spark-submit --verbose",
+    "VER-06": "the issue tracker of the code in the first frames has the message, and another release passes",
+}
+"""By codes that no file of a checkpoint shows."""
+
+
+def signs_of(error: ExplainedError) -> Mapping[str, str]:
+    """Signs of the remaining causes, the likeliest first; empty if text or files decided."""
+    left = [cause for cause in error.causes if cause.state != "excluded"]
+    is_decided = any(cause.state == "confirmed" for cause in left)
+    is_alone = len(left) == 1 and error.symptom.certainty is not Certainty.POSSIBLE
+    if is_decided or is_alone:
+        return {}
+    return {cause.code: SIGNS[cause.code] for cause in left if cause.code in SIGNS}

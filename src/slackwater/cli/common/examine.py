@@ -23,10 +23,9 @@ from slackwater.core.facts import Fact, Facts, Unknown
 from slackwater.core.masking import mask
 from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings, load
-from slackwater.diagnose.causes import ExplainedError, explained
+from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.doctor import Diagnosis, diagnose
-from slackwater.diagnose.error_codes import error_codes
-from slackwater.diagnose.error_texts import Symptom, recognise
+from slackwater.diagnose.error_texts import ExplainedError, Symptom, explained, recognise
 from slackwater.facts.collect import facts_of_location, facts_of_stream
 from slackwater.ledger.workspace import Workspace, open_workspace, stream_at
 from slackwater.sinks.common.registry import Identity, identity_at

@@ -19,10 +19,10 @@ from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.facts import Severity
 from slackwater.core.units import counted
-from slackwater.diagnose.causes import ExplainedError, signs_of
+from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.doctor import Diagnosis
-from slackwater.diagnose.error_codes import error_codes
+from slackwater.diagnose.error_texts import ExplainedError, signs_of
 
 SCHEMA = "slackwater.doctor/1"
 _line = partial(labelled, width=12)

@@ -16,13 +16,11 @@ from slackwater.cli.common.console import out, print_json
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import one_line
-from slackwater.diagnose.catalogue import CATALOGUE, Failure, How
-from slackwater.diagnose.causes import SIGNS, covering
+from slackwater.diagnose.catalogue import ErrorCode, Failure, How, error_codes, known_failures
 from slackwater.diagnose.checks.common.check import FAILED, HEADINGS, Check
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.diagnose.doctor import documented
-from slackwater.diagnose.error_codes import ErrorCode, error_codes
-from slackwater.diagnose.error_texts import error_texts
+from slackwater.diagnose.error_texts import SIGNS, covering, error_texts
 from slackwater.diagnose.number_line import RULES
 
 SCHEMA = "slackwater.explain/1"
@@ -34,7 +32,6 @@ _COMMAND = re.compile(r"`(slackwater [^`]+)`")
 TRANSIENT = frozenset({"store-unreachable"})
 """Failures after which a run restarts by itself."""
 MET: Mapping[How, str] = {
-    "plan": "refused by a plan",
     "run": "refused or prevented",
     "not-detectable": "not seen in any file",
 }
@@ -83,8 +80,8 @@ def explanation(code: str) -> Explanation:
         return _of_rule(rule)
     if code in error_codes():
         return _of_error(error_codes()[code])
-    if code in CATALOGUE:
-        return _of_failure(code, CATALOGUE[code])
+    if code in known_failures():
+        return _of_failure(code, known_failures()[code])
     if code in FAILURES:
         return _of_failed_run(code)
     near = get_close_matches(code, [known for known, _ in all_codes()], n=3)
@@ -101,7 +98,7 @@ def all_codes() -> list[tuple[str, str]]:
     errors = {code: error.causes[0] for code, error in error_codes().items()}
     findings = {rule.code: rule.meaning for rule in documented()}
     finders = covering()
-    failures = {code: failure.title for code, failure in CATALOGUE.items() if code not in finders}
+    failures = {code: failure.title for code, failure in known_failures().items() if code not in finders}
     runs = {code: _sentence(meaning) for code, (meaning, _) in FAILURES.items()}
     return sorted((runs | errors | findings | failures).items())
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.facts import Facts, HistoryFacts, Severity
+from slackwater.diagnose.catalogue import known
 from slackwater.diagnose.checks.common.check import Check, Found
 from slackwater.diagnose.checks.common.settings import PROVIDER, settings_of
-from slackwater.diagnose.defects import known
 
 
 def changed_release(facts: Facts) -> tuple[str, str, bool] | None:
