@@ -42,11 +42,11 @@ LEFT = f"out/older-{BACKFILLED}.parquet"
 STAGES: tuple[str, str, OutputTreatment] = ("replay", "batch:4", "cut")
 """With the two stages that have read what is cut: three times the changes."""
 
-EVERY = {"rebuild": 6, "replay": 12, "backfill": 14}
+EVERY = {"rebuild": 9, "replay": 18, "backfill": 20}
 """Of the changes each run of the tests takes a part, another one each time; the first actions are those of all goals.
 ``SLACKWATER_TEST_EVERY=1`` takes all."""
 
-EVERY_OF_STAGES = 31
+EVERY_OF_STAGES = 45
 
 
 count_commits()
