@@ -118,9 +118,6 @@ class AllOfOutput(Output):
         for member in sorted(self._members, key=lambda member: _is_of(member.owner(), owner)):
             member.claim(owner)
 
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        return tuple(self._damage(thorough=thorough))
-
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
         return _together(batch, tuple(member.cut_after(batch, recorded) for member in self._members))
 

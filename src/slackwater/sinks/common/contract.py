@@ -7,7 +7,7 @@ the defaults do nothing, answer ``None``, or refuse. ``traits`` say what an outp
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
@@ -148,7 +148,10 @@ class Output(ABC):
 
     def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
         """The output's damage. ``thorough`` checks every batch, not only the newest."""
-        return ()
+        return tuple(self._damage(thorough=thorough))
+
+    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+        return iter(())
 
     def orphans(self) -> tuple[str, ...]:
         """Data files left by an interrupted batch, which are not damage.

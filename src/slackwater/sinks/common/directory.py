@@ -52,7 +52,9 @@ def marked_traits(reason: str, *, cuts: bool = False, swaps: bool = False) -> Tr
     )
 
 
-def owned(mark: Mark | None, where: str, *, stream: str, home: str | None, missing: str, hint: str) -> Refused:
+def owned(
+    mark: Mark | Owner | None, where: str, *, stream: str, home: str | None, hint: str, missing: str = "nobody"
+) -> Refused:
     """The error for a different stream's output; ``missing`` describes an output without a mark."""
     return Refused(
         "sink-owned",
@@ -64,13 +66,13 @@ def owned(mark: Mark | None, where: str, *, stream: str, home: str | None, missi
     )
 
 
-def fenced(mark: Mark, where: str, context: WriteContext, remedy: str) -> Refused:
-    """The error for a run that a later run has replaced; ``remedy`` sets the epoch back to 0."""
+def fenced(epoch: int, where: str, context: WriteContext, remedy: str) -> Refused:
+    """The error for a run that a later run of ``epoch`` has replaced; ``remedy`` sets the epoch back to 0."""
     return Refused(
         "sink-fenced",
         f"A later run of stream {context.stream} has taken over its output: this run may no longer write",
         where=where,
-        expected=f"epoch {mark.epoch} or later",
+        expected=f"epoch {epoch} or later",
         found=f"epoch {context.epoch}",
         hint=f"stop this run; if no other run exists and the ledger was lost, {remedy}",
     )
@@ -121,14 +123,8 @@ def release(store: WriteStore, stream_id: str) -> None:
 
 def check_claim(known: Owner, owner: Owner, where: str) -> None:
     if known.stream_id != owner.stream_id:
-        raise Refused(
-            "sink-owned",
-            f"Another stream writes to the output of stream {owner.stream}: it would skip batches of this one",
-            where=where,
-            expected=f"stream {owner.stream} of home {owner.home}",
-            found=f"stream {known.stream} of home {known.home}",
-            hint="give the stream an output directory of its own",
-        )
+        hint = "give the stream an output directory of its own"
+        raise owned(known, where, stream=owner.stream, home=owner.home, hint=hint)
 
 
 def _create(store: WriteStore, owner: Owner) -> Owner:

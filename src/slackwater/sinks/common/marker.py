@@ -139,7 +139,7 @@ class Marker:
         if mark is None or mark.stream_id != context.stream_id:
             raise self._owned(mark, context.stream, None)
         if mark.epoch > context.epoch:
-            raise fenced(mark, self.target, context, f"set epoch to 0 in {TABLE}")
+            raise fenced(mark.epoch, self.target, context, f"set epoch to 0 in {TABLE}")
         return mark
 
     def advance(self, connection: Connection, context: WriteContext, batch: int, published: int = NONE_YET) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
@@ -22,6 +23,7 @@ from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.batch_function import backquoted, persisted, run_without_output
 from slackwater.sinks.common.database import problem_of
 from slackwater.sinks.common.marker import MarkedTarget
+from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,6 +46,15 @@ def table_schema(schema: StructType) -> StructType:
             for field in schema
         ]
     )
+
+
+def found_in(location: str, own: Collection[str]) -> list[str]:
+    """The names in a table's directory that are neither hidden nor in ``own``; ``a file`` in place of a directory."""
+    store = open_read_store(location)
+    local = store.local_path("")
+    if local is not None and Path(local).exists() and not Path(local).is_dir():
+        return ["a file"]
+    return sorted(entry.name for entry in store.list() if entry.name not in own and entry.name[0] != ".")
 
 
 _COUNT = "slackwater_rows"

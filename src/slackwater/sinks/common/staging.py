@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
@@ -40,12 +39,12 @@ def has_parent(path: str) -> bool:
     return local_path_of(path) is not None or bool(path.rstrip("/").partition("://")[2].partition("/")[2])
 
 
-@dataclass(frozen=True)
 class StagingDirectory:
     """An operation's folder next to ``path``, which it swaps."""
 
-    path: str
-    operation: str
+    def __init__(self, path: str, operation: str) -> None:
+        self.path = path
+        self.operation = operation
 
     @cached_property
     def real(self) -> Path:
@@ -157,24 +156,17 @@ class StagingDirectory:
             self.folder.rmdir()
 
 
-@dataclass(frozen=True)
 class RemoteStagingDirectory:
     """An operation's folder next to a remote output.
 
     States as in ``StagingDirectory``; file outputs have two more during swap and undo.
     """
 
-    path: str
-    operation: str
-
-    @property
-    def real(self) -> str:
-        return self.path.rstrip("/")
-
-    @property
-    def folder(self) -> str:
+    def __init__(self, path: str, operation: str) -> None:
+        self.operation = operation
+        self.real = path.rstrip("/")
         parent, _, name = self.real.rpartition("/")
-        return f"{parent}/{staging_path(name, self.operation)}"
+        self.folder = f"{parent}/{staging_path(name, operation)}"
 
     @cached_property
     def _store(self) -> WriteStore:
@@ -222,12 +214,11 @@ class RemoteStagingDirectory:
         return any(folder.files for folder in self._store.folders())
 
 
-def staging_of(path: str, operation: str) -> StagingDirectory | RemoteStagingDirectory:
-    return (
-        StagingDirectory(path, operation)
-        if local_path_of(path) is not None
-        else RemoteStagingDirectory(path, operation)
-    )
+Place = StagingDirectory | RemoteStagingDirectory
+
+
+def staging_of(path: str, operation: str) -> Place:
+    return (StagingDirectory if local_path_of(path) is not None else RemoteStagingDirectory)(path, operation)
 
 
 def bring_files(source: str, target: str, names: Iterable[str]) -> None:

@@ -29,7 +29,7 @@ from slackwater.sinks.common.changes import (
     incomplete,
     unsupported,
 )
-from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, bring_files
+from slackwater.sinks.common.staging import Place, bring_files
 from slackwater.sinks.delta.log import KEPT, Commit, DeltaLog, DeltaSpan, backwards, kept_below, written_by
 from slackwater.sinks.delta.table import DeltaVersion, create_like, damaged_files
 from slackwater.storage.open import open_read_store
@@ -201,9 +201,7 @@ def _known_files(log: DeltaLog, app: str, newest: int) -> set[str]:
     return {file.path for commit in commits for file in commit.adds}
 
 
-def fill(
-    place: StagingDirectory | RemoteStagingDirectory, app: str, after: int, table: DeltaVersion, base: Collection[str]
-) -> None:
+def fill(place: Place, app: str, after: int, table: DeltaVersion, base: Collection[str]) -> None:
     """Fill the staged table with the columns of ``table`` and the files of ``base``."""
     real, folder = str(place.real), str(place.folder)
     check_swappable(real, table)
@@ -223,7 +221,7 @@ def fill(
         staged.commit(app, batch, {"staged": place.operation}, add=[files[path] for path in sorted(base)])
 
 
-def check(place: StagingDirectory | RemoteStagingDirectory) -> None:
+def check(place: Place) -> None:
     """Raises Refused unless a commit can swap, and the staged files exist."""
     real, folder = str(place.real), str(place.folder)
     staged, now = DeltaVersion(folder), DeltaVersion(real)
@@ -254,7 +252,7 @@ def check_swappable(location: str, table: DeltaVersion) -> None:
         raise unsupported(location, "files without deletion vectors (REORG TABLE ... APPLY (PURGE))", "some with")
 
 
-def swap_in(place: StagingDirectory | RemoteStagingDirectory, app: str, batch: int, version: int) -> None:
+def swap_in(place: Place, app: str, batch: int, version: int) -> None:
     real, folder = str(place.real), str(place.folder)
     staged, now = DeltaVersion(folder), DeltaVersion(real, version)
     wanted, present = staged.files(), now.files()
@@ -278,9 +276,7 @@ def swap_in(place: StagingDirectory | RemoteStagingDirectory, app: str, batch: i
         raise _overtaken(real, version) from error
 
 
-def swap_back(
-    place: StagingDirectory | RemoteStagingDirectory, version: int, app: str, batch: int, newest: int
-) -> None:
+def swap_back(place: Place, version: int, app: str, batch: int, newest: int) -> None:
     """Commit an earlier version after ``newest``. Raises Refused.
 
     ``backup-damaged``: VACUUM deleted its files.

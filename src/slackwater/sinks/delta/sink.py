@@ -37,7 +37,7 @@ from slackwater.sinks.common.changes import (
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, absolute, directory, path_of
 from slackwater.sinks.common.problem import key_columns, not_readable_yet, option_strings, refuse_with_keys
-from slackwater.sinks.common.staging import RemoteStagingDirectory, StagingDirectory, staging_of
+from slackwater.sinks.common.staging import Place, staging_of
 from slackwater.sinks.delta import changes
 from slackwater.sinks.delta.changes import base_after, state_of
 from slackwater.sinks.delta.log import FOLDER, DeltaLog, DeltaSpan, entry_path
@@ -128,9 +128,6 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
     def relative_path(self, uri: str) -> str | None:
         name = self._place.relative_path(uri)
         return None if name is None or name.split("/")[0] in {FOLDER, OWNER_FILE, staging.MARK} else name
-
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        return tuple(self._damage(thorough=thorough))
 
     def staged(self, operation: str) -> DeltaOutput:
         return DeltaOutput(str(self._staging(operation).folder))
@@ -254,10 +251,10 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
     def _changed(self, record: CutRecord, code: str) -> Refused:
         return changes.changed(record, code, self._log)
 
-    def _staging(self, operation: str) -> StagingDirectory | RemoteStagingDirectory:
+    def _staging(self, operation: str) -> Place:
         return staging_of(self._path, operation)
 
-    def _fill(self, place: StagingDirectory | RemoteStagingDirectory, after: int) -> None:
+    def _fill(self, place: Place, after: int) -> None:
         last, app = self.last_written(), self._app()
         if after >= 0 and (app is None or last < after):
             raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
@@ -14,10 +13,9 @@ from slackwater.core.sink import WriteContext
 from slackwater.sinks.common import staging
 from slackwater.sinks.common.batch_function import backquoted, run_without_output, session_settings
 from slackwater.sinks.common.directory import OWNER_FILE
-from slackwater.sinks.common.spark_tables import merge, table_schema
+from slackwater.sinks.common.spark_tables import found_in, merge, table_schema
 from slackwater.sinks.delta.log import FOLDER
 from slackwater.sinks.delta.sink import DeltaOutput, DeltaSink, app_of
-from slackwater.storage.open import open_read_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
@@ -41,7 +39,9 @@ class DeltaSparkTable:
         self.options = sink.options
 
     def create(self, frame: DataFrame, partition_by: tuple[str, ...]) -> None:
-        _check_place(self.location)
+        names = found_in(self.location, {OWNER_FILE, FOLDER, staging.MARK})
+        if names:
+            raise _foreign(self.location, ", ".join(names[:3]))
         empty = frame.sparkSession.createDataFrame([], table_schema(frame.schema))
         # ``ignore``: a table that exists stays as it is, and ``check`` compares its columns.
         writer = empty.write.format("delta").mode("ignore").options(**self.options)
@@ -133,17 +133,6 @@ def _transaction(context: WriteContext, batch: int) -> dict[str, str]:
 
 def table_in_sql(location: str) -> str:
     return f"delta.{backquoted(location)}"
-
-
-def _check_place(location: str) -> None:
-    store = open_read_store(location)
-    local = store.local_path("")
-    if local is not None and Path(local).exists() and not Path(local).is_dir():
-        raise _foreign(location, "a file")
-    own = {OWNER_FILE, FOLDER, staging.MARK}
-    names = sorted(entry.name for entry in store.list() if entry.name not in own and entry.name[0] != ".")
-    if names:
-        raise _foreign(location, ", ".join(names[:3]))
 
 
 def _foreign(location: str, found: str) -> PipelineError:

@@ -112,9 +112,6 @@ class FilesOutput(DirectoryOutput):
         name = self._place.relative_path(uri)
         return None if name is None or name.split("/")[0] in _NOT_DATA else name
 
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        return tuple(self._damage(thorough=thorough))
-
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
         lines, files = self._lines(batch, recorded), list[SinkFile]()
         last = self.last_written()

@@ -119,9 +119,6 @@ class IcebergTableOutput(CutTable[Metadata]):
     def how_to_empty(self, _marked: int) -> str:
         return "delete all rows of the table"
 
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        return tuple(self._damage(thorough=thorough))
-
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         del recorded  # As above.
         metadata = self._for_swap()

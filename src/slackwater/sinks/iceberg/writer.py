@@ -10,7 +10,6 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from py4j.protocol import Py4JJavaError
@@ -22,8 +21,8 @@ from slackwater.core.masking import mask
 from slackwater.core.sink import WriteContext
 from slackwater.sinks.common.batch_function import backquoted, run_without_output, session_settings
 from slackwater.sinks.common.changes import absent
-from slackwater.sinks.common.directory import OWNER_FILE
-from slackwater.sinks.common.spark_tables import merge, table_schema
+from slackwater.sinks.common.directory import OWNER_FILE, fenced
+from slackwater.sinks.common.spark_tables import found_in, merge, table_schema
 from slackwater.sinks.iceberg.metadata import (
     FOLDER,
     MAIN,
@@ -198,15 +197,8 @@ class Publisher:
                 hint="give the stream a table of its own",
             )
         if mark.epoch > self._context.epoch:
-            raise Refused(
-                "sink-fenced",
-                f"A later run of stream {self._context.stream} has taken over its output: this run may no longer write",
-                where=self._table,
-                expected=f"epoch {mark.epoch} or later",
-                found=f"epoch {self._context.epoch}",
-                hint="stop this run; if no other run exists and the ledger was lost: ALTER TABLE ... UNSET "
-                f"TBLPROPERTIES ('{PROPERTY}')",
-            )
+            remedy = f"ALTER TABLE {self._table} UNSET TBLPROPERTIES ('{PROPERTY}')"
+            raise fenced(mark.epoch, self._table, self._context, remedy)
 
     def _removed(self, batch: int, marker: str) -> StreamFailed:
         return StreamFailed(
@@ -348,11 +340,7 @@ def _check_store(location: str) -> None:
 
 
 def _check_place(location: str) -> None:
-    store = open_read_store(location)
-    local = store.local_path("")
-    if local is not None and Path(local).exists() and not Path(local).is_dir():
-        raise _foreign(location, "a file")
-    names = sorted(entry.name for entry in store.list() if entry.name != OWNER_FILE and entry.name[0] != ".")
+    names = found_in(location, {OWNER_FILE})
     if FOLDER in names:
         raise _foreign(location, "a table whose metadata are those of a catalog, or damaged")
     if names:

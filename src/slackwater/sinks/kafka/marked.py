@@ -361,7 +361,7 @@ class MarkedTopic(TopicAddress, MarkerTarget):
                 f"kafka-console-producer.sh --bootstrap-server {self.cluster.servers} --topic {self.marker} "
                 "--property parse.key=true --property key.separator=@"
             )
-            raise fenced(mark, self.location, context, remedy)
+            raise fenced(mark.epoch, self.location, context, remedy)
         return mark
 
     def _owned(self, mark: Mark | None, stream: str, home: str | None) -> Refused:

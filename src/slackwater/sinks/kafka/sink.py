@@ -7,7 +7,7 @@ https://github.com/confluentinc/librdkafka/blob/master/CONFIGURATION.md. Its cli
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -247,11 +247,10 @@ class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
         super().__init__("kafka", EXACTLY_ONCE, address.location, partial(open_topic, address), message)
         self.address = address
 
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
         written = self.last_written()
-        if written < 0 or not thorough or open_topic(self.address).exists():
-            return ()
-        return (Damage(self.address.topic, "missing", f"rows of batches up to {written}", "no topic"),)
+        if written >= 0 and thorough and not open_topic(self.address).exists():
+            yield Damage(self.address.topic, "missing", f"rows of batches up to {written}", "no topic")
 
     @property
     def marker_locations(self) -> frozenset[str]:

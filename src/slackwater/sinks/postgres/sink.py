@@ -5,7 +5,7 @@ Newest batch and owner are from the marker's row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -104,19 +104,18 @@ class PostgresOutput(Output):
     def how_to_empty(self, marked: int) -> str:
         return self.target.how_to_empty(self._table.quoted, marked)
 
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
+    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
         """A missing table, or rows of unmarked batches, which somebody else wrote."""
-        written = self.last_written()
+        written, newest = self.last_written(), None
         with reading(self.location), self.target.engine.connect() as connection:
-            if not read_columns(connection, self._table):
-                missing = Damage(str(self._table), "missing", f"rows of batches up to {written}", "no table")
-                return (missing,) if written >= 0 else ()
-            if not (thorough and self._keep_batch_id):
-                return ()
-            newest = run(connection, f"SELECT max({BATCH_COLUMN}) FROM {self._table.quoted}")[0][0]
-        if newest is None or newest <= written:
-            return ()
-        return (Damage(str(self._table), "foreign", f"rows of batches up to {written}", f"rows of batch {newest}"),)
+            exists = bool(read_columns(connection, self._table))
+            if exists and thorough and self._keep_batch_id:
+                newest = run(connection, f"SELECT max({BATCH_COLUMN}) FROM {self._table.quoted}")[0][0]
+        expected = f"rows of batches up to {written}"
+        if not exists and written >= 0:
+            yield Damage(str(self._table), "missing", expected, "no table")
+        elif newest is not None and newest > written:
+            yield Damage(str(self._table), "foreign", expected, f"rows of batch {newest}")
 
     def cut_after(self, batch: int, _recorded: Mapping[int, str]) -> Cut:
         written = self.last_written()

@@ -115,7 +115,6 @@ class StagedColumn:
     name: str
     staged_name: str
     kind: ColumnKind
-    nullable: bool
     spark_type: str
 
 
@@ -126,7 +125,6 @@ def staged_columns(schema: StructType) -> tuple[StagedColumn, ...]:
             field.name,
             f"c{number}",
             kind_of(field.dataType) or ColumnKind("", "", frozenset()),
-            field.nullable,
             field.dataType.simpleString(),
         )
         for number, field in enumerate(schema.fields)
