@@ -38,9 +38,9 @@ def test_a_private_name_is_an_attribute_error_only() -> None:
 
 def test_a_sink_is_its_function_whatever_was_imported_before() -> None:
     code = (
-        "import slackwater.sinks.files.manifest, slackwater.sinks.console\n"
+        "import slackwater.sinks.files.manifest, slackwater.sinks.table\n"
         "from slackwater import sinks\n"
-        "assert callable(sinks.files) and callable(sinks.console)\n"
+        "assert callable(sinks.files) and callable(sinks.table)\n"
         "import slackwater.sinks.delta.sink\n"
         "from slackwater.sinks import common, delta\n"
         "assert callable(delta) and sinks.delta is delta and common.__name__ == 'slackwater.sinks.common'\n"

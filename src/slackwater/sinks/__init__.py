@@ -13,14 +13,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from slackwater.sinks.all_of import AllOfSink as AllOfSink
     from slackwater.sinks.all_of import all_of as all_of
-    from slackwater.sinks.console import ConsoleSink as ConsoleSink
-    from slackwater.sinks.console import console as console
     from slackwater.sinks.delta.sink import DeltaSink as DeltaSink
     from slackwater.sinks.delta.sink import delta as delta
     from slackwater.sinks.files.sink import FilesSink as FilesSink
     from slackwater.sinks.files.sink import files as files
-    from slackwater.sinks.foreach import ForeachSink as ForeachSink
-    from slackwater.sinks.foreach import foreach as foreach
     from slackwater.sinks.foreach_batch.sink import Batch as Batch
     from slackwater.sinks.foreach_batch.sink import ForeachBatchSink as ForeachBatchSink
     from slackwater.sinks.foreach_batch.sink import foreach_batch as foreach_batch
@@ -31,12 +27,16 @@ if TYPE_CHECKING:
     from slackwater.sinks.kafka.sink import ExactlyOnceKafkaSink as ExactlyOnceKafkaSink
     from slackwater.sinks.kafka.sink import KafkaSink as KafkaSink
     from slackwater.sinks.kafka.sink import kafka as kafka
-    from slackwater.sinks.memory import MemorySink as MemorySink
-    from slackwater.sinks.memory import memory as memory
-    from slackwater.sinks.noop import NoopSink as NoopSink
-    from slackwater.sinks.noop import noop as noop
     from slackwater.sinks.postgres.sink import PostgresSink as PostgresSink
     from slackwater.sinks.postgres.sink import postgres as postgres
+    from slackwater.sinks.spark_only import ConsoleSink as ConsoleSink
+    from slackwater.sinks.spark_only import ForeachSink as ForeachSink
+    from slackwater.sinks.spark_only import MemorySink as MemorySink
+    from slackwater.sinks.spark_only import NoopSink as NoopSink
+    from slackwater.sinks.spark_only import console as console
+    from slackwater.sinks.spark_only import foreach as foreach
+    from slackwater.sinks.spark_only import memory as memory
+    from slackwater.sinks.spark_only import noop as noop
     from slackwater.sinks.table import TableSink as TableSink
     from slackwater.sinks.table import table as table
 

@@ -1,7 +1,7 @@
 """Finds the kinds of sinks, and the output of a recorded identity.
 
-A kind is a module or folder of ``slackwater.sinks`` with ``SINK``, an entry point of the group ``slackwater.sinks``, or
-registered by ``SINKS.register``. The kind ``foreach_batch`` is found under ``foreach-batch``.
+A kind is listed in ``SINKS``, an entry point of the group ``slackwater.sinks``, or registered by ``SINKS.register``.
+The kind ``foreach_batch`` is found under ``foreach-batch``.
 """
 
 from __future__ import annotations
@@ -79,16 +79,16 @@ SINKS: Registry[SinkKind] = Registry(
     "slackwater.sinks",
     {
         "all-of": "slackwater.sinks.all_of:SINK",
-        "console": "slackwater.sinks.console:SINK",
+        "console": "slackwater.sinks.spark_only:CONSOLE",
         "delta": "slackwater.sinks.delta:SINK",
         "files": "slackwater.sinks.files:SINK",
-        "foreach": "slackwater.sinks.foreach:SINK",
+        "foreach": "slackwater.sinks.spark_only:FOREACH",
         "foreach-batch": "slackwater.sinks.foreach_batch:SINK",
         "iceberg": "slackwater.sinks.iceberg:SINK",
         "jdbc": "slackwater.sinks.jdbc:SINK",
         "kafka": "slackwater.sinks.kafka:SINK",
-        "memory": "slackwater.sinks.memory:SINK",
-        "noop": "slackwater.sinks.noop:SINK",
+        "memory": "slackwater.sinks.spark_only:MEMORY",
+        "noop": "slackwater.sinks.spark_only:NOOP",
         "postgres": "slackwater.sinks.postgres:SINK",
         "table": "slackwater.sinks.table:SINK",
     },

@@ -253,7 +253,11 @@ class IcebergSparkTable:
             _check_store(self.location)
             if IcebergOutput(self.location).exists:
                 return
-            _check_place(self.location)
+            names = found_in(self.location, {OWNER_FILE})
+            if FOLDER in names:
+                raise _foreign(self.location, "a table whose metadata are those of a catalog, or damaged")
+            if names:
+                raise _foreign(self.location, ", ".join(names[:3]))
         else:
             _check_catalog(session, self.location)
             with reading(self.location):
@@ -337,14 +341,6 @@ def _check_store(location: str) -> None:
             expected="a local path or HDFS, where a rename is one step",
             hint='name a table of a catalog that commits: sinks.iceberg("catalog.db.table")',
         )
-
-
-def _check_place(location: str) -> None:
-    names = found_in(location, {OWNER_FILE})
-    if FOLDER in names:
-        raise _foreign(location, "a table whose metadata are those of a catalog, or damaged")
-    if names:
-        raise _foreign(location, ", ".join(names[:3]))
 
 
 def _check_catalog(session: SparkSession, table: str) -> None:

@@ -42,20 +42,17 @@ class PostgresWriter(MarkedWriter):
     publication: Publication
 
     def _write(self, frame: DataFrame, batch: int) -> None:
-        staged = self._stage(frame)
-        try:
-            self._publish(staged, batch)
-        except BaseException:
-            self._drop(staged)
-            raise
-
-    def _stage(self, frame: DataFrame) -> dict[str, int]:
         register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
         register(staging)
         chosen = [F.expr(c.kind.spark.format(backquoted(c.name))).alias(c.staged_name) for c in self.columns]
         with self._staging_failures():
             rows = frame.select(*chosen).mapInArrow(staging.stager(self._staging), staging.RESULT).collect()
-        return {row["staged"]: row["row_count"] for row in rows}
+        staged = {row["staged"]: row["row_count"] for row in rows}
+        try:
+            self._publish(staged, batch)
+        except BaseException:
+            self._drop(staged)
+            raise
 
     def _publish(self, staged: Mapping[str, int], batch: int) -> None:
         try:
