@@ -61,35 +61,35 @@ class CheckedPipeline:
         return next((one.error for one in self.streams if one.error is not None), None)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
-    """``checkpoint`` is unrecorded: the state of the only stream, or of the stream that names it."""
-
-    streams: tuple[str, ...] = ()
-    checkpoint: str | None = None
-    master: str | None = None
-    spark: Mapping[str, str] = field(default_factory=dict)
-
-
 def check_pipeline(
-    reference: str, options: CheckOptions, settings: Settings, say: Callable[[str], None]
+    reference: str,
+    settings: Settings,
+    say: Callable[[str], None],
+    *,
+    streams: Sequence[str] = (),
+    checkpoint: str | None = None,
+    master: str | None = None,
+    spark: Mapping[str, str],
 ) -> CheckedPipeline:
-    """Compare each DataFrame with its state. Raises PipelineError for a file that cannot be loaded."""
+    """Compare each DataFrame with its state. Raises PipelineError for a file that cannot be loaded.
+
+    ``checkpoint`` is unrecorded: the state of the only stream, or of the stream that names it.
+    """
     require_spark()
-    with nullcontext() if options.checkpoint is not None else _ledger(settings) as ledger:
-        loaded = load(reference, ledger, given_to(settings, options.master, options.spark))
-        definitions = loaded.selected(options.streams)
+    with nullcontext() if checkpoint is not None else _ledger(settings) as ledger:
+        loaded = load(reference, ledger, given_to(settings, master, spark))
+        definitions = loaded.selected(tuple(streams))
         generations = _generations(settings, ledger, definitions)
         recorded = {} if ledger is None else {one.name: settings_of_state(ledger, one.full_name) for one in definitions}
     from slackwater.cli.common.judging import judged_streams  # noqa: PLC0415 - brings Spark
 
     say("starting Spark")
-    if options.checkpoint is not None:
-        definitions = [_stream_of(definitions, options.checkpoint, loaded.reference)]
-        generations = {definitions[0].name: GenerationRecord(definitions[0].full_name, 1, options.checkpoint)}
-    session = session_options(loaded, settings, options.master, options.spark, brief=True)
-    streams = judged_streams(loaded, definitions, generations, session, Home(settings.home).given, say, recorded)
-    return CheckedPipeline(loaded.reference, streams)
+    if checkpoint is not None:
+        definitions = [_stream_of(definitions, checkpoint, loaded.reference)]
+        generations = {definitions[0].name: GenerationRecord(definitions[0].full_name, 1, checkpoint)}
+    session = session_options(loaded, settings, master, spark, brief=True)
+    judged = judged_streams(loaded, definitions, generations, session, Home(settings.home).given, say, recorded)
+    return CheckedPipeline(loaded.reference, judged)
 
 
 def _stream_of(definitions: list[StreamDefinition], checkpoint: str, reference: str) -> StreamDefinition:
@@ -160,7 +160,7 @@ def with_code(
 ) -> tuple[Examined, ...]:
     foreign = next((one.facts for one in examined if one.facts is not None and not one.facts.recorded), None)
     checkpoint = foreign.checkpoint.location if foreign is not None else None
-    checked = check_pipeline(pipeline, CheckOptions((), checkpoint, master, spark), settings, say)
+    checked = check_pipeline(pipeline, settings, say, checkpoint=checkpoint, master=master, spark=spark)
     if checkpoint is not None:
         return tuple(_with(one, checked.streams[0]) for one in examined)
     streams = {stream.stream: stream for stream in checked.streams}

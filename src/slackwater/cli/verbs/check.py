@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream, CheckOptions, check_pipeline
+from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream, check_pipeline
 from slackwater.cli.common.console import err, parse_conf, prepare, report_error
 from slackwater.cli.common.pages import blocks, show
 from slackwater.core.sink import newest_batch
@@ -108,8 +108,14 @@ def check(
     shown_as: Format,
 ) -> int:
     settings = prepare(home, shown_as, logging=True, debug=debug)
-    options = CheckOptions(tuple(streams or ()), master=master, spark=parse_conf(conf))
-    checked = check_pipeline(pipeline, options, settings, lambda text: err().print(text, markup=False))
+    checked = check_pipeline(
+        pipeline,
+        settings,
+        lambda text: err().print(text, markup=False),
+        streams=streams or (),
+        master=master,
+        spark=parse_conf(conf),
+    )
     show(shown_as, check_document(checked), lambda: check_page(checked))
     if checked.error is not None:
         report_error(checked.error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from slackwater.cli.common.arguments import (
     Format,
@@ -16,9 +16,8 @@ from slackwater.cli.common.console import err, offset_value, prepare, print_json
 from slackwater.cli.common.stream_status import next_watermark_ms
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.program import QueryProfile, not_reproducible
+from slackwater.core.program import not_reproducible
 from slackwater.core.records import History
-from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.lease import JVM_WAIT_S, view_of, wait_until_free
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.workspace import Workspace, open_workspace
@@ -31,17 +30,9 @@ from slackwater.operations.plan.plan import BATCH, LAST_WRITTEN, Request
 from slackwater.sources import kind_named
 
 SCHEMA = "slackwater.offsets/1"
+CONTRIBUTING = "contributing"
 MANUAL_RESTART = "a new checkpoint, and a query that starts to read at this position"
 OUTPUTS = {"same": "with the same output", "new": "with a new output", "any": "with either"}
-
-
-@dataclass(frozen=True, slots=True)
-class At:
-    kind: Literal["last-written", "contributing", "batch"] = "last-written"
-    batch: int | None = None
-
-    def __str__(self) -> str:
-        return self.kind if self.batch is None else f"batch:{self.batch}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +40,7 @@ class PositionFound:
     """A new query would start after ``after``, -1 for the beginning, with these ``effects``."""
 
     stream: str
-    at: At
+    at: str
     after: int
     written: int
     contributing: int | None
@@ -60,48 +51,7 @@ class PositionFound:
     session: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    batches: BatchHistory
-    snapshot: Snapshot
-
-    @property
-    def profile(self) -> QueryProfile | None:
-        return self.snapshot.profile
-
-    @property
-    def written(self) -> int:
-        """The sink's newest batch, else the newest committed."""
-        return self.snapshot.written_or_committed
-
-    @property
-    def newest_written(self) -> int:
-        """The newest recorded batch in the sink: a restart must not lose rows that are open then."""
-        return max((batch for batch in self.batches.batches if batch <= self.written), default=-1)
-
-    @property
-    def watermark_ms(self) -> int:
-        """The watermark after the newest written batch, as far as it is recorded."""
-        newest = self.newest_written
-        if newest < 0:
-            return 0
-        planned = self.batches.offset(newest + 1) if newest + 1 in self.batches.batches else None
-        return next_watermark_ms(planned, self.batches.offset(newest), self.batches.commit(newest))
-
-    @property
-    def not_reproducible(self) -> str | None:
-        """Why state cannot be recomputed by reading again."""
-        found = not_reproducible(self.profile) if self.profile else None
-        return found[1] if found else None
-
-    @property
-    def state(self) -> StateBounds:
-        if self.profile is None:
-            return StateBounds(self.snapshot.marks.state is not None, None, None)
-        return bounds_of(self.profile, self.profile, self.snapshot.stream.output_mode)
-
-
-def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], None]) -> PositionFound:
+def position_of(workspace: Workspace, name: str, at: str, say: Callable[[str], None]) -> PositionFound:
     """Raises NotFound, DataError for an unreadable output, Refused if it lacks the requested batch."""
     ledger = workspace.ledger
     stream = ledger.find_stream(name)
@@ -112,67 +62,72 @@ def position_of(workspace: Workspace, name: str, at: At, say: Callable[[str], No
     facts = gather(workspace, stream, depth="quick")
     snapshot, history = facts.snapshot, facts.history
     refuse_unreadable(snapshot)
-    known = _Known(BatchHistory(history), snapshot)
-    request = Request.at("rebuild", LAST_WRITTEN if at.batch is None else f"{BATCH}{at.batch}")
-    # The code that ran: what it read is what a restart would have to read again.
-    code = _code_of(history)
-    target = target_batch(PlanContext(facts, request))
-    contributing = _contributing(known, at, code)
-    after = contributing - 1 if at.kind == "contributing" and contributing is not None else target
-    sources = position_after(known.batches, after)
+    batches, profile, written = BatchHistory(history), snapshot.profile, snapshot.written_or_committed
+    # A restart must not lose rows that are open after the newest recorded batch in the sink.
+    newest = max((batch for batch in batches.batches if batch <= written), default=-1)
+    state = StateBounds(snapshot.marks.state is not None, None, None)
+    if profile is not None:
+        state = bounds_of(profile, profile, snapshot.stream.output_mode)
+    request = Request.at("rebuild", at if at.startswith(BATCH) else LAST_WRITTEN)
+    after = target_batch(PlanContext(facts, request))
+    contributing: int | None = 0
+    try:
+        if newest >= 0:
+            contributing = first_contributing(batches, newest, state, _code_of(history))
+    except Refused:
+        if at == CONTRIBUTING:
+            raise
+        contributing = None
+    if at == CONTRIBUTING and contributing is not None:
+        after = contributing - 1
+    sources = position_after(batches, after)
+    unreproducible = not_reproducible(profile) if profile else None
+    restart = RestartFacts(
+        written=written,
+        after=after,
+        contributing=contributing,
+        stateful=state.stateful,
+        source_kinds=tuple(source.kind for source in sources),
+        input_rows=history.input_rows,
+        watermark_ms=_watermark_ms(batches, newest),
+        not_reproducible=unreproducible[1] if unreproducible else None,
+        batches_skipped=snapshot.output.batches_skipped,
+    )
     return PositionFound(
         stream=stream.full_name,
         at=at,
         after=after,
-        written=known.written,
+        written=written,
         contributing=contributing,
         running=running,
         sources=sources,
-        descriptions=snapshot.profile.sources if snapshot.profile else (),
-        effects=effects_of(_restart_facts(known, after, contributing, sources)),
+        descriptions=profile.sources if profile else (),
+        effects=effects_of(restart),
         session=stream.session,
     )
 
 
+def _watermark_ms(batches: BatchHistory, newest: int) -> int:
+    """The watermark after the newest written batch, as far as it is recorded."""
+    if newest < 0:
+        return 0
+    planned = batches.offset(newest + 1) if newest + 1 in batches.batches else None
+    return next_watermark_ms(planned, batches.offset(newest), batches.commit(newest))
+
+
 def _code_of(history: History) -> Code:
+    """The code that ran: what it read is what a restart would have to read again."""
     if not history.runs:
         return Code("")
     run = history.runs[max(history.runs)]
     return Code(run.code or "", run.rows_digest, run.spark_version)
 
 
-def _contributing(known: _Known, at: At, code: Code) -> int | None:
-    if known.newest_written < 0:
-        return 0
-    try:
-        return first_contributing(known.batches, known.newest_written, known.state, code)
-    except Refused:
-        if at.kind == "contributing":
-            raise
-        return None
-
-
-def _restart_facts(
-    known: _Known, after: int, contributing: int | None, sources: tuple[SourcePosition, ...]
-) -> RestartFacts:
-    return RestartFacts(
-        written=known.written,
-        after=after,
-        contributing=contributing,
-        stateful=known.state.stateful,
-        source_kinds=tuple(source.kind for source in sources),
-        input_rows=known.batches.history.input_rows,
-        watermark_ms=known.watermark_ms,
-        not_reproducible=known.not_reproducible,
-        batches_skipped=known.snapshot.output.batches_skipped,
-    )
-
-
 def offsets_document(position: PositionFound) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "stream": position.stream,
-        "at": str(position.at),
+        "at": position.at,
         "after_batch": position.after,
         "written": position.written,
         "contributing": position.contributing,
@@ -250,15 +205,13 @@ def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
     return 0
 
 
-def parse_at(text: str) -> At:
+def parse_at(text: str) -> str:
     """``last-written``, ``contributing`` or ``batch:N``. Raises UsageError."""
-    if text == "last-written":
-        return At("last-written")
-    if text == "contributing":
-        return At("contributing")
-    number = natural_or_none(text.removeprefix("batch:")) if text.startswith("batch:") else None
+    if text in {LAST_WRITTEN, CONTRIBUTING}:
+        return text
+    number = natural_or_none(text.removeprefix(BATCH)) if text.startswith(BATCH) else None
     if number is not None:
-        return At("batch", number)
+        return f"{BATCH}{number}"
     raise UsageError(
         "target",
         "A position cannot be parsed",
