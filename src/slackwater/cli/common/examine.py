@@ -279,30 +279,6 @@ class Failed(NamedTuple):
     read: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(slots=True)
-class _Lines:
-    """Separates errors of Slackwater's own, whose codes have the meaning of their words."""
-
-    codes: dict[str, None] = field(default_factory=dict)
-    read: dict[str, str] = field(default_factory=dict)
-
-    def others(self, lines: Iterable[str]) -> Iterator[str]:
-        """The other lines, and an empty line for each of the rest, so that line numbers stay."""
-        is_own = False
-        for line in lines:
-            # A line that is too long comes in pieces; the hint of an error follows it.
-            is_own = self._is_own(line) or (is_own and line.startswith("hint: "))
-            self.read |= {name: one_line(mask(value)) for name, value in _read_in(line)}
-            yield "\n" if is_own else line
-
-    def _is_own(self, line: str) -> bool:
-        match = _OWN.match(line)
-        if match is None or match["code"] not in error_codes():
-            return False
-        self.codes[match["code"]] = None
-        return True
-
-
 def read_failed(file: str) -> Failed:
     """``-`` is stdin. Raises NotFound for a file that cannot be read."""
     if file == "-":
@@ -341,15 +317,26 @@ def _of_last_run(facts: Facts | None) -> Failed:
 
 
 def _failed(lines: Iterable[str]) -> Failed:
-    own = _Lines()
-    symptoms = recognise(own.others(lines))
-    return Failed(symptoms, tuple(own.codes), own.read)
+    """Separates errors of Slackwater's own, whose codes have the meaning of their words."""
+    codes: dict[str, None] = {}
+    read: dict[str, str] = {}
 
+    def others() -> Iterator[str]:
+        """The other lines, and an empty line for each of the rest, so that line numbers stay."""
+        is_own = False
+        for line in lines:
+            match = _OWN.match(line)
+            if match is not None and match["code"] in error_codes():
+                codes[match["code"]], is_own = None, True
+            else:
+                # A line that is too long comes in pieces; the hint of an error follows it.
+                is_own = is_own and line.startswith("hint: ")
+            found = {name: pattern.search(line) for name, pattern in _READ.items()}
+            read.update({name: one_line(mask(one[1].rstrip(".:"))) for name, one in found.items() if one})
+            yield "\n" if is_own else line
 
-def _read_in(line: str) -> Iterator[tuple[str, str]]:
-    for name, pattern in _READ.items():
-        if found := pattern.search(line):
-            yield name, found[1].rstrip(".:")
+    symptoms = recognise(others())
+    return Failed(symptoms, tuple(codes), read)
 
 
 def _pieces(text: TextIO) -> Iterator[str]:
