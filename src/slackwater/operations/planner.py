@@ -114,17 +114,12 @@ class Planning:
 
         Raises SettingsError (``home-owner``) if that belongs to another user.
         """
-        if not pipeline_file:
-            _check_code(stream)
+        if not pipeline_file and stream.pipeline_file:
+            file = Path(split_reference(stream.pipeline_file)[0])
+            check_owner(file, file.parent)
         named = stream._replace(pipeline_file=pipeline_file or stream.pipeline_file)
         executed = goal_named(goal).needs_executed
         return gather(self.workspace, named, self.reader, with_executed=executed, own_lease=self.own_lease)
-
-
-def _check_code(stream: StreamRecord) -> None:
-    if stream.pipeline_file:
-        file = Path(split_reference(stream.pipeline_file)[0])
-        check_owner(file, file.parent)
 
 
 def refuse_without_session(planning: Planning, facts: StreamFacts, request: Request) -> None:

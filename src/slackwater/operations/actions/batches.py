@@ -376,7 +376,10 @@ def record_of(operation: Operation, number: int) -> GenerationRecord:
         },
         based_at=built.last if skipped is None else skipped,
         parent=_parent(plan, skipped),
-        source_cut=_inherited(operation, built, skipped),
+        source_cut=ends_after(
+            operation.batches,
+            BEFORE_ALL if isinstance(built, StartGeneration) or skipped is not None else built.last,
+        ),
         begins=_begins(operation, built, skipped),
         programs=_programs(operation, number),
     )
@@ -387,23 +390,14 @@ def _programs(operation: Operation, number: int) -> list[Mapping[str, object]]:
     if known is not None and known.programs:
         return list(known.programs)
     actions = reversed(list(enumerate(operation.plan.actions)))
-    facts = [operation.journal.facts(index) for index, one in actions if _checkpoint_of(one) == number]
+    # The actions that work on a checkpoint have its number.
+    facts = [operation.journal.facts(index) for index, one in actions if getattr(one, "number", None) == number]
     return list(next((one[PROGRAMS] for one in facts if PROGRAMS in one), []))
-
-
-def _checkpoint_of(action: Action) -> int | None:
-    found: int | None = getattr(action, "number", None)
-    return found
 
 
 def _parent(plan: Plan, skipped: int | None) -> int:
     ran = next((one for one in plan.actions if isinstance(one, OneBatch) and one.ran == skipped), None)
     return ran.number if ran is not None else next(one.switch.old for one in plan.actions if one.switch is not None)
-
-
-def _inherited(operation: Operation, built: Base, skipped: int | None) -> dict[str, int]:
-    last = BEFORE_ALL if isinstance(built, StartGeneration) or skipped is not None else built.last
-    return ends_after(operation.batches, last)
 
 
 def _begins(operation: Operation, built: Base, skipped: int | None) -> int | None:

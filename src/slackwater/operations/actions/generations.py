@@ -427,7 +427,8 @@ class StartGeneration(Base):
             for batch in range(max(self.last - 1, 0), self.last + 1):
                 write_log(store, offset_path(batch), render_offset_entry(entry))
         for start in self.starts:
-            _write_log_of(store, start, self.log_of(start))
+            for name, content in self.log_of(start).items():
+                write_log(store, source_path(start.source, name), encoded(content))
         return {LAYOUT: profile.as_json(), CODE: replayer.code().digest, PROGRAMS: made_by(replayer.program())}
 
 
@@ -449,8 +450,3 @@ def entry_of(operation: Operation, action: StartGeneration) -> OffsetEntry:
     conf = metadata.conf if metadata is not None else {}
     offsets = tuple(SourceOffset(start.source, start.offset) for start in action.starts)
     return OffsetEntry(1, OffsetMetadata(0, planned_ms, conf), offsets)
-
-
-def _write_log_of(store: WriteStore, start: SourceStart, log: dict[str, str]) -> None:
-    for name, content in log.items():
-        write_log(store, source_path(start.source, name), encoded(content))

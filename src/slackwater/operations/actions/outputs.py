@@ -159,7 +159,13 @@ class SwapBack(Inverse):
             # After a kill in the middle of an undo the old output may be back, and its readers are no reason to refuse.
             return
         whole = output.whole(operation.history.written)
-        readers = [one for one in operation.readers(operation.stream, whole) if not _is_undone_with(operation, one)]
+        leader, ledger = leader_id(operation.plan.id), operation.ledger
+        readers = [
+            reader
+            for reader in operation.readers(operation.stream, whole)
+            # Later stages of the operation are undone with it.
+            if all(leader_id(one.id) != leader for one in ledger.operations(reader))
+        ]
         if readers:
             raise Refused(
                 "cut-was-read",
@@ -205,11 +211,6 @@ class SwapOutput(Action):
         if written is not None:
             operation.ledger.record_sink_mark(operation.plan.stream, written)
         return NOTHING
-
-
-def _is_undone_with(operation: Operation, reader: str) -> bool:
-    whole = leader_id(operation.plan.id)
-    return any(leader_id(one.id) == whole for one in operation.ledger.operations(reader))
 
 
 _NEVER_CUT = "cut-mismatch"
@@ -279,7 +280,8 @@ class CutBackfill(Inverse):
 
     def _look_up(self, operation: Operation) -> _TakenOut | None:
         output = operation.output
-        if _newest(operation) <= self.after or not output.traits.cuts:
+        shown = [written for one in _outputs(operation) if (written := one.last_written()) is not None]
+        if max(shown, default=-1) <= self.after or not output.traits.cuts:
             return None
         number = sum(1 for entry in operation.backup.list() if entry.name.startswith("backfill-")) + 1
         taken = _TakenOut(f"backfill-{number}", output.cut_after(self.after, operation.history.written))
@@ -351,11 +353,6 @@ def _instead(operation: Operation) -> str:
     if operation.journal.state(switched) == "done":
         return f"the stream can continue with it: {command('run', operation.plan.pipeline_file, *operation.session)}"
     return f"finish it: {apply_command(str(operation.whole / PLAN_FILE), operation.session)}"
-
-
-def _newest(operation: Operation) -> int:
-    shown = (one.last_written() for one in _outputs(operation))
-    return max((written for written in shown if written is not None), default=-1)
 
 
 def _outputs(operation: Operation) -> tuple[Output, ...]:

@@ -170,13 +170,14 @@ def of_source(executed: Sequence[SourceRange], source: str) -> list[SourceRange]
 
 
 def ranges_of(request: Request) -> list[tuple[Source, SourceRange]]:
-    spans = (_range(start, request.ends[start.source]) for start in request.starts if start.source in request.ends)
-    return [(kind_of(span.end, {}), span) for span in spans]
-
-
-def _range(start: SourceStart, end: str) -> SourceRange:
-    numbered = ((parse_entry_name(name), text) for name, text in start.log.items())
-    return SourceRange(start.source, start.offset, end, {name[0]: text for name, text in numbered if name is not None})
+    found = []
+    for start in request.starts:
+        if start.source in request.ends:
+            end = request.ends[start.source]
+            numbered = ((parse_entry_name(name), text) for name, text in start.log.items())
+            log = {name[0]: text for name, text in numbered if name is not None}
+            found.append((kind_of(end, {}), SourceRange(start.source, start.offset, end, log)))
+    return found
 
 
 def check_free(

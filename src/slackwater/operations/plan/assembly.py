@@ -172,6 +172,7 @@ def _settings_of_note(batches: BatchHistory, scope: Scope) -> tuple[ReplaySettin
 def _facts(context: PlanContext, scope: Scope) -> PlannedFacts:
     snapshot, target = context.snapshot, scope.target
     marks = snapshot.marks
+    before = marks.committed if scope.added else target
     return PlannedFacts(
         planned=marks.planned,
         committed=marks.committed,
@@ -180,7 +181,7 @@ def _facts(context: PlanContext, scope: Scope) -> PlannedFacts:
         target=target,
         contributing=scope.first,
         pending=scope.pending,
-        watermark_ms=_watermark_ms(context, scope),
+        watermark_ms=context.batches.offset(before).watermark_ms if before in context.history.offsets else 0,
         retention_ms=scope.state.retention_ms,
         delay_ms=scope.state.delay_ms,
         checkpoint_present=snapshot.checkpoint_present,
@@ -202,11 +203,6 @@ def _facts(context: PlanContext, scope: Scope) -> PlannedFacts:
         adopted=context.facts.adopted,
         keeps_unmarked=snapshot.output.unmarked is not None and context.request.output == "keep",
     )
-
-
-def _watermark_ms(context: PlanContext, scope: Scope) -> int:
-    before = context.snapshot.marks.committed if scope.added else scope.target
-    return context.batches.offset(before).watermark_ms if before in context.history.offsets else 0
 
 
 def _notes_of_positions(context: PlanContext, scope: Scope, starts: Sequence[SourceStart]) -> tuple[str, ...]:

@@ -334,9 +334,10 @@ def _uncuttable(context: PlanContext, output: MemberSeen, target: int, written: 
         if mode == "append"
         else f"in {mode} mode {later} replaced rows of earlier batches, which the sink does not keep"
     )
+    begins = f"continue after batch {target}" if target >= 0 else "start again at batch 0"
     return Refused(
         "sink-uncuttable",
-        f"The stream would {_start_of(target)}, but {reason}",
+        f"The stream would {begins}, but {reason}",
         where=output.location,
         expected=f"batch {written}, the newest that {sink} holds",
         found=newest_batch(target),
@@ -350,10 +351,6 @@ def _instead_of_cut(context: PlanContext) -> Iterator[str]:
         recorded = output_command(snapshot.stream, snapshot.generation.location, snapshot.code_file)
         yield f"record where the query writes: {recorded}"
     yield goal_named(context.goal).without_cut(context)
-
-
-def _start_of(target: int) -> str:
-    return f"continue after batch {target}" if target >= 0 else "start again at batch 0"
 
 
 def refuse_replaced(stream: str, replaced: Sequence[Replaced], unchanged: str) -> None:

@@ -72,7 +72,9 @@ def _skipped(facts: RestartFacts) -> Effect | None:
         "silently, and the rows that they read are lost"
     )
     if again > 0:
-        new = "no new input" if again == w + 1 else f"the next {_count(w + 1 - again)}, of new input,"
+        left = w + 1 - again
+        following = "1 batch" if left == 1 else f"{left} batches"
+        new = "no new input" if left == 0 else f"the next {following}, of new input,"
         text += (
             f"; the input of {batch_range(facts.after + 1, w)} comes first: in batches as before, these and {new} are "
             "skipped; in larger batches, more new input is"
@@ -154,10 +156,6 @@ def _rows(facts: RestartFacts, first: int, last: int) -> int:
     return sum(rows for batch, rows in facts.input_rows.items() if first <= batch <= last)
 
 
-def _count(batches: int) -> str:
-    return "1 batch" if batches == 1 else f"{batches} batches"
-
-
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
     """``offset`` is Spark's string. ``files_read`` before the position is ``None`` if not all are recorded;
@@ -179,12 +177,10 @@ def position_after(batches: BatchHistory, batch: int) -> tuple[SourcePosition, .
         ends = offsets_by_source(batches.offset(batch))
         return tuple(_position(batches, source, offset) for source, offset in ends.items())
     oldest = offsets_by_source(batches.offset(batches.batches[0]))
-    return tuple(_position(batches, source, _initial(batches, source, offset)) for source, offset in oldest.items())
-
-
-def _initial(batches: BatchHistory, source: str, first_end: str | None) -> str | None:
-    """The position before batch 0; Kafka's ``latest`` of that time has no other record."""
-    return batches.kind(source, first_end).initial(batches.history.sources.get(source, {}))
+    # Before batch 0; Kafka's ``latest`` of that time has no other record.
+    logs = batches.history.sources
+    starts = {source: batches.kind(source, end).initial(logs.get(source, {})) for source, end in oldest.items()}
+    return tuple(_position(batches, source, offset) for source, offset in starts.items())
 
 
 def _position(batches: BatchHistory, source: str, offset: str | None) -> SourcePosition:
