@@ -27,6 +27,16 @@ from slackwater.core.errors import FormatError
 _HIDDEN_SUM = ".crc"
 
 
+def damage_by_names(opened: OpenedCheckpoint, marks: Marks, newest_commit: CommitEntry | None) -> list[Damage]:
+    return [
+        *missing_entries(opened.logs),
+        *directories_among_entries(opened.listing),
+        *missing_beside_checksums(opened.listing),
+        *missing_state(opened.logs, marks, opened.inventory, newest_commit),
+        *gaps_in_state(opened.inventory),
+    ]
+
+
 def missing_entries(logs: CheckpointLogs) -> list[Damage]:
     """Holes that no release of Spark leaves.
 

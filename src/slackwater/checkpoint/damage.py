@@ -7,12 +7,8 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
 from slackwater.checkpoint.completeness import (
-    directories_among_entries,
-    gaps_in_state,
+    damage_by_names,
     leftovers,
-    missing_beside_checksums,
-    missing_entries,
-    missing_state,
     next_state_files,
 )
 from slackwater.checkpoint.inventory import Lineage, state_file
@@ -149,7 +145,8 @@ class _StartCheck(_Check):
     def run(self) -> list[Damage]:
         self._logs()
         self._sources()
-        self._names()
+        marks = marks_of_inventory(self.opened.logs, self.opened.inventory)
+        self.damage.extend(damage_by_names(self.opened, marks, self.opened.logs.newest_commit))
         self._state()
         if self.all_state:
             self._schemas()
@@ -211,15 +208,6 @@ class _StartCheck(_Check):
         repeated = len({entry for _, entry in found.values()}) < len(found)
         numbered = set(folders) == {str(number) for number in range(len(folders))}
         return {} if repeated and numbered and len(folders) < len(found) else found
-
-    def _names(self) -> None:
-        logs, inventory = self.opened.logs, self.opened.inventory
-        marks = marks_of_inventory(logs, inventory)
-        self.damage.extend(missing_entries(logs))
-        self.damage.extend(directories_among_entries(self.opened.listing))
-        self.damage.extend(missing_beside_checksums(self.opened.listing))
-        self.damage.extend(missing_state(logs, marks, inventory, logs.newest_commit))
-        self.damage.extend(gaps_in_state(inventory))
 
     def _state(self) -> None:
         remote = self.opened.store.traits.remote

@@ -10,12 +10,8 @@ from itertools import islice
 from typing import TypeVar
 
 from slackwater.checkpoint.completeness import (
-    directories_among_entries,
-    gaps_in_state,
+    damage_by_names,
     leftovers,
-    missing_beside_checksums,
-    missing_entries,
-    missing_state,
     named_state,
 )
 from slackwater.checkpoint.layout import (
@@ -90,7 +86,9 @@ class CheckpointReader:
         batch = marks.committed if self.options.batch is None else self.options.batch
         operator_lines = tuple(self._operator_line(operator, batch, offsets.get(batch)) for operator in operators)
         self.damage.extend(sources.damage)
-        self._complete(marks, commits)
+        self.damage.extend(damage_by_names(self.opened, marks, commits.get(marks.committed)))
+        if self._is_small and not self._is_remote:
+            self._verify_rest()
         release, evidence = oldest_spark(newest, commits.get(logs.committed), operators, listing, inventory)
         return CheckpointReport(
             location=self.opened.store.location,
@@ -218,16 +216,6 @@ class CheckpointReader:
 
     def _bytes_of(self, paths: Iterable[str]) -> int | None:
         return bytes_of(self.opened.store, self.opened.listing, paths, ask=self._sizes_are_asked)
-
-    def _complete(self, marks: Marks, commits: dict[int, CommitEntry]) -> None:
-        logs, listing, inventory = self.opened.logs, self.opened.listing, self.opened.inventory
-        self.damage.extend(missing_entries(logs))
-        self.damage.extend(directories_among_entries(listing))
-        self.damage.extend(missing_beside_checksums(listing))
-        self.damage.extend(missing_state(logs, marks, inventory, commits.get(marks.committed)))
-        self.damage.extend(gaps_in_state(inventory))
-        if self._is_small and not self._is_remote:
-            self._verify_rest()
 
     def _verify_rest(self) -> None:
         """Checksums of unread files on a local disk, with only the standard library."""
