@@ -21,7 +21,7 @@ LOGS = {
     "one error again and again": "java.lang.IllegalStateException: batch 3 doesn't exist\n",
     "parts of templates": "/state/1/2/3.delta does not exist",
 }
-LITERALS = tuple({compile_template(text).literal for error in error_texts() for text in error.texts})
+LITERALS = tuple({compile_template(text)[0] for error in error_texts() for text in error.texts})
 
 
 def main() -> None:

@@ -17,13 +17,10 @@ from slackwater.diagnose.checks import (
     changes,
     delta,
     file_source,
-    file_source_log,
     kafka,
     log,
     log_content,
-    modes,
     number_line,
-    sharing,
     sink,
     state,
     store,
@@ -35,8 +32,7 @@ from slackwater.diagnose.checks.common.check import Certainty, Check, Diagnosed,
 from slackwater.diagnose.number_line import RULES, findings, left_out
 
 AREAS = (
-    application, changes, delta, file_source, file_source_log, kafka, log, log_content, modes, sharing, sink, state,
-    store, versions, watermark,
+    application, changes, delta, file_source, kafka, log, log_content, sink, state, store, versions, watermark,
 )  # fmt: skip
 """The number line's areas are in ``number_line.AREAS``."""
 _SEVERITIES = (Severity.STOP, Severity.WARNING, Severity.INFO)
