@@ -389,10 +389,10 @@ def _programs(operation: Operation, number: int) -> list[Mapping[str, object]]:
     known = next((one for one in operation.ledger.generations(operation.plan.stream) if one.number == number), None)
     if known is not None and known.programs:
         return list(known.programs)
-    actions = reversed(list(enumerate(operation.plan.actions)))
     # The actions that work on a checkpoint have its number.
-    facts = [operation.journal.facts(index) for index, one in actions if getattr(one, "number", None) == number]
-    return list(next((one[PROGRAMS] for one in facts if PROGRAMS in one), []))
+    checkpoints = [getattr(one, "number", None) for one in operation.plan.actions]
+    facts = [operation.journal.facts(index) for index, one in enumerate(checkpoints) if one == number]
+    return list(next((one[PROGRAMS] for one in reversed(facts) if PROGRAMS in one), []))
 
 
 def _parent(plan: Plan, skipped: int | None) -> int:
