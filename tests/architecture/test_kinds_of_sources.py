@@ -13,6 +13,9 @@ HAVE_KINDS_OF_THEIR_OWN = ("sources", "sinks")
 OTHER_MEANINGS = {
     ("ledger/streams.py", "files"),  # the identity of a sink
     ("operations/actions/generations.py", "delta"),  # a file of the state
+    ("operations/actions/batches.py", "number"),  # of a generation
+    ("cli/verbs/ledger.py", "number"),  # of a generation
+    ("cli/verbs/watch.py", "files"),  # a count of files
 }
 SPARKS_NAMES = ("FileStreamSource", "FileSource[", "KafkaV2", "ForTriggerAvailableNow", "logOffset", "textSocket")
 
