@@ -22,6 +22,7 @@ import slackwater as sw
 from sqlalchemy import text
 
 pipeline = sw.Pipeline("shop")
+NEWEST = Path("newest.txt")
 
 
 def orders(spark):
@@ -40,10 +41,8 @@ def insert(df, batch_id):
 
 
 def skip(df, batch_id):
-    if Path("newest.txt").exists() and batch_id <= int(Path("newest.txt").read_text()):
-        return
-    Path("newest.txt").write_text(str(batch_id))
-    df.write.mode("append").parquet("skipped")
+    if (not NEWEST.exists() or batch_id > int(NEWEST.read_text())) and NEWEST.write_text(str(batch_id)):
+        df.write.mode("append").parquet("skipped")
 
 
 def save(df, batch):

@@ -115,13 +115,20 @@ def _add_after(server: Lines, commits: Path, lines: Mapping[int, str]) -> None:
     threading.Thread(target=add, daemon=True).start()
 
 
-def test_the_console_prints_an_interrupted_batch_again(tmp_path: Path) -> None:
-    workspace = Area("sinks", ["console"], {}, holds_at=before_commit).lay_down(tmp_path / "console")
+def test_the_console_prints_an_interrupted_batch_again_and_the_memory_sink_has_the_whole_table(tmp_path: Path) -> None:
+    workspace = Area("sinks", ["console", "memory"], {}, holds_at=before_commit).lay_down(tmp_path / "sinks")
+    seen = workspace.folder / "out" / "memory.seen"
 
     workspace.kill_in_batch()
     first = PRINTED.findall((workspace.folder / "killed.log").read_text())
-    commits = workspace.checkpoint("console") / "commits" / str(FILES - 1)
-    log = workspace.run_until(commits.exists)
+    partly = json.loads(seen.read_text())
+    seen.unlink()
+    commits, counted = workspace.checkpoint("console") / "commits" / str(FILES - 1), FILES * IN_FILE
+
+    def has_the_whole_table() -> bool:
+        return seen.exists() and sum(row["count"] for row in json.loads(seen.read_text())) == counted
+
+    log = workspace.run_until(lambda: commits.exists() and has_the_whole_table())
     again = PRINTED.findall(log)
 
     held = 3
@@ -129,18 +136,6 @@ def test_the_console_prints_an_interrupted_batch_again(tmp_path: Path) -> None:
     assert (len(first), len(again)) == ((held + 1) * IN_FILE, (FILES - held) * IN_FILE)
     assert Counter(first) & Counter(again) == Counter(again[:IN_FILE]) == Counter(first[-IN_FILE:])
     assert row_of("sinks", "console").after_kill == "at-least-once"
-
-
-def test_the_memory_sink_has_the_whole_table_again_in_complete_mode(tmp_path: Path) -> None:
-    workspace = Area("sinks", ["memory"], {}, holds_at=before_commit).lay_down(tmp_path / "memory")
-    seen = workspace.folder / "out" / "memory.seen"
-
-    workspace.kill_in_batch()
-    partly = json.loads(seen.read_text())
-    seen.unlink()
-    counted = FILES * IN_FILE
-    workspace.run_until(lambda: seen.exists() and sum(row["count"] for row in json.loads(seen.read_text())) == counted)
-
     assert 0 < sum(row["count"] for row in partly) < counted
     assert row_of("sinks", "memory").after_kill == "exact"
 
