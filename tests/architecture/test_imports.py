@@ -30,7 +30,7 @@ HEAVY = (
     "s3fs",
 )
 LOADED_WITHOUT_SPARK = (
-    *(f"slackwater.sinks.{kind}.output" for kind in ("files", "iceberg", "postgres")),
+    *(f"slackwater.sinks.{module}" for module in ("files.sink", "iceberg.output", "postgres.sink")),
     *(
         "slackwater.cli.verbs.run",
         "slackwater.cli.verbs.check",
