@@ -70,7 +70,7 @@ Lineage = tuple[tuple[int, str], ...]
 
 
 def files_of_version(names: Iterable[str], version: int) -> tuple[str, ...]:
-    """A version's files by number, oldest first: a whole file, if there is one, and changes.
+    """A version's files by number, oldest first: at most one whole file, and changes.
 
     Raises ``FormatError`` (``missing``) with the first gap.
     """

@@ -305,7 +305,7 @@ NO_DATA_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 def no_data_entry(
     logs: CheckpointLogs, profile: QueryProfile | None, output_mode: str, *, enabled: bool, now_ms: int
 ) -> OffsetEntry | None:
-    """The entry of the pending batch without data, which a restart forgets, if there is one.
+    """The entry of the pending batch without data, which a restart forgets; None without such a batch.
 
     A running query follows a batch that advanced the watermark with a batch without data, which writes the windows that
     the watermark closed and drops the rows that it made late. Spark decides on it from the last execution

@@ -130,7 +130,7 @@ def _text_of_unknown(data: bytes) -> str | None:
 
 
 def names_of_entries(files: Iterable[str]) -> dict[int, str]:
-    """The file of each entry; a compacted file takes precedence over a plain one."""
+    """The file of each entry; a compacted file takes precedence over a plain file."""
     found: dict[int, str] = {}
     for file in sorted(files):
         parsed = parse_entry_name(file)

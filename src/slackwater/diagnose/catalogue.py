@@ -39,7 +39,7 @@ class Defect(NamedTuple):
     (``checks/versions.py``).
 
     ``issue`` is a number in Spark's tracker, ``what`` a sentence without its end. ``texts``: templates of its message
-    (``error_texts``), which count only close to one of ``needs``. ``since``: the first affected release, if known.
+    (``error_texts``), which count only close to any of ``needs``. ``since``: the first affected release, if known.
     ``fixed``: the first correct release of each line. ``avoid``: a workaround. ``operators`` and ``provider``: streams
     whose rows a silent defect can change.
     """

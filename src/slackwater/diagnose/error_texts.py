@@ -93,7 +93,7 @@ _CERTAINTIES = tuple(Certainty)
 class ErrorText:
     """``texts`` are templates, the most informative first; ``codes`` their possible meanings, the most likely first. A
     text counts only close to one of ``needs``, if any, and only if the first value of ``below`` is smaller than the
-    second. ``near``: if one of its first strings, such as a stack frame, is close, its codes come first, and its
+    second. ``near``: if any of its first strings, such as a stack frame, is close, its codes come first, and its
     certainty, if any, replaces the text's. ``says`` is beyond the first code's catalogue entry.
     """
 

@@ -1,4 +1,4 @@
-"""Facts about sources: what they serve, and the files of file sources that were removed, changed, or never read."""
+"""Facts about sources: records that they serve, and files of file sources that were removed, changed, or never read."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _watermark_ms(batches: BatchHistory, newest: int) -> int:
 
 
 def _code_of(history: History) -> Code:
-    """The code that ran: what it read is what a restart would have to read again."""
+    """The code that ran: a restart would have to read the same values again."""
     if not history.runs:
         return Code("")
     run = history.runs[max(history.runs)]

@@ -39,7 +39,7 @@ def look_at_output(
 ) -> tuple[int | None, OutputSeen]:
     """The stream's ``written`` mark, and the state of its outputs.
 
-    ``expected``: a batch (-1: none) that the outputs should show, if not a later one; and whether a later one was
+    ``expected``: a batch (-1: none) that the outputs should show, if not a later batch; and whether a later batch was
     planned and may be written. With ``query_id`` an output shows the rows of Spark's own writer. The depth ``all``
     compares with ``recorded`` log entries.
     """

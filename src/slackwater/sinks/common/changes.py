@@ -158,7 +158,7 @@ TableState = Literal["whole", "cut", "uncut", "cut-changed", "other"]
 
 @dataclass(frozen=True, slots=True)
 class CutRecord:
-    """A cut about to start, from batch ``last`` (the newest) back to ``after``, of what ``writer`` wrote.
+    """A cut about to start, from batch ``last`` (the newest) back to ``after``, of the rows that ``writer`` wrote.
 
     ``writer`` is the id under which the table knows the stream. The cut goes from ``version``, or snapshot, to the rows
     of ``target``; ``None``: Delta removes files instead, Iceberg goes back to before the first snapshot.

@@ -56,7 +56,7 @@ class Sink(ABC):
 
     @property
     def parts(self) -> tuple[Sink, ...]:
-        """The sinks that write each batch, one after the other."""
+        """The sinks that write each batch, in their order."""
         return (self,)
 
     @property

@@ -153,7 +153,7 @@ Base = tuple[DeltaVersion, frozenset[str], Others]
 def base_after(location: str, log: DeltaLog, app: str | None, written: int, after: int) -> Base:
     """The result of a cut after the batch. Raises Refused if unknown.
 
-    Nothing is refused before all batches: lost rows are those of others.
+    Nothing is refused before all batches: lost rows belong to other streams.
     """
     newest = log.versions().newest
     if app is None or written <= after:

@@ -196,7 +196,7 @@ def _malformed(version: int, found: str) -> FormatError:
 
 
 class DeltaSpan:
-    """The commits of ``app``'s batches above ``batch``, and those of others since, newest first.
+    """The commits of ``app``'s batches above ``batch``, and other commits since, newest first.
 
     ``target`` is the version before the first, -1 without a table. ``others`` changed the table. ``divided``: the first
     batch was swapped in, so no version is the table before it. Raises Refused if the log has forgotten a commit.

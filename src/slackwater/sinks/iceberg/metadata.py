@@ -332,7 +332,7 @@ class DirectoryTable(IcebergTable):
         self.add(base.file, _commits().following(base, change, self._store))
 
     def add(self, base: str, fields: dict[str, Any]) -> None:
-        """Add the version after the one in file ``base``. Raises FileExistsError if a different writer was faster."""
+        """Add the version after file ``base``. Raises FileExistsError if a different writer was faster."""
         match = _VERSION.fullmatch(base.rpartition("/")[2])
         if match is None:
             raise ValueError(base)
