@@ -15,7 +15,7 @@ from slackwater.checkpoint.layout import offset_path
 from slackwater.core.checkpoint import CheckpointShape, OffsetEntry, SourceEvidence, SourceFile, SourceOffset
 from slackwater.core.program import Program, SourceShape
 from slackwater.core.records import BatchSource, LogLine
-from slackwater.core.targets import Earliest, FromFile, Latest, SourceTarget
+from slackwater.core.targets import Target
 from slackwater.core.verdict import Verdict
 from slackwater.diagnose.checkpoint_changes import checkpoint_changes
 from slackwater.diagnose.program_changes import source_changes
@@ -110,14 +110,14 @@ class Book(Source):
 class Shelf(LiveSource):
     """Counts the pages."""
 
-    def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
+    def position(self, source: SourceSeen, target: Target, given: str | None) -> Position:
         first, last = self._pages(source.spark)
-        match target:
-            case Earliest():
+        match target.kind:
+            case "earliest":
                 found = first
-            case Latest():
+            case "latest":
                 found = last
-            case FromFile():
+            case "offsets":
                 self.kind.check_offset(source.name, given, source.where)
                 found = page(given)
             case _:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
-from slackwater.core.targets import Earliest, FromFile, Latest, PositionTarget
+from slackwater.core.targets import Target
 from slackwater.runtime.replay.positions import resolve, served_positions
 from slackwater.runtime.session.session import end_session
 from slackwater.sources import SOURCES
@@ -66,19 +66,19 @@ def test_positions_are_those_that_the_kind_finds(spark: SparkSession, tmp_path: 
     (tmp_path / "pages").write_text("2 9")
     frame: DataFrame = spark.readStream.format("book").option("path", str(tmp_path / "pages")).load()
 
-    def found(target: PositionTarget, given: str | None = None) -> tuple[str, str]:
+    def found(target: Target, given: str | None = None) -> tuple[str, str]:
         offsets = None if given is None else {"0": given}
         position = resolve(frame, target, {"0": at(4)}, logs={}, now_ms=0, offsets=offsets)["0"]
         return position.base.end, position.summary
 
     assert served_positions(frame) == {"0": Served(at(2), at(9))}
-    assert found(Earliest()) == (at(2), "source 0 (book): page 4 -> 2")
-    assert found(Latest())[0] == at(9)
-    assert found(FromFile("f"), at(7))[0] == at(7)
+    assert found(Target("earliest")) == (at(2), "source 0 (book): page 4 -> 2")
+    assert found(Target("latest"))[0] == at(9)
+    assert found(Target("offsets", file="f"), at(7))[0] == at(7)
     with pytest.raises(Refused, match="it has no such page"):
-        found(FromFile("f"), at(1))
+        found(Target("offsets", file="f"), at(1))
     with pytest.raises(UsageError, match="not an offset of source 0, which is of kind book"):
-        found(FromFile("f"), '{"logOffset":1}')
+        found(Target("offsets", file="f"), '{"logOffset":1}')
     (tmp_path / "pages").unlink()
     with pytest.raises(EnvironmentMissing, match="cannot be asked for its positions"):
-        found(Earliest())
+        found(Target("earliest"))

@@ -23,15 +23,7 @@ from examples.demo.broker import Broker
 from slackwater import connectors
 from slackwater.core.checkpoint import OffsetEntry, OffsetMetadata, SourceOffset
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.targets import (
-    AtTime,
-    ByDuration,
-    Earliest,
-    FromFile,
-    Latest,
-    PositionTarget,
-    Shift,
-)
+from slackwater.core.targets import Target
 from slackwater.formats.text_log import parse_offset_entry, render_offset_entry
 from slackwater.ledger.recording.batch_history import offsets_by_source
 from slackwater.runtime.replay.positions import COMPACT_INTERVAL, resolve
@@ -75,19 +67,17 @@ class Query:
     folder: Path
     """Of checkpoints."""
 
-    def resolve(self, target: PositionTarget, **options: Any) -> Mapping[str, Position]:
+    def resolve(self, target: Target, **options: Any) -> Mapping[str, Position]:
         return resolve(self.frame, target, self.current, logs=self.logs, now_ms=NOW_MS, **options)
 
-    def read_from(self, target: PositionTarget, **options: Any) -> list[int]:
+    def read_from(self, target: Target, **options: Any) -> list[int]:
         """What a query reads whose new checkpoint continues from the target."""
         bases = {source: position.base for source, position in self.resolve(target, **options).items()}
         return sorted(chain.from_iterable(_run(self.frame, self._checkpoint(bases)).values()))
 
-    def ranges(
-        self, start: PositionTarget, end: PositionTarget | None, read: Sequence[SourceRange] = ()
-    ) -> Mapping[str, Range]:
+    def ranges(self, start: Target, end: Target | None, read: Sequence[SourceRange] = ()) -> Mapping[str, Range]:
         """The range of each source; without an end up to what batches have read."""
-        first, last = self.resolve(start), self.resolve(end or Latest())
+        first, last = self.resolve(start), self.resolve(end or Target("latest"))
         return {
             source: kind_of(position.base.end, {}).range_between(
                 position.base,
@@ -102,9 +92,7 @@ class Query:
             for source, position in first.items()
         }
 
-    def read_between(
-        self, start: PositionTarget, end: PositionTarget | None, read: Sequence[SourceRange] = ()
-    ) -> list[int]:
+    def read_between(self, start: Target, end: Target | None, read: Sequence[SourceRange] = ()) -> list[int]:
         """What the first batch reads where it is planned as such a range."""
         found = self.ranges(start, end, read)
         bases = {source: EmptyBase(one.start, one.log) for source, one in found.items()}
@@ -126,7 +114,7 @@ class Query:
                 _write(checkpoint / "sources" / source / name, content)
         return checkpoint
 
-    def refused(self, target: PositionTarget, **options: Any) -> tuple[str, str]:
+    def refused(self, target: Target, **options: Any) -> tuple[str, str]:
         """The code, and all that the error names."""
         with pytest.raises((Refused, UsageError)) as caught:
             self.resolve(target, **options)
@@ -217,35 +205,37 @@ def of_files(spark: SparkSession, files: Files, tmp_path: Path) -> Query:
 def test_targets_of_a_file_source(of_files: Query, files: Files, spark: SparkSession) -> None:
     query = of_files
     third_ms = START_MS + 3 * STEP_MS
-    assert query.read_from(Earliest()) == [0, 1, 2, 3, 4, 5, 6]
-    assert query.read_from(Latest()) == []
-    assert query.read_from(AtTime(third_ms)) == [3, 4, 5, 6]
-    assert query.read_from(ByDuration(NOW_MS - third_ms - 1)) == [4, 5, 6]
-    assert query.read_from(Shift(-2)) == [3, 4, 5, 6]
-    assert query.read_from(Shift(1)) == [6]
-    assert query.read_from(Shift(0)) == [5, 6]
-    assert query.read_from(FromFile("f"), offsets={"0": '{"logOffset":0}'}) == [2, 3, 4, 5, 6]
-    assert query.resolve(AtTime(third_ms))["0"].summary == (
+    assert query.read_from(Target("earliest")) == [0, 1, 2, 3, 4, 5, 6]
+    assert query.read_from(Target("latest")) == []
+    assert query.read_from(Target("time", third_ms)) == [3, 4, 5, 6]
+    assert query.read_from(Target("by", NOW_MS - third_ms - 1)) == [4, 5, 6]
+    assert query.read_from(Target("shift", -2)) == [3, 4, 5, 6]
+    assert query.read_from(Target("shift", 1)) == [6]
+    assert query.read_from(Target("shift", 0)) == [5, 6]
+    assert query.read_from(Target("offsets", file="f"), offsets={"0": '{"logOffset":0}'}) == [2, 3, 4, 5, 6]
+    assert query.resolve(Target("time", third_ms))["0"].summary == (
         f"source 0 (FileSource[{files.folder}]): "
         "5 files read -> 3; 2 are to be read again; 2 are to be read for the first time"
     )
-    assert query.resolve(Earliest())["0"].base.end == '{"logOffset":-1}'
+    assert query.resolve(Target("earliest"))["0"].base.end == '{"logOffset":-1}'
 
-    assert query.refused(AtTime(NOW_MS + 1))[0] == "target-out-of-range"
-    assert "expected shift:-5 to shift:+2" in query.refused(Shift(-6))[1]
-    assert "expected shift:-5 to shift:+2" in query.refused(Shift(3))[1]
-    assert "expected -1 to 2" in query.refused(FromFile("f"), offsets={"0": '{"logOffset":3}'})[1]
-    assert query.refused(FromFile("f"), offsets={"0": '{"clicks":{"0":3}}'})[0] == "target"
-    assert query.refused(FromFile("f"), offsets={"clicks": '{"logOffset":0}'})[0] == "target"
+    assert query.refused(Target("time", NOW_MS + 1))[0] == "target-out-of-range"
+    assert "expected shift:-5 to shift:+2" in query.refused(Target("shift", -6))[1]
+    assert "expected shift:-5 to shift:+2" in query.refused(Target("shift", 3))[1]
+    assert "expected -1 to 2" in query.refused(Target("offsets", file="f"), offsets={"0": '{"logOffset":3}'})[1]
+    assert query.refused(Target("offsets", file="f"), offsets={"0": '{"clicks":{"0":3}}'})[0] == "target"
+    assert query.refused(Target("offsets", file="f"), offsets={"clicks": '{"logOffset":0}'})[0] == "target"
     files.written[4].unlink()
-    assert "plain.json" in query.refused(Shift(-2))[1]
+    assert "plain.json" in query.refused(Target("shift", -2))[1]
     unrecorded = Query(query.frame, query.current, {"0": {2: query.logs["0"][2]}}, query.folder)
-    assert unrecorded.refused(Shift(-1))[0] == "target-unsupported"
-    assert "): an unknown number of files read -> 6; 0 are to be read" in unrecorded.resolve(Latest())["0"].summary
+    assert unrecorded.refused(Target("shift", -1))[0] == "target-unsupported"
+    assert (
+        "): an unknown number of files read -> 6; 0 are to be read" in unrecorded.resolve(Target("latest"))["0"].summary
+    )
     twice = Query(query.frame.union(query.frame), {}, {}, query.folder)
-    assert "source 1 is source 0 again" in twice.refused(Earliest())[1]
+    assert "source 1 is source 0 again" in twice.refused(Target("earliest"))[1]
     rate = spark.readStream.format("rate").load().selectExpr("CAST(value AS INT) AS id")
-    assert "of an unknown kind" in Query(rate, {}, {}, query.folder).refused(Earliest())[1]
+    assert "of an unknown kind" in Query(rate, {}, {}, query.folder).refused(Target("earliest"))[1]
 
 
 def test_files_that_only_count_as_read_are_not_cleaned(spark: SparkSession, files: Files, tmp_path: Path) -> None:
@@ -254,8 +244,8 @@ def test_files_that_only_count_as_read_are_not_cleaned(spark: SparkSession, file
     before = spark.conf.get(COMPACT_INTERVAL)
     spark.conf.set(COMPACT_INTERVAL, "2")
     try:
-        assert sorted(query.resolve(Latest())["0"].base.log) == ["1.compact"]
-        assert query.read_from(Shift(1)) == [1]
+        assert sorted(query.resolve(Target("latest"))["0"].base.log) == ["1.compact"]
+        assert query.read_from(Target("shift", 1)) == [1]
     finally:
         spark.conf.set(COMPACT_INTERVAL, before or "10")
 
@@ -290,45 +280,52 @@ def of_kafka(spark: SparkSession, servers: str, tmp_path_factory: pytest.TempPat
 
 def test_targets_of_a_kafka_source(of_kafka: Query) -> None:
     query = of_kafka
-    assert query.read_from(Earliest()) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
-    assert query.resolve(Latest())["0"].base.end == '{"clicks":{"0":6,"1":3,"2":1,"3":1}}'
-    since = AtTime(START_MS + 5 * STEP_MS)
+    assert query.read_from(Target("earliest")) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+    assert query.resolve(Target("latest"))["0"].base.end == '{"clicks":{"0":6,"1":3,"2":1,"3":1}}'
+    since = Target("time", START_MS + 5 * STEP_MS)
     assert query.read_from(since) == [5, 6, 7, 8, 9, 10]
-    assert query.resolve(ByDuration(NOW_MS - since.time_ms)) == query.resolve(since)
-    assert query.read_from(Shift(-1)) == [3, 5, 6, 7, 8, 9, 10]
-    assert query.read_from(FromFile("f"), offsets={"0": json.dumps({TOPIC: {"1": 1, "0": 5}})}) == [5, 8, 9, 10]
-    assert query.resolve(Shift(-1))["0"].summary == (
+    assert query.resolve(Target("by", NOW_MS - since.number)) == query.resolve(since)
+    assert query.read_from(Target("shift", -1)) == [3, 5, 6, 7, 8, 9, 10]
+    assert query.read_from(Target("offsets", file="f"), offsets={"0": json.dumps({TOPIC: {"1": 1, "0": 5}})}) == [
+        5,
+        8,
+        9,
+        10,
+    ]
+    assert query.resolve(Target("shift", -1))["0"].summary == (
         "source 0 (kafka): clicks-0: 4 -> 3, clicks-1: 2 -> 1, clicks-2: 1 -> 0, clicks-3: new -> 0; "
         "3 offsets are to be read again"
     )
-    late = query.resolve(AtTime(START_MS + 9 * STEP_MS))["0"]
+    late = query.resolve(Target("time", START_MS + 9 * STEP_MS))["0"]
     assert late.base.end == '{"clicks":{"0":6,"1":2,"2":1,"3":0}}'
     assert late.summary.endswith("; 2 offsets are skipped; no record of that time or later: clicks-0, clicks-2")
 
-    assert "expected clicks-2: 0 to 1; found clicks-2: -1" in query.refused(Shift(-2))[1]
-    assert query.refused(Shift(2**63 - 1))[0] == "target-out-of-range"
+    assert "expected clicks-2: 0 to 1; found clicks-2: -1" in query.refused(Target("shift", -2))[1]
+    assert query.refused(Target("shift", 2**63 - 1))[0] == "target-out-of-range"
     for offsets, named in (
         ({TOPIC: {"0": 0}}, "expected clicks-0: 1 to 6; found clicks-0: 0"),
         ({TOPIC: {"1": 4}}, "expected clicks-1: 0 to 3; found clicks-1: 4"),
         ({TOPIC: {"4": 0}}, "found clicks-4"),
         ({"other": {"0": 0}}, "found other-0"),
     ):
-        code, text = query.refused(FromFile("f"), offsets={"0": json.dumps(offsets)})
+        code, text = query.refused(Target("offsets", file="f"), offsets={"0": json.dumps(offsets)})
         assert (code, named in text) == ("target-out-of-range", True)
-    assert query.refused(FromFile("f"), offsets={"0": '{"logOffset":0}'})[0] == "target"
+    assert query.refused(Target("offsets", file="f"), offsets={"0": '{"logOffset":0}'})[0] == "target"
     never_run = Query(query.frame, {}, {}, query.folder)
-    assert never_run.refused(Shift(0))[0] == "target-unsupported"
-    assert never_run.refused(FromFile("f"), offsets={"0": '{"clicks":{"0":1}}'})[0] == "target-unsupported"
+    assert never_run.refused(Target("shift", 0))[0] == "target-unsupported"
+    assert (
+        never_run.refused(Target("offsets", file="f"), offsets={"0": '{"clicks":{"0":1}}'})[0] == "target-unsupported"
+    )
     # As Event Hubs: another source that writes the shapes of Kafka.
     session = query.frame.sparkSession
     session.dataSource.register(Hubs)
     other = Query(session.readStream.format("hubs").load(), query.current, query.logs, query.folder)
-    assert other.resolve(Earliest())["0"].base.end == '{"clicks":{"0":0,"1":0,"2":0}}'
-    assert other.refused(Latest())[0] == "target-unsupported"
+    assert other.resolve(Target("earliest"))["0"].base.end == '{"clicks":{"0":0,"1":0,"2":0}}'
+    assert other.refused(Target("latest"))[0] == "target-unsupported"
     replaced = Query(query.frame, {"0": '{"logOffset":0}'}, {}, query.folder)
-    assert "expected kafka; found files" in replaced.refused(Earliest())[1]
+    assert "expected kafka; found files" in replaced.refused(Target("earliest"))[1]
     rate = Query(session.readStream.format("rate").load(), query.current, query.logs, query.folder)
-    assert "found kafka" in rate.refused(Earliest())[1]
+    assert "found kafka" in rate.refused(Target("earliest"))[1]
 
 
 def test_with_committed_records_only_the_end_is_before_an_open_transaction(spark: SparkSession, servers: str) -> None:
@@ -343,7 +340,7 @@ def test_with_committed_records_only_the_end_is_before_an_open_transaction(spark
     for level in ("read_uncommitted", "read_committed"):
         options = {"kafka.bootstrap.servers": servers, "subscribe": topic, "kafka.isolation.level": level}
         query = Query(spark.readStream.format("kafka").options(**options).load(), {}, {}, Path())
-        ends.append(query.resolve(Latest())["0"].base.end)
+        ends.append(query.resolve(Target("latest"))["0"].base.end)
     producer.abort_transaction(30)
     assert ends == ['{"orders":{"0":1}}', '{"orders":{"0":0}}']
 
@@ -368,7 +365,7 @@ def test_a_pattern_and_an_assignment_select_the_partitions_that_spark_reads(
     for selection, value in (("subscribePattern", f" {pattern} "), ("assign", internal)):
         options = {"kafka.bootstrap.servers": servers, selection: value, "startingOffsets": "latest"}
         frame = spark.readStream.format("kafka").options(**options).load().selectExpr("0 AS id")
-        found = json.loads(Query(frame, {}, {}, tmp_path).resolve(Latest())["0"].base.end or "")
+        found = json.loads(Query(frame, {}, {}, tmp_path).resolve(Target("latest"))["0"].base.end or "")
         if selection == "assign":
             assert found == {"visits": {"0": 0}}
             continue
@@ -385,29 +382,29 @@ def test_one_source_of_several_moves_alone(of_kafka: Query, of_files: Query) -> 
         {"0": of_files.logs["0"], "1": of_kafka.logs["0"]},
         of_files.folder,
     )
-    assert query.read_from(Latest(), only_source="1") == [5, 6]
-    assert query.read_from(Latest(), only_source="0") == [7, 8, 9, 10]
-    assert query.read_from(FromFile("f"), offsets={"0": '{"logOffset":1}'}) == [4, 5, 6, 7, 8, 9, 10]
-    assert query.read_between(Shift(-1), Shift(0)) == [3, 4, 5, 6]
-    assert query.read_between(AtTime(START_MS), Shift(0)) == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6]
+    assert query.read_from(Target("latest"), only_source="1") == [5, 6]
+    assert query.read_from(Target("latest"), only_source="0") == [7, 8, 9, 10]
+    assert query.read_from(Target("offsets", file="f"), offsets={"0": '{"logOffset":1}'}) == [4, 5, 6, 7, 8, 9, 10]
+    assert query.read_between(Target("shift", -1), Target("shift", 0)) == [3, 4, 5, 6]
+    assert query.read_between(Target("time", START_MS), Target("shift", 0)) == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6]
     with pytest.raises(Refused, match="the range ends before it starts"):
-        query.ranges(Shift(0), Shift(-1))
+        query.ranges(Target("shift", 0), Target("shift", -1))
     # Kafka: 0 to 3 of the first partition, of which one was removed; batches have read from 2 on.
     read = [
         SourceRange("0", None, '{"logOffset":0}', query.logs["0"]),
         SourceRange("1", '{"clicks":{"0":2,"1":0,"2":0}}', query.current["1"] or "", query.logs["1"]),
     ]
-    assert query.read_between(Earliest(), None, read) == [1, 2, 3, 4]
-    assert query.read_between(Shift(0), None, read) == []
-    summaries = {source: one.summary for source, one in query.ranges(Earliest(), None, read).items()}
+    assert query.read_between(Target("earliest"), None, read) == [1, 2, 3, 4]
+    assert query.read_between(Target("shift", 0), None, read) == []
+    summaries = {source: one.summary for source, one in query.ranges(Target("earliest"), None, read).items()}
     assert summaries == {
         "0": "3 files; 2 that batches have read left out; 2 that the stream reads by itself left out",
         "1": "1 offsets; clicks-0: 1 -> 2, clicks-1: 0 -> 0, clicks-2: 0 -> 0 and 1 more",
     }
-    assert query.resolve(Latest(), only_source="1")["0"].summary.endswith("): does not move")
+    assert query.resolve(Target("latest"), only_source="1")["0"].summary.endswith("): does not move")
 
-    assert query.refused(Latest(), only_source="2")[0] == "target"
-    assert query.refused(FromFile("f"), offsets={"0": '{"logOffset":1}'}, only_source="1")[0] == "target"
+    assert query.refused(Target("latest"), only_source="2")[0] == "target"
+    assert query.refused(Target("offsets", file="f"), offsets={"0": '{"logOffset":1}'}, only_source="1")[0] == "target"
     fewer = Query(of_files.frame, query.current, {}, query.folder)
-    assert fewer.refused(Latest())[0] == "target-unsupported"
-    assert [*fewer.resolve(Earliest())] == ["0"], "all sources begin again, however many were recorded"
+    assert fewer.refused(Target("latest"))[0] == "target-unsupported"
+    assert [*fewer.resolve(Target("earliest"))] == ["0"], "all sources begin again, however many were recorded"

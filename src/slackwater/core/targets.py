@@ -1,64 +1,22 @@
-"""The end of kept batches, or the start or end of a range, as in Kafka's own tool that resets offsets.
-
-Batch targets name a recorded batch, position targets a place in the sources.
-"""
+"""The end of kept batches, or the start or end of a range, as in Kafka's own tool that resets offsets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+TargetKind = Literal["last-written", "batch", "earliest", "latest", "time", "by", "shift", "offsets"]
 
 
-@dataclass(frozen=True, slots=True)
-class LastWritten:
-    """After the sink's newest batch."""
+class Target(NamedTuple):
+    """A recorded batch (``last-written``, ``batch``) or a place in the sources.
 
+    ``last-written``: after the sink's newest batch. ``batch``: after the recorded batch ``number``. ``earliest``:
+    before everything that the source still has. ``latest``: after everything that the source has now. ``time``: before
+    the first record or file of ``number`` or later, in epoch milliseconds. ``by``: ``number`` milliseconds before now.
+    ``shift``: the current position moved by ``number``, back if negative. ``offsets``: offsets in the JSON ``file``,
+    named as typed; only the caller opens it.
+    """
 
-@dataclass(frozen=True, slots=True)
-class AtBatch:
-    """After a recorded batch."""
-
-    batch: int
-
-
-@dataclass(frozen=True, slots=True)
-class Earliest:
-    """Before everything that the source still has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Latest:
-    """After everything that the source has now."""
-
-
-@dataclass(frozen=True, slots=True)
-class AtTime:
-    """Before the first record or file of that time or later, in epoch milliseconds."""
-
-    time_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class ByDuration:
-    """That long before now."""
-
-    back_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Shift:
-    """The current position moved: back if negative."""
-
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class FromFile:
-    """Offsets in a JSON file, named as typed; only the caller opens it."""
-
-    file: str
-
-
-BatchTarget = LastWritten | AtBatch
-SourceTarget = Earliest | Latest | AtTime | Shift | FromFile
-PositionTarget = SourceTarget | ByDuration
-Target = BatchTarget | PositionTarget
+    kind: TargetKind
+    number: int = 0
+    file: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slackwater.core.records import History
-from slackwater.core.targets import FromFile, PositionTarget, Shift
+from slackwater.core.targets import Target
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.goals.replay import FirstBatch
 
@@ -31,14 +31,12 @@ def _history() -> BatchHistory:
 @pytest.mark.parametrize(
     ("target", "offsets", "batch"),
     [
-        (Shift(-1), {}, 1),
-        (Shift(-25), {}, 1),
-        (Shift(-31), {}, 0),
-        (FromFile("f"), {"0": '{"t":{"0":25}}'}, 2),
-        (FromFile("f"), {"0": '{"t":{"0":40,"1":4}}'}, 1),
+        (Target("shift", -1), {}, 1),
+        (Target("shift", -25), {}, 1),
+        (Target("shift", -31), {}, 0),
+        (Target("offsets", file="f"), {"0": '{"t":{"0":25}}'}, 2),
+        (Target("offsets", file="f"), {"0": '{"t":{"0":40,"1":4}}'}, 1),
     ],
 )
-def test_a_partition_counts_from_its_first_batch_on(
-    target: PositionTarget, offsets: dict[str, str], batch: int
-) -> None:
+def test_a_partition_counts_from_its_first_batch_on(target: Target, offsets: dict[str, str], batch: int) -> None:
     assert FirstBatch("web/rows", _history(), 3, target, 0, offsets).find() == batch

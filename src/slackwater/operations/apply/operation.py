@@ -12,7 +12,7 @@ from typing import Protocol
 from slackwater.core.program import Program, QueryProfile
 from slackwater.core.records import GenerationRecord, History, StreamRecord
 from slackwater.core.sink import BackfillDirectory, Cut
-from slackwater.core.targets import PositionTarget
+from slackwater.core.targets import Target
 from slackwater.ledger.home import Home
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.batch_history import BatchHistory
@@ -222,7 +222,7 @@ class Replayer(Protocol):
 
     def positions(
         self,
-        target: PositionTarget,
+        target: Target,
         current: Mapping[str, str | None],
         *,
         logs: Mapping[str, SourceEntries],

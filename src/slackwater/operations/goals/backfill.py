@@ -14,7 +14,7 @@ from slackwater.core.errors import Refused, UsageError
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import sink_text
 from slackwater.core.snapshot import Snapshot
-from slackwater.core.targets import Latest
+from slackwater.core.targets import Target
 from slackwater.diagnose.number_line import stops
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
@@ -216,7 +216,7 @@ def named_range(request: Request, look_up: Lookups) -> tuple[NamedPosition, Name
     batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
     return (
         position_target(request.target, batches, written, look_up.read_file),
-        position_target(request.to or target_text(Latest()), batches, written, look_up.read_file),
+        position_target(request.to or target_text(Target("latest")), batches, written, look_up.read_file),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.targets import AtTime, ByDuration, FromFile, PositionTarget, Shift
+from slackwater.core.targets import Target
 from slackwater.core.units import iso_text
 from slackwater.formats.text_log import shown
 from slackwater.ledger.recording.batch_history import BatchHistory
@@ -164,7 +164,7 @@ class FirstBatch:
     stream: str
     batches: BatchHistory
     written: int
-    target: PositionTarget
+    target: Target
     now_ms: int
     offsets: Mapping[str, str] = field(default_factory=dict)
 
@@ -189,17 +189,15 @@ class FirstBatch:
         return found
 
     def _reads(self, known: Sequence[int]) -> Reads:
-        match self.target:
-            case AtTime() | ByDuration():
-                time_ms = (
-                    self.now_ms - self.target.back_ms if isinstance(self.target, ByDuration) else self.target.time_ms
-                )
+        match self.target.kind:
+            case "time" | "by":
+                time_ms = self.now_ms - self.target.number if self.target.kind == "by" else self.target.number
                 if time_ms > self.now_ms:
                     raise self._outside("the time is in the future", expected=f"up to {iso_text(self.now_ms)}")
                 return lambda batch: planned_ms(self.batches, batch) >= time_ms
-            case Shift() if self.target.count < 0:
-                return self._reads_last(known, -self.target.count)
-            case FromFile():
+            case "shift" if self.target.number < 0:
+                return self._reads_last(known, -self.target.number)
+            case "offsets":
                 self._check_offsets(known[-1], self.target)
                 return self._reads_from_offsets
             case _:
@@ -233,7 +231,7 @@ class FirstBatch:
                     return True
         return False
 
-    def _check_offsets(self, last: int, target: FromFile) -> None:
+    def _check_offsets(self, last: int, target: Target) -> None:
         spans = {span.source: (kind, span) for kind, span in self.batches.spans(last, last)}
         for source, position in self.offsets.items():
             if source not in spans:
@@ -254,7 +252,7 @@ class FirstBatch:
                     )
 
     def _newest(self, last: int) -> str:
-        if isinstance(self.target, AtTime | ByDuration):
+        if self.target.kind in ("time", "by"):
             return f"up to {iso_text(planned_ms(self.batches, last))}, when batch {last} was planned"
         return "up to " + ", ".join(kind.describe(span.end) for kind, span in self.batches.spans(last, last))
 

@@ -25,18 +25,7 @@ from datetime import datetime, timedelta
 from typing import TypeAlias, assert_never
 
 from slackwater.core.errors import Refused, UsageError
-from slackwater.core.targets import (
-    AtBatch,
-    AtTime,
-    ByDuration,
-    Earliest,
-    FromFile,
-    LastWritten,
-    Latest,
-    PositionTarget,
-    Shift,
-    Target,
-)
+from slackwater.core.targets import Target
 from slackwater.core.units import EPOCH, iso_text
 from slackwater.formats.text_log import shown
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
@@ -51,7 +40,11 @@ TARGETS = (
     "the targets are listed in docs/targets.md",
 )
 
-_WORDS: Mapping[str, Target] = {"last-written": LastWritten(), "earliest": Earliest(), "latest": Latest()}
+_WORDS: Mapping[str, Target] = {
+    "last-written": Target("last-written"),
+    "earliest": Target("earliest"),
+    "latest": Target("latest"),
+}
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _SIGNED = re.compile(r"[+-]?[0-9]{1,19}")
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
@@ -80,22 +73,22 @@ def parse_target(text: str) -> Target:
 
 
 def target_text(target: Target) -> str:
-    match target:
-        case LastWritten() | Earliest() | Latest():
-            return next(word for word, meant in _WORDS.items() if meant == target)
-        case AtBatch():
-            return f"batch:{target.batch}"
-        case AtTime():
-            whole = target.time_ms % _SECOND_MS == 0
-            return f"time:{iso_text(target.time_ms, 'seconds' if whole else 'milliseconds')}"
-        case ByDuration():
-            return f"by:{_duration_text(target.back_ms)}"
-        case Shift():
-            return f"shift:{target.count:+}" if target.count else "shift:0"
-        case FromFile():
+    match target.kind:
+        case "last-written" | "earliest" | "latest":
+            return target.kind
+        case "batch":
+            return f"batch:{target.number}"
+        case "time":
+            whole = target.number % _SECOND_MS == 0
+            return f"time:{iso_text(target.number, 'seconds' if whole else 'milliseconds')}"
+        case "by":
+            return f"by:{_duration_text(target.number)}"
+        case "shift":
+            return f"shift:{target.number:+}" if target.number else "shift:0"
+        case "offsets":
             return f"offsets:{target.file}"
         case _:
-            assert_never(target)
+            assert_never(target.kind)
 
 
 def parse_offsets(content: str, file: str) -> Mapping[str, str]:
@@ -143,7 +136,7 @@ def _not_offsets(file: str, found: str) -> UsageError:
 def _batch(text: str, value: str) -> Target:
     if _NUMBER.fullmatch(value) is None or int(value) > LARGEST:
         raise _invalid(text, "batch: and the id of a batch", "for example batch:41")
-    return AtBatch(int(value))
+    return Target("batch", int(value))
 
 
 def _time(text: str, value: str) -> Target:
@@ -152,7 +145,7 @@ def _time(text: str, value: str) -> Target:
     time_ms = None if found is None else _time_ms(found["date"], found["clock"] or "00:00", found["zone"] or "Z")
     if found is None or time_ms is None or time_ms not in _TIMES_MS:
         raise _invalid(text, expected, f"for example {TIME_EXAMPLE}")
-    target = AtTime(time_ms)
+    target = Target("time", time_ms)
     if found["zone"] is None:
         raise _invalid(text, "a time with Z or an offset such as +01:00", f"for UTC: {target_text(target)}")
     return target
@@ -176,21 +169,22 @@ def _by(text: str, value: str) -> Target:
         expected = "by: and an ISO 8601 duration in days, hours, minutes and seconds"
         raise _invalid(text, expected, "for example by:PT6H for six hours back, by:P1DT30M for a day and a half hour")
     counts = {"days": _DAY_MS, "hours": _HOUR_MS, "minutes": _MINUTE_MS, "seconds": _SECOND_MS}
-    return ByDuration(
-        sum(int(found[unit] or 0) * factor for unit, factor in counts.items()) + int((found["ms"] or "").ljust(3, "0"))
+    return Target(
+        "by",
+        sum(int(found[unit] or 0) * factor for unit, factor in counts.items()) + int((found["ms"] or "").ljust(3, "0")),
     )
 
 
 def _shift(text: str, value: str) -> Target:
     if _SIGNED.fullmatch(value) is None or abs(int(value)) > LARGEST:
         raise _invalid(text, "shift: and an integer", "for example shift:-1000 for 1000 offsets or files back")
-    return Shift(int(value))
+    return Target("shift", int(value))
 
 
 def _from_file(text: str, value: str) -> Target:
     if not value or len(value) > FILE_NAME_MAX or "\0" in value or not _is_encodable(value):
         raise _invalid(text, "offsets: and the name of a JSON file", "for example offsets:positions.json")
-    return FromFile(value)
+    return Target("offsets", file=value)
 
 
 def _is_encodable(name: str) -> bool:
@@ -226,7 +220,7 @@ def _invalid(text: str, expected: str, hint: str) -> UsageError:
     return UsageError("target", "This is not a target", expected=expected, found=shown(text), hint=hint)
 
 
-NamedPosition: TypeAlias = tuple[PositionTarget, Mapping[str, str] | None]
+NamedPosition: TypeAlias = tuple[Target, Mapping[str, str] | None]
 
 
 def position_target(text: str, batches: BatchHistory, written: int, read_file: Callable[[str], str]) -> NamedPosition:
@@ -235,12 +229,12 @@ def position_target(text: str, batches: BatchHistory, written: int, read_file: C
     Raises UsageError (``target``), and Refused (``target-unknown``) for a batch that is not recorded.
     """
     target = parse_target(text)
-    if isinstance(target, FromFile):
+    if target.kind == "offsets":
         return target, parse_offsets(read_file(target.file), target.file)
-    if isinstance(target, LastWritten):
-        return FromFile(RECORDED), _recorded_ends(batches, written, text)
-    if isinstance(target, AtBatch):
-        return FromFile(RECORDED), _recorded_ends(batches, target.batch - 1, text)
+    if target.kind == "last-written":
+        return Target("offsets", file=RECORDED), _recorded_ends(batches, written, text)
+    if target.kind == "batch":
+        return Target("offsets", file=RECORDED), _recorded_ends(batches, target.number - 1, text)
     return target, None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from slackwater.core.errors import UsageError
-from slackwater.core.targets import AtTime, ByDuration, Earliest, FromFile, PositionTarget, SourceTarget
+from slackwater.core.targets import Target
 from slackwater.core.units import iso_text
 from slackwater.formats.compactible import DEFAULT_INTERVAL
 from slackwater.operations.plan.targets import target_text
@@ -78,7 +78,7 @@ def compact_interval(spark: SparkSession) -> int:
 
 def resolve(
     frame: DataFrame,
-    target: PositionTarget,
+    target: Target,
     current: Mapping[str, str | None],
     *,
     logs: Mapping[str, SourceEntries],
@@ -89,7 +89,7 @@ def resolve(
     """The resolved positions, by number in the offset log.
 
     ``current`` are offsets of the newest committed batch, if any; sources may differ if all begin again. ``logs`` are
-    recorded entries of ``sources/<source>/``. ``offsets`` is a ``FromFile``'s content. With ``only_source`` other
+    recorded entries of ``sources/<source>/``. ``offsets`` is the target's file. With ``only_source`` other
     sources stay but are included, as a checkpoint has a line for each.
 
     A base's ``log`` is all of ``sources/<source>/``; its entry numbers may mean other files than before.
@@ -98,13 +98,13 @@ def resolve(
     ``target-unsupported`` (unknown position); EnvironmentMissing.
     """
     wanted = _at_source(target, now_ms)
-    if only_source is None and isinstance(wanted, Earliest):
+    if only_source is None and wanted.kind == "earliest":
         # What was read does not matter for the beginning, so that there may be more or fewer sources than recorded.
         current, logs = (current, logs) if len(streaming_sources(analysed_plan(frame))) == len(current) else ({}, {})
     sources = _sources(frame, current, logs)
     given = offsets or {}
     chosen = set(sources) if only_source is None else {only_source}
-    moved = chosen & given.keys() if isinstance(target, FromFile) else chosen
+    moved = chosen & given.keys() if target.kind == "offsets" else chosen
     unknown = sorted((chosen | given.keys()) - sources.keys())
     if unknown:
         raise UsageError(
@@ -128,16 +128,16 @@ def resolve(
     }
 
 
-def _at_source(target: PositionTarget, now_ms: int) -> SourceTarget:
-    """The target in absolute terms. Raises Refused for a future time."""
-    if isinstance(target, ByDuration):
-        return AtTime(max(now_ms - target.back_ms, 0))
-    if isinstance(target, AtTime) and target.time_ms > now_ms:
+def _at_source(target: Target, now_ms: int) -> Target:
+    """The target with a time in place of a duration. Raises Refused for a future time."""
+    if target.kind == "by":
+        return Target("time", max(now_ms - target.number, 0))
+    if target.kind == "time" and target.number > now_ms:
         raise out_of_range(
             target_text(target),
             "the time is in the future",
             expected=f"a time up to {iso_text(now_ms)}",
-            found=iso_text(target.time_ms),
+            found=iso_text(target.number),
         )
     return target
 
@@ -197,7 +197,7 @@ def spark_sources(frame: DataFrame) -> list[SparkSource]:
     ]
 
 
-def _position(source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
+def _position(source: SourceSeen, target: Target, given: str | None) -> Position:
     named = kind_described(source.spark.description)
     # Of a source that Spark names otherwise, no more than what is recorded is known.
     live = LiveSource(kind_of(source.current, source.log)) if named is UNKNOWN else named.live()

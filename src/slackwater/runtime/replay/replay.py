@@ -17,7 +17,7 @@ from slackwater.core.errors import Refused, SlackwaterError, StreamFailed, Usage
 from slackwater.core.program import QueryProfile, Trigger
 from slackwater.core.records import StreamRecord
 from slackwater.core.sink import BackfillDirectory, WriteContext
-from slackwater.core.targets import PositionTarget
+from slackwater.core.targets import Target
 from slackwater.ledger.lease import LeaseCheck
 from slackwater.ledger.recording.log_copier import LogCopier, copy_new
 from slackwater.operations.apply.operation import OperationRun, Replayed
@@ -131,7 +131,7 @@ class SparkReplayer:
 
     def positions(
         self,
-        target: PositionTarget,
+        target: Target,
         current: Mapping[str, str | None],
         *,
         logs: Mapping[str, SourceEntries],

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from slackwater.core.checkpoint import SourceFile
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, UsageError
-from slackwater.core.targets import Earliest, SourceTarget
+from slackwater.core.targets import Target
 from slackwater.formats.text_log import shown
 from slackwater.sources.common.contract import (
     Ahead,
@@ -277,10 +277,10 @@ class LiveSource:
     def __init__(self, kind: Source) -> None:
         self.kind = kind
 
-    def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
-        """The position of a target; ``given`` is the offset of a ``FromFile``. Raises Refused or UsageError."""
+    def position(self, source: SourceSeen, target: Target, given: str | None) -> Position:
+        """The position of a target; ``given`` is the offset in its file. Raises Refused or UsageError."""
         kind = self.kind
-        initial = kind.initial(source.log) if isinstance(target, Earliest) else None
+        initial = kind.initial(source.log) if target.kind == "earliest" else None
         if initial is None:
             named = f"kind {kind.kind}" if kind.kind != "unknown" else "an unknown kind"
             raise unsupported(source.where, f"the source is of {named}, of which only a recorded position is known")

@@ -16,7 +16,7 @@ from typing import Any
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.core.facts import Unserved
 from slackwater.core.program import SourceShape
-from slackwater.core.targets import Earliest, FromFile, Latest, SourceTarget
+from slackwater.core.targets import Target
 from slackwater.sources.common.contract import (
     BY_BATCH,
     ENDS,
@@ -43,23 +43,23 @@ _COMMIT = re.compile(r"(\d{20})\.json")
 class DeltaLive(LiveSource):
     """Reads the log of a table by its path."""
 
-    def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
+    def position(self, source: SourceSeen, target: Target, given: str | None) -> Position:
         """The whole table now, its next version, or a given offset.
 
         Raises Refused and UsageError. Without a start option Delta itself reads the whole table first.
         """
-        match target:
-            case Earliest() if any(key.lower() in DELTA.start_options for key in source.spark.options):
+        match target.kind:
+            case "earliest" if any(key.lower() in DELTA.start_options for key in source.spark.options):
                 raise unsupported(
                     source.where,
                     "without a position the program starts it at a version, and not with the whole table",
                     hint=f"remove {' or '.join(sorted(DELTA.start_options))} from the program before",
                 )
-            case Earliest() | Latest():
+            case "earliest" | "latest":
                 table, newest = _newest(source.spark)
-                whole = isinstance(target, Earliest)
+                whole = target.kind == "earliest"
                 after = DELTA.at(table, newest if whole else newest + 1, whole=whole)
-            case FromFile() if given is not None:
+            case "offsets" if given is not None:
                 DELTA.check_offset(source.name, given, given)
                 after = given
             case _:

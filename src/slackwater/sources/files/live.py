@@ -9,11 +9,10 @@ import re
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import assert_never
 
 from slackwater.core.checkpoint import SinkFile, SourceFile
 from slackwater.core.errors import EnvironmentMissing
-from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
+from slackwater.core.targets import Target
 from slackwater.core.units import duration_text
 from slackwater.formats.compactible import (
     SINK_LOG,
@@ -52,7 +51,7 @@ _GLOB = re.compile(r"[*?\[\]{}\\]")
 
 
 class FilesLive(LiveSource):
-    def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
+    def position(self, source: SourceSeen, target: Target, given: str | None) -> Position:
         """The position of a file source.
 
         ``earliest``: no file counts as read; ``latest``: all existing files; a time: files with an older modification
@@ -60,19 +59,19 @@ class FilesLive(LiveSource):
         the next unread ones, in Spark's order; ``given``: files up to that log entry.
         """
         present = _present(source)
-        match target:
-            case Earliest():
+        match target.kind:
+            case "earliest":
                 read: Sequence[SourceFile] = ()
-            case Latest():
+            case "latest":
                 read = present
-            case AtTime():
-                read = [file for file in present if file.timestamp_ms < target.time_ms]
-            case Shift():
-                read = _shifted(source, present, target.count)
-            case FromFile():
+            case "time":
+                read = [file for file in present if file.timestamp_ms < target.number]
+            case "shift":
+                read = _shifted(source, present, target.number)
+            case "offsets":
                 read = _recorded_until(source, present, given)
             case _:
-                assert_never(target)
+                raise ValueError(target)
         return source.at(_base(source, read), _change(source, present, read))
 
     def unreachable(self, source: SparkSource, reason: str) -> EnvironmentMissing:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from slackwater.core.checkpoint import SourceFile
 from slackwater.core.errors import EnvironmentMissing
@@ -18,7 +18,7 @@ from slackwater.core.escaping import one_line
 from slackwater.core.facts import Unserved
 from slackwater.core.masking import mask
 from slackwater.core.program import SourceShape
-from slackwater.core.targets import AtTime, Earliest, FromFile, Latest, Shift, SourceTarget
+from slackwater.core.targets import Target
 from slackwater.core.units import utc_text
 from slackwater.sources.common.contract import (
     Ahead,
@@ -171,7 +171,7 @@ LISTED = 8
 
 
 class KafkaLive(LiveSource):
-    def position(self, source: SourceSeen, target: SourceTarget, given: str | None) -> Position:
+    def position(self, source: SourceSeen, target: Target, given: str | None) -> Position:
         """The position of a Kafka source.
 
         Has every existing partition and no other. A partition missing from the current position is unread: a shift, or
@@ -181,23 +181,23 @@ class KafkaLive(LiveSource):
         earliest, latest = bounds(source.spark)
         current = positions_of(source.current)
         note = ""
-        match target:
-            case Earliest():
+        match target.kind:
+            case "earliest":
                 after = earliest
-            case Latest():
+            case "latest":
                 after = latest
-            case AtTime():
+            case "time":
                 # A partition may have been added between the two questions.
-                after = {one: at for one, at in offsets_at(source.spark, target.time_ms).items() if one in latest}
+                after = {one: at for one, at in offsets_at(source.spark, target.number).items() if one in latest}
                 ended = [one for one, at in after.items() if at == latest[one]]
                 note = f"; no record of that time or later: {_names(ended)}" if ended else ""
-            case Shift():
-                after = _shifted(source, earliest, latest, current, target.count)
-            case FromFile():
+            case "shift":
+                after = _shifted(source, earliest, latest, current, target.number)
+            case "offsets":
                 after = _given(source, earliest, current, given)
             case _:
-                assert_never(target)
-        if isinstance(target, Shift | FromFile):
+                raise ValueError(target)
+        if target.kind in ("shift", "offsets"):
             _check_range(source, after, earliest, latest)
         base = KAFKA.empty_base(as_json(after))
         if base is None:
