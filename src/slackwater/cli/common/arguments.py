@@ -38,7 +38,13 @@ class Parser(argparse.ArgumentParser):
     """Raises UsageError, and accepts no shortened options: a new option would break them."""
 
     def __init__(self, prog: str, *, description: str | None = None, epilog: str | None = None) -> None:
-        super().__init__(prog, description=description, epilog=epilog, allow_abbrev=False, formatter_class=_formatter)
+        super().__init__(
+            prog,
+            description=description,
+            epilog=epilog,
+            allow_abbrev=False,
+            formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=32),
+        )
         self.after_unknown = ""
 
     def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that are not used here
@@ -58,7 +64,16 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unknown verb {str(value)!r}{did_you_mean(str(value), names)} (choose from {', '.join(names)})")
 
     def options(self) -> list[Option]:
-        return [self._option(action) for action in self._actions if action.option_strings]
+        return [
+            Option(
+                tuple(action.option_strings),
+                (action.help or "") % {**vars(action), "prog": self.prog},
+                action.nargs != 0,
+                _values(action),
+            )
+            for action in self._actions
+            if action.option_strings
+        ]
 
     def values(self) -> tuple[str, ...]:
         return tuple(value for action in self._actions if not action.option_strings for value in _values(action))
@@ -69,10 +84,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError("usage", message[:1].upper() + message[1:], hint=f"{self.prog} --help")
-
-    def _option(self, action: argparse.Action) -> Option:
-        summary = (action.help or "") % {**vars(action), "prog": self.prog}
-        return Option(tuple(action.option_strings), summary, action.nargs != 0, _values(action))
 
 
 def _values(action: argparse.Action) -> tuple[str, ...]:
@@ -86,10 +97,6 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     close = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""
-
-
-def _formatter(prog: str) -> argparse.HelpFormatter:
-    return argparse.HelpFormatter(prog, max_help_position=32)
 
 
 def check_bytes(arguments: Sequence[str]) -> None:

@@ -79,7 +79,10 @@ def check_pipeline(
     with nullcontext() if checkpoint is not None else _ledger(settings) as ledger:
         loaded = load(reference, ledger, given_to(settings, master, spark))
         definitions = loaded.selected(tuple(streams))
-        generations = _generations(settings, ledger, definitions)
+        # Without a ledger ``stream.json`` names the generations.
+        home = Home(settings.home)
+        found = {one.name: _recorded(ledger, one) or _from_file(home, one) for one in definitions}
+        generations = {name: _here(home, generation) for name, generation in found.items() if generation is not None}
         recorded = {} if ledger is None else {one.name: settings_of_state(ledger, one.full_name) for one in definitions}
     from slackwater.cli.common.judging import judged_streams  # noqa: PLC0415 - brings Spark
 
@@ -118,15 +121,6 @@ def _ledger(settings: Settings) -> Iterator[Ledger | None]:
         return
     with ledger:
         yield ledger
-
-
-def _generations(
-    settings: Settings, ledger: Ledger | None, definitions: list[StreamDefinition]
-) -> dict[str, GenerationRecord]:
-    """Without a ledger ``stream.json`` names the generations."""
-    home = Home(settings.home)
-    found = {one.name: _recorded(ledger, one) or _from_file(home, one) for one in definitions}
-    return {name: _here(home, generation) for name, generation in found.items() if generation is not None}
 
 
 def _recorded(ledger: Ledger | None, definition: StreamDefinition) -> GenerationRecord | None:

@@ -156,12 +156,8 @@ def prepare(
 
         logs.configure(level=settings.log_level, json=settings.log_format == "json")
     in_json = shown_as is Format.JSON or (logging and settings.log_format == "json")
-    WAITS.report_to(None if in_json else _show_wait)
+    WAITS.report_to(None if in_json else lambda location, waited_s: say(f"waiting for {mask(location)} ({waited_s} s)"))
     return settings
-
-
-def _show_wait(location: str, waited_s: int) -> None:
-    say(f"waiting for {mask(location)} ({waited_s} s)")
 
 
 def parse_conf(pairs: list[str] | None) -> dict[str, str]:

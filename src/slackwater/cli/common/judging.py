@@ -45,15 +45,13 @@ def judged_streams(
         checked = [_checked(judge_one, ways, loaded, one, is_new=one.name not in generations) for one in definitions]
         settings = values_of(spark, PINNED)
         return tuple(
-            replace(one, settings=settings | _pinned_of(definition))
+            replace(
+                one, settings=settings | {key: definition.settings[key] for key in definition.settings.keys() & PINNED}
+            )
             for one, definition in zip(checked, definitions, strict=True)
         )
     finally:
         end_session(spark)
-
-
-def _pinned_of(definition: StreamDefinition) -> dict[str, str]:
-    return {name: value for name, value in definition.settings.items() if name in PINNED}
 
 
 def _checked(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -184,12 +184,21 @@ def stream_status(
         found, not_compared = _compared(ledger, snapshot, opened)
     except OSError as error:
         raise unreachable(f"The checkpoint or the output of stream {stream.full_name}", error) from error
-    batch = _newest(workspace, stream, max(snapshot.recorded.planned, snapshot.marks.planned))
+    planned = max(snapshot.recorded.planned, snapshot.marks.planned)
+    recent = workspace.ledger.batches(stream.full_name, first=max(planned - SEARCHED_BATCHES, 0))
+    recent = recent or workspace.ledger.batches(stream.full_name)
+    batch = recent[-1] if recent else None
+    committed = snapshot.marks.committed
+    if batch is not None and snapshot.stream.is_watched and snapshot.holder is None and committed > batch.batch_id:
+        # The user's program has committed later batches by itself.
+        lag = Lag(unknown=f"no progress of batches {batch.batch_id + 1} to {committed} is recorded")
+    else:
+        lag = stream_lag(ledger, batch)
     return StreamStatus(
         snapshot=snapshot,
         findings=found,
         batch=batch,
-        lag=_lag(ledger, snapshot, batch),
+        lag=lag,
         watermark_ms=watermark_of(snapshot),
         lease=lease,
         run_end=end_of(snapshot.last_run, lease) if snapshot.last_run else None,
@@ -215,18 +224,3 @@ def _compared(
         doctor: Any = import_module("slackwater.diagnose.doctor")
         found = doctor.found_at_start(facts_of_start(ledger, snapshot, opened, sources))
     return found, not_compared(sources)
-
-
-def _lag(ledger: Ledger, snapshot: Snapshot, batch: BatchRecord | None) -> Lag:
-    """The lag, unless the user's program has committed later batches by itself."""
-    committed = snapshot.marks.committed
-    if batch is None or not snapshot.stream.is_watched or snapshot.holder is not None or committed <= batch.batch_id:
-        return stream_lag(ledger, batch)
-    return Lag(unknown=f"no progress of batches {batch.batch_id + 1} to {committed} is recorded")
-
-
-def _newest(workspace: Workspace, stream: StreamRecord, last: int) -> BatchRecord | None:
-    recent: Sequence[BatchRecord] = workspace.ledger.batches(stream.full_name, first=max(last - SEARCHED_BATCHES, 0))
-    if not recent:
-        recent = workspace.ledger.batches(stream.full_name)
-    return recent[-1] if recent else None

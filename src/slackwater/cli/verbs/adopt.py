@@ -106,7 +106,8 @@ def adopt_checkpoint(workspace: Workspace, request: AdoptRequest, consent: Conse
             record_move(workspace.ledger, stream, location)
         if request.program is not None:
             # By the ledger's record it finds the query of this checkpoint.
-            stream = _as_in_program(stream, request.program(workspace, stream))
+            read = request.program(workspace, stream)
+            stream = read._replace(sink=_with_sink(stream, read.sink).sink)
         workspace.ledger.register_stream(stream)
         # From here on a failure leaves a stream that is known, and the same command adds what is missing.
         undo.pop_all()
@@ -114,7 +115,13 @@ def adopt_checkpoint(workspace: Workspace, request: AdoptRequest, consent: Conse
         entries = copy_new(
             workspace.ledger, stream.full_name, stream.current_generation, store, open_output(stream.sink)
         )
-        _record_stores(workspace, stream, store)
+        # Until a run records the query's plan: nothing else shows that a deleted store existed.
+        layout = workspace.ledger.generation(stream.full_name, stream.current_generation).layout or {}
+        stores = state_stores(store)
+        if OPERATORS not in layout and stores:
+            workspace.ledger.update_generation(
+                stream.full_name, stream.current_generation, layout={**layout, STATE_STORES: stores}
+            )
     facts = facts_of_stream(workspace, stream)
     return Adopted(stream, entries, facts, _ranges(workspace, stream), _unknown(workspace, stream, facts))
 
@@ -197,20 +204,6 @@ def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
     return stream if stream.has_output else stream._replace(sink=sink)
 
 
-def _as_in_program(stream: StreamRecord, read: StreamRecord) -> StreamRecord:
-    return read._replace(sink=_with_sink(stream, read.sink).sink)
-
-
-def _record_stores(workspace: Workspace, stream: StreamRecord, store: ReadStore) -> None:
-    """Until a run records the query's plan: nothing else shows that a deleted store existed."""
-    layout = workspace.ledger.generation(stream.full_name, stream.current_generation).layout or {}
-    stores = state_stores(store)
-    if OPERATORS not in layout and stores:
-        workspace.ledger.update_generation(
-            stream.full_name, stream.current_generation, layout={**layout, STATE_STORES: stores}
-        )
-
-
 def _ranges(workspace: Workspace, stream: StreamRecord) -> Ranges:
     history = BatchHistory(history_of(workspace.ledger, stream))
     batches = history.batches
@@ -278,12 +271,15 @@ def _versions(stores: Sequence[StoreLine]) -> tuple[int | None, int | None]:
 
 def adopt_page(document: dict[str, Any]) -> str:
     marks, ranges = document["marks"], document["ranges"]
+    first = ranges["rebuilds_from"]
+    reach = "reads no batch again" if first is None else f"can read batches {first} and later again"
+    lost = f"; the source no longer has {ranges['missing'][0]}" if ranges["missing"] else ""
     lines = [
         f"{document['stream']}  {counted(document['entries'], 'entry', 'entries')} of its logs recorded",
         _line("checkpoint", f"{document['checkpoint']}, Spark {document['spark_version'] or 'unknown'} or later"),
         _line("marks", ", ".join(f"{name} {mark(value)}" for name, value in marks.items())),
         _line("ranges", f"of batches {ranges['first']} to {ranges['last']}" if ranges["last"] >= 0 else "none"),
-        _line("rebuild", _reach(ranges)),
+        _line("rebuild", reach + lost),
     ]
     for one in document["state"]:
         kept = "cannot be read" if one["last"] is None else f"of batches {one['first']} to {one['last']}"
@@ -293,12 +289,6 @@ def adopt_page(document: dict[str, Any]) -> str:
         lines.append(_line("damage", f"{counted(document['damage'], 'damaged file')}: {examined}"))
     lines += [_line("unknown", text) for text in document["unknown"]]
     return "\n".join([*lines, _line("next", document["next"])])
-
-
-def _reach(ranges: dict[str, Any]) -> str:
-    first = ranges["rebuilds_from"]
-    text = "reads no batch again" if first is None else f"can read batches {first} and later again"
-    return text + (f"; the source no longer has {ranges['missing'][0]}" if ranges["missing"] else "")
 
 
 def _line(label: str, text: str) -> str:

@@ -63,11 +63,6 @@ def _values(found: list[Command]) -> dict[str, tuple[str, ...]]:
     return {name: option.values for option in options for name in option.names}
 
 
-def _words(one: Command) -> str:
-    options = (name for option in one.options for name in option.names)
-    return " ".join((*(name for name, _ in one.next), *options))
-
-
 def _bash(found: list[Command]) -> Iterable[str]:
     yield f"# bash completion for slackwater: source <({command('completion', 'bash')})"
     yield "_slackwater() {"
@@ -76,7 +71,9 @@ def _bash(found: list[Command]) -> Iterable[str]:
     yield "    COMPREPLY=()"
     yield '    case "$typed" in'
     for one in found:
-        yield f'        {_prefix(one)}*) words="{_words(one)}" ;;'
+        options = (name for option in one.options for name in option.names)
+        words = " ".join((*(name for name, _ in one.next), *options))
+        yield f'        {_prefix(one)}*) words="{words}" ;;'
     yield "    esac"
     yield '    case "$previous" in'
     values = _values(found)
@@ -136,13 +133,10 @@ def _fish(found: list[Command]) -> Iterable[str]:
             described = f" -d {_quoted(summary)}" if summary else ""
             yield f"complete -c slackwater -f -n {_quoted(condition)} -a {name}{described}"
         for option in one.options if seen else ():
-            yield f"complete -c slackwater -n {_quoted(seen)} {_fish_option(option)}"
-
-
-def _fish_option(option: Option) -> str:
-    names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
-    value = f" -x -a {_quoted(' '.join(option.values))}" if option.values else " -r" if option.takes_value else ""
-    return f"{names}{value} -d {_quoted(option.summary)}"
+            names = " ".join(f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names)
+            needs_value = " -r" if option.takes_value else ""
+            value = f" -x -a {_quoted(' '.join(option.values))}" if option.values else needs_value
+            yield f"complete -c slackwater -n {_quoted(seen)} {names}{value} -d {_quoted(option.summary)}"
 
 
 def _quoted(text: str) -> str:

@@ -163,13 +163,9 @@ def _of_error(error: ErrorCode) -> Explanation:
     )
 
 
-def _confirmed(code: str) -> str:
-    looks = f"{command('doctor', 'STREAM', '--error', 'FILE')} looks for the causes of a text in the files"
-    return f"{looks}; it is this failure if {SIGNS[code]}" if code in SIGNS else looks
-
-
 def _of_failure(code: str, failure: Failure) -> Explanation:
     texts = [error.texts[0] for error in error_texts() if code in error.codes]
+    looks = f"{command('doctor', 'STREAM', '--error', 'FILE')} looks for the causes of a text in the files"
     return Explanation(
         code=code,
         kind="failure",
@@ -177,7 +173,7 @@ def _of_failure(code: str, failure: Failure) -> Explanation:
         meaning=failure.title,
         finds="; or: ".join(f'"{one_line(text)}"' for text in texts),
         matters=f"{MET[failure.how]}: {failure.text}" if failure.how is not None else failure.text,
-        confirm=_confirmed(code) if texts else None,
+        confirm=looks + (f"; it is this failure if {SIGNS[code]}" if code in SIGNS else "") if texts else None,
         remedy="",
         commands=(),
         safe="",

@@ -124,6 +124,11 @@ def _code_of(history: History) -> Code:
 
 
 def offsets_document(position: PositionFound) -> dict[str, Any]:
+    sources = []
+    for index, source in enumerate(position.sources):
+        described = position.descriptions[index] if index < len(position.descriptions) else None
+        restart = kind_named(source.kind).restart_fields(source.offset, source.files_read, source.files_to_come)
+        sources.append({"source": source.source, "kind": source.kind, "description": described} | dict(restart))
     return {
         "schema": SCHEMA,
         "stream": position.stream,
@@ -132,7 +137,7 @@ def offsets_document(position: PositionFound) -> dict[str, Any]:
         "written": position.written,
         "contributing": position.contributing,
         "running": position.running,
-        "sources": [_source_fields(position, index) for index in range(len(position.sources))],
+        "sources": sources,
         "manual_restart": {
             "what": MANUAL_RESTART,
             "effects": [
@@ -154,14 +159,6 @@ def instead_of(position: PositionFound) -> str:
     return command("plan", "rebuild", position.stream, *position.session)
 
 
-def _source_fields(at: PositionFound, index: int) -> dict[str, Any]:
-    source = at.sources[index]
-    described = at.descriptions[index] if index < len(at.descriptions) else None
-    fields: dict[str, Any] = {"source": source.source, "kind": source.kind, "description": described}
-    position = kind_named(source.kind).restart_fields(source.offset, source.files_read, source.files_to_come)
-    return fields | dict(position)
-
-
 def offset_lines(position: PositionFound) -> list[str]:
     """A document for each source: Kafka's ``startingOffsets``, else Spark's string."""
     return [json.dumps(offset_value(source.offset)) for source in position.sources]
@@ -173,20 +170,15 @@ def messages(position: PositionFound) -> list[str]:
     if position.running:
         lines.append("the stream is running: its position is moving")
     for source in position.sources:
-        lines += _source_messages(source)
+        if source.files_read is None and not source.files_to_come:
+            continue
+        read = "an unknown number of" if source.files_read is None else f"{source.files_read:,}"
+        lines.append(f"source {source.source} is a file source: {read} files are before this position")
+        if source.files_to_come:
+            lines.append(f"the first one after it is {source.files_to_come[0].path}")
     lines.append(f"a manual restart ({MANUAL_RESTART}) would do this:")
     lines += [f"  {OUTPUTS[effect.output]}, {effect.risk}: {effect.text}" for effect in position.effects]
     lines.append(f"instead, without loss: {instead_of(position)}")
-    return lines
-
-
-def _source_messages(source: SourcePosition) -> list[str]:
-    if source.files_read is None and not source.files_to_come:
-        return []
-    read = "an unknown number of" if source.files_read is None else f"{source.files_read:,}"
-    lines = [f"source {source.source} is a file source: {read} files are before this position"]
-    if source.files_to_come:
-        lines.append(f"the first one after it is {source.files_to_come[0].path}")
     return lines
 
 

@@ -50,7 +50,9 @@ def plan(
     values = {flag.field: _value(flag, flags[flag.field]) for flag in planned.flags}
     spark = parse_conf(conf)
     asked = planned.request(values, downstream=downstream)
-    request = replace(asked, pipeline_file=_absolute(pipeline), session=session_words(master, spark))
+    if pipeline is not None and is_file(pipeline):
+        pipeline = str(Path(pipeline).absolute())
+    request = replace(asked, pipeline_file=pipeline or "", session=session_words(master, spark))
     runtime, consent = SparkRuntime(say, spark, master), consent_of(moved=moved, copied=copied)
     # A plan quotes settings and paths: only its owner may read it.
     new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
@@ -88,12 +90,6 @@ def _value(flag: Flag, text: str | None) -> Value:
     return text
 
 
-def _absolute(reference: str | None) -> str:
-    if reference is None:
-        return ""
-    return str(Path(reference).absolute()) if is_file(reference) else reference
-
-
 def plan_page(plan: Plan) -> Group:
     parts: list[Text | Table] = [Text(f"plan {plan.id}: {title(plan)}", style="bold"), *_of_stream(plan)]
     for number, stage in enumerate(plan.downstream, start=2):
@@ -101,7 +97,10 @@ def plan_page(plan: Plan) -> Group:
     if plan.downstream:
         parts += [Text(), Text("in all", style="bold"), *map(_indented, total_lines(plan))]
     if plan.actions:
-        parts += [Text(), Text("undo", style="bold"), *_undo(plan)]
+        until = "one of the streams has run again" if plan.downstream else "the stream has run again"
+        undo = f"  {command('undo', plan.id, '--yes')}{'' if plan.request.into else f', until {until}'}:"
+        parts += [Text(), Text("undo", style="bold"), Text(undo)]
+        parts += [Text(f"  - {text}") for text in undo_texts(plan)]
     return Group(*parts)
 
 
@@ -110,7 +109,10 @@ def _of_stream(plan: Plan) -> Iterator[Text | Table]:
     yield from (Text(f"note: {note}") for note in plan.facts.notes)
     if not plan.actions:
         return
-    yield from (Text(), Text("what will be done", style="bold"), _steps(plan))
+    steps = Table(box=None, pad_edge=False, show_header=False)
+    for number, action in enumerate(plan.actions, start=1):
+        steps.add_row(f"  {number}.", action.text())
+    yield from (Text(), Text("what will be done", style="bold"), steps)
     yield from (Text(), Text("what it costs", style="bold"), *map(_indented, cost_lines(plan)))
     if plan.risks:
         yield from (Text(), Text("risks", style="bold"), *map(_indented, plan.risks))
@@ -122,12 +124,13 @@ def _indented(line: str) -> Text:
 
 def number_line(facts: PlannedFacts) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
+    watermark = utc_text(facts.watermark_ms) if facts.watermark_ms > 0 else "none yet"
     rows = [
         ("planned", facts.planned, "newest batch in offsets/"),
         ("committed", facts.committed, "newest batch in commits/"),
         ("state", facts.state, "newest batch whose state can be loaded"),
         ("written", facts.written, "newest batch the sink itself shows"),
-        ("continue after", facts.target, f"watermark {_timestamp(facts.watermark_ms)}"),
+        ("continue after", facts.target, f"watermark {watermark}"),
         (
             "contributing",
             facts.contributing if facts.contributing <= facts.target else None,
@@ -137,23 +140,6 @@ def number_line(facts: PlannedFacts) -> Table:
     for name, batch, meaning in rows:
         table.add_row(f"  {name}", "-" if batch is None or batch < 0 else str(batch), meaning)
     return table
-
-
-def _undo(plan: Plan) -> list[Text]:
-    until = "one of the streams has run again" if plan.downstream else "the stream has run again"
-    lines = [Text(f"  {command('undo', plan.id, '--yes')}{'' if plan.request.into else f', until {until}'}:")]
-    return lines + [Text(f"  - {text}") for text in undo_texts(plan)]
-
-
-def _steps(plan: Plan) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for number, action in enumerate(plan.actions, start=1):
-        table.add_row(f"  {number}.", action.text())
-    return table
-
-
-def _timestamp(epoch_ms: int) -> str:
-    return utc_text(epoch_ms) if epoch_ms > 0 else "none yet"
 
 
 def undo_texts(plan: Plan) -> Iterator[str]:

@@ -20,7 +20,6 @@ from slackwater.diagnose.checks.stream import in_progress, unfinished
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.lease import RUN, LeaseCheck, view_of
 from slackwater.ledger.lease_keeper import LeaseKeeper
-from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import copy_new
 from slackwater.ledger.recording.places import generation_location
 from slackwater.ledger.recording.snapshot import stream_id
@@ -101,15 +100,26 @@ def delete_prunable(
 def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunable:
     home, name = workspace.home, stream.full_name
     operations = workspace.ledger.operations(name)
-    _refuse_unfinished(workspace.ledger, stream)
+    lease = view_of(workspace.ledger.lease(name), workspace.ledger.now_ms())
+    holder = lease.record.purpose if lease.state == "held" and lease.record else None
+    operation = workspace.ledger.open_operation(name)
+    for finding in (*in_progress(operation, holder), *unfinished(operation, holder, stream.session)):
+        raise refusal(finding, stream.name)
     current = workspace.ledger.find_stream(name).current_generation
     checkpoints, interrupted = _checkpoints(workspace, stream)
     old = [number for number in sorted(checkpoints) if number != current]
-    # No operation goes back to the checkpoint of a backfill's batch, and undo does not need it.
-    ahead = [number for number in old if number not in _batch_generations(workspace, operations)]
+    plans = [(one, _plan_or_none(workspace, one)) for one in operations if one.status in _FINAL]
+    actions = {one.id: plan.actions if plan is not None else () for one, plan in plans}
+    # No operation goes back to the checkpoint of a backfill's batch, which was never in use; undo does not need it.
+    of_batches = {one.number for each in actions.values() for one in each if isinstance(one, OneBatch)}
+    ahead = [number for number in old if number not in of_batches]
     kept = {current, *ahead[len(ahead) - keep :]} if keep else {current}
     generations = tuple(number for number in old if number not in kept)
-    lost = [one for one in operations if one.status in _FINAL and not _switched_from(workspace, one) <= kept]
+    lost = [
+        one
+        for one, _ in plans
+        if any(action.switch is not None and action.switch.old not in kept for action in actions[one.id])
+    ]
     ended = [one for one in operations if one.status in ENDED_WITHOUT_EFFECT] + lost
     backups = {one.id: home.operation(stream.pipeline, stream.name, one.id) / BACKUP for one in ended}
     left = {one: backup for one, backup in backups.items() if _exists(backup)}
@@ -118,8 +128,9 @@ def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunabl
     folders += [*interrupted, *left.values()]
     undoable = tuple(one.id for one in lost if one.status != PRUNED)
     half = tuple(one.id for one in lost if one.status == PRUNED and one.id in left)
-    others = _not_made(workspace, stream, {*checkpoints.values(), *interrupted})
-    return Prunable(name, generations, undoable, half, tuple(folders), sum(map(_size, folders)), others)
+    parent, made = home.checkpoints(stream.pipeline, stream.name), {*checkpoints.values(), *interrupted}
+    others = sorted({parent / entry.name for entry in open_read_store(parent).list()} - made)
+    return Prunable(name, generations, undoable, half, tuple(folders), sum(map(_size, folders)), tuple(others))
 
 
 def _checkpoints(workspace: Workspace, stream: StreamRecord) -> tuple[dict[int, Location], list[Location]]:
@@ -153,25 +164,6 @@ def _exists(folder: Location) -> bool:
     return open_read_store(folder).exists("")
 
 
-def _not_made(workspace: Workspace, stream: StreamRecord, made: set[Location]) -> tuple[Location, ...]:
-    folder = workspace.home.checkpoints(stream.pipeline, stream.name)
-    found = sorted(folder / entry.name for entry in open_read_store(folder).list())
-    return tuple(path for path in found if path not in made)
-
-
-def _refuse_unfinished(ledger: Ledger, stream: StreamRecord) -> None:
-    lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
-    holder = lease.record.purpose if lease.state == "held" and lease.record else None
-    operation = ledger.open_operation(stream.full_name)
-    for finding in (*in_progress(operation, holder), *unfinished(operation, holder, stream.session)):
-        raise refusal(finding, stream.name)
-
-
-def _switched_from(workspace: Workspace, operation: OperationRecord) -> set[int]:
-    plan = _plan_or_none(workspace, operation)
-    return {action.switch.old for action in plan.actions if action.switch is not None} if plan else set()
-
-
 def _plan_or_none(workspace: Workspace, operation: OperationRecord) -> Plan | None:
     try:
         return plan_of_operation(workspace, operation)
@@ -179,12 +171,6 @@ def _plan_or_none(workspace: Workspace, operation: OperationRecord) -> Plan | No
         if error.code != "operation-folder-missing":
             raise
         return None
-
-
-def _batch_generations(workspace: Workspace, operations: Sequence[OperationRecord]) -> set[int]:
-    """Generations for the batch of a backfill were never in use."""
-    plans = (_plan_or_none(workspace, one) for one in operations if one.status in _FINAL)
-    return {one.number for plan in plans if plan is not None for one in plan.actions if isinstance(one, OneBatch)}
 
 
 def _size(location: Location) -> int:
@@ -238,19 +224,13 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_le
                 output.discard_replaced(identifier)
     for folder in what.folders:
         check_lease()
-        _remove_folder(folder)
-
-
-def _remove_folder(folder: Location) -> None:
-    """Remove a folder or link; a link's target stays.
-
-    If a store cannot rename folders, a killed prune leaves a part under a generation's name. The next prune removes it.
-    """
-    store, name = open_write_store(folder.parent), folder.name
-    if store.traits.moves_directories and not name.startswith(_BEING_DELETED):
-        name = _BEING_DELETED + name
-        store.rename_folder(folder.name, name)
-    store.delete_tree(name)
+        # A link's target stays. If a store cannot rename folders, a killed prune leaves a part under a generation's
+        # name, which the next prune removes.
+        store, name = open_write_store(folder.parent), folder.name
+        if store.traits.moves_directories and not name.startswith(_BEING_DELETED):
+            name = _BEING_DELETED + name
+            store.rename_folder(folder.name, name)
+        store.delete_tree(name)
 
 
 def prune_document(removed: Sequence[Prunable]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from slackwater.cli.common.arguments import (
 from slackwater.cli.common.console import confirm, err, out, prepare, print_json, say
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
-from slackwater.core.records import OperationRecord, StreamRecord
+from slackwater.core.records import StreamRecord
 from slackwater.diagnose.checks.stream import unfinished
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.lease_keeper import LeaseKeeper
@@ -39,7 +39,7 @@ def released(workspace: Workspace, name: str, consent: Consent = None) -> Stream
         )
     for finding in unfinished(workspace.ledger.open_operation(stream.full_name), None, stream.session):
         raise refusal(finding, stream.name)
-    kept = [one.id for one in _keeping(workspace, stream)]
+    kept = [one.id for one in workspace.ledger.operations(stream.full_name) if one.status == _KEEPS_GENERATION]
     if kept:
         raise Refused(
             "release-kept",
@@ -68,10 +68,6 @@ def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: C
                 output.release(identifier)
         forget(workspace.home, workspace.ledger, stream)
     return stream
-
-
-def _keeping(workspace: Workspace, stream: StreamRecord) -> list[OperationRecord]:
-    return [one for one in workspace.ledger.operations(stream.full_name) if one.status == _KEEPS_GENERATION]
 
 
 def release(

@@ -31,15 +31,17 @@ ABILITIES = {
 
 
 def sinks_document(entries: Sequence[CatalogueEntry]) -> dict[str, Any]:
-    return {"schema": SCHEMA, "sinks": [_fields(entry) for entry in entries]}
-
-
-def _fields(entry: CatalogueEntry) -> dict[str, Any]:
     return {
-        "name": entry.name,
-        "call": entry.call,
-        "output_modes": list(entry.output_modes),
-        **asdict(entry.traits),
+        "schema": SCHEMA,
+        "sinks": [
+            {
+                "name": entry.name,
+                "call": entry.call,
+                "output_modes": list(entry.output_modes),
+                **asdict(entry.traits),
+            }
+            for entry in entries
+        ],
     }
 
 

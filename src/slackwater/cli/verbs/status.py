@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Group
 from rich.text import Text
@@ -35,9 +35,6 @@ from slackwater.core.units import counted, size_text
 from slackwater.ledger.home import Home, streams_of
 from slackwater.ledger.lease import LeaseView, expires_ms
 from slackwater.ledger.workspace import Workspace, find_stream, open_workspace, restore_command
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 URGENCY = (3, 5, 7)
 """Exit codes of ``status``, the most urgent first: damaged, must not be started, failed."""
@@ -149,7 +146,11 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         and {"id": left.id, "goal": left.goal, "status": left.status, "started": iso(left.started_ms)},
         "verdict": {"code": status.findings[0].code, "text": status.findings[0].text},
         "not_compared": list(status.not_compared),
-        "findings": [_known(finding) | {"severity": str(finding.severity)} for finding in status.findings],
+        "findings": [
+            {name: value for name, value in asdict(finding).items() if value is not None}
+            | {"severity": str(finding.severity)}
+            for finding in status.findings
+        ],
         "next": status.findings[0].next,
         "advice": status.findings[0].advice,
         "basis": {
@@ -160,10 +161,6 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "check": check_command(stream),
         "doctor": doctor_of(status),
     }
-
-
-def _known(value: DataclassInstance) -> dict[str, Any]:
-    return {name: item for name, item in asdict(value).items() if item is not None}
 
 
 def _sink_error(problem: SinkUnreadable) -> dict[str, Any]:
@@ -205,7 +202,12 @@ def _run_fields(status: StreamStatus) -> dict[str, Any] | None:
 def status_page(home: HomeStatus) -> Group:
     if not (home.streams or home.lost or home.unreadable):
         return Group(Text(f"no stream has run in this home yet: {home.home}"))
-    groups = [_block(stream) for stream in home.streams] + [_unreadable_block(*one) for one in home.unreadable]
+    groups = [_block(stream) for stream in home.streams]
+    for name, error in home.unreadable:
+        heading = Text(name, style="bold")
+        heading.append(f"  cannot be read: {error.message}", style=f"not bold {STYLES[Severity.STOP]}")
+        group = [heading, labelled("error", ", ".join(filter(None, (f"code {error.code}", compared(error)))))]
+        groups.append([*group, labelled("next", error.hint)] if error.hint else group)
     if home.lost:
         names = ", ".join(home.lost)
         lost = Text(f"the ledger has no record of {names}, whose checkpoints are in this home", style="red")
@@ -220,11 +222,12 @@ def _block(status: StreamStatus) -> list[Text]:
     late += command("ledger", status.stream.full_name)
     heading.append(f"  generation {status.stream.current_generation}", style="not bold dim")
     heading.append(f"  {first.text}", style=f"not bold {STYLES[first.severity]}")
+    ahead = "running now" if status.run_end in {"running", "stopping"} else "already planned, will run again"
     lines = [
         heading,
         labelled("marks", marks_text(marks_document(marks, "written"))),
         *(labelled("output", f"{one.name}, written {mark(one.written)}") for one in status.snapshot.output.members),
-        labelled("batch", f"{marks.next_batch} is next, {_next_text(status)}"),
+        labelled("batch", f"{marks.next_batch} is next, {ahead if status.rerun else 'to be planned'}"),
         labelled("lag", lag_text(status.lag)),
         labelled("watermark", timestamp(status.watermark_ms)),
         *([labelled("late", late)] if status.late_rows else []),
@@ -244,19 +247,15 @@ def _block(status: StreamStatus) -> list[Text]:
         lines.append(
             labelled("operation", f"{status.operation.goal} {status.operation.id}, started {started}, not ended")
         )
-    lines.append(labelled("basis", _basis(status)))
+    plan = f", for {', '.join(status.from_plan)} the recorded plan of the query" if status.from_plan else ""
+    check = check_command(status.stream)
+    compared_by = f": {check}" if check else ""
+    lines.append(labelled("basis", f"files and recorded ids{plan}; the code was not compared{compared_by}"))
     examined = doctor_of(status)
     if examined is not None:
         lines.append(labelled("doctor", examined))
     lines += [labelled("next", step) for step in (first.next, first.advice) if step is not None]
     return lines
-
-
-def _unreadable_block(name: str, error: SlackwaterError) -> list[Text]:
-    heading = Text(name, style="bold")
-    heading.append(f"  cannot be read: {error.message}", style=f"not bold {STYLES[Severity.STOP]}")
-    lines = [heading, labelled("error", ", ".join(filter(None, (f"code {error.code}", compared(error)))))]
-    return [*lines, *([labelled("next", error.hint)] if error.hint else [])]
 
 
 def lag_text(lag: Lag) -> str:
@@ -266,18 +265,6 @@ def lag_text(lag: Lag) -> str:
     if lag.unknown is not None:
         parts.append(f"files unknown: {lag.unknown}")
     return "; ".join(parts) or "-"
-
-
-def _basis(status: StreamStatus) -> str:
-    plan = f", for {', '.join(status.from_plan)} the recorded plan of the query" if status.from_plan else ""
-    command = check_command(status.stream)
-    return f"files and recorded ids{plan}; the code was not compared" + (f": {command}" if command else "")
-
-
-def _next_text(status: StreamStatus) -> str:
-    if not status.rerun:
-        return "to be planned"
-    return "running now" if status.run_end in {"running", "stopping"} else "already planned, will run again"
 
 
 def lease_text(view: LeaseView) -> str:
@@ -348,15 +335,12 @@ def _watch(settings: Settings, stream: str | None, interval_s: float, depth: Dep
                 page.print(status_page(found), soft_wrap=True)
             sys.stdout.flush()
             time.sleep(interval_s)
-            found = _read_again(settings, stream, found, depth)
+            try:
+                found = read_status(settings, stream, depth)
+            except SlackwaterError as error:
+                # A failed reading does not end the watch.
+                names = [one.stream.full_name for one in found.streams] or [name for name, _ in found.unreadable]
+                unreadable = tuple((name, error) for name in names or [found.home])
+                found = HomeStatus(found.home, (), (), unreadable)
     except KeyboardInterrupt:
         return 0
-
-
-def _read_again(settings: Settings, stream: str | None, before: HomeStatus, depth: Depth) -> HomeStatus:
-    """A failed reading does not end the watch."""
-    try:
-        return read_status(settings, stream, depth)
-    except SlackwaterError as error:
-        names = [one.stream.full_name for one in before.streams] or [name for name, _ in before.unreadable]
-        return HomeStatus(before.home, (), (), tuple((name, error) for name in names or [before.home]))

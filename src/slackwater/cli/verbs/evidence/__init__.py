@@ -153,6 +153,9 @@ def _summary(made: Mapping[str, Any], out: Path, size: int) -> str:
 def _readme(made: Mapping[str, Any]) -> str:
     head = made["head"]
     steps = [f"Next:       {one_line(step)}" for step in (head["next"], head["advice"]) if step]
+    left_out = "It has no rows of the input, the state or the output, and no error messages, which can quote rows."
+    if _has_messages(made):
+        left_out = "It has no rows but those that error messages of runs quote: they were asked for with --messages."
     return "\n".join(
         [
             f"Evidence about {one_line(made['stream']['name'])}",
@@ -166,7 +169,7 @@ def _readme(made: Mapping[str, Any]) -> str:
             "",
             "It has the checkpoint's location, query id, batches, offsets, operators, state and settings; the sink;",
             "runs, operations, and findings with their commands; and what could not be checked, with the reason.",
-            _left_out(made),
+            left_out,
             "Passwords, tokens and keys are replaced by ***, as is every setting and option that is not Spark's own.",
             *([WARNING] if _has_messages(made) else []),
             "",
@@ -181,12 +184,6 @@ def _has_messages(made: Mapping[str, Any]) -> bool:
     return any(text is not None for text in (found, *(run["message"] for run in made["runs"]), *refused))
 
 
-def _left_out(made: Mapping[str, Any]) -> str:
-    if _has_messages(made):
-        return "It has no rows but those that error messages of runs quote: they were asked for with --messages."
-    return "It has no rows of the input, the state or the output, and no error messages, which can quote rows."
-
-
 def page(made: Mapping[str, Any]) -> str:
     return _template().render(made=made) + "\n"
 
@@ -194,7 +191,11 @@ def page(made: Mapping[str, Any]) -> str:
 @cache
 def _template() -> Template:
     environment = Environment(
-        autoescape=True, finalize=_safe, loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined
+        autoescape=True,
+        # Without control characters; markup stays.
+        finalize=lambda value: value if isinstance(value, Markup) else one_line(str(value)),
+        loader=FileSystemLoader(Path(__file__).parent),
+        undefined=StrictUndefined,
     )
     environment.filters |= {
         "duration": lambda value: "-" if value is None else duration_text(value),
@@ -217,7 +218,7 @@ def _template() -> Template:
         "causes": lambda errors: [(error, cause) for error in errors for cause in error["causes"]],
         "columns": columns,
         "counted": counted,
-        "is_kept": _is_kept,
+        "is_kept": lambda batch, kept: any(first <= batch <= last for first, last in kept),
         "known": lambda batches, name: [batch[name] for batch in batches if batch[name] is not None],
         "labelled": _labelled,
         "placed": lambda ids, left, step: {batch: left + step * (at + 0.5) for at, batch in enumerate(ids)},
@@ -226,11 +227,6 @@ def _template() -> Template:
         "with_times": lambda batches: [batch for batch in batches if _times(batch)],
     }
     return environment.get_template("page.html.j2")
-
-
-def _safe(value: object) -> object:
-    """A value without control characters; markup stays."""
-    return value if isinstance(value, Markup) else one_line(str(value))
 
 
 def prose(value: str) -> Markup:
@@ -289,10 +285,6 @@ def _bars(ids: Iterable[int], kept: _Spans) -> Iterator[tuple[int, int]]:
         inside = [batch for batch in ids if first <= batch <= last]
         if inside:
             yield inside[0], inside[-1]
-
-
-def _is_kept(batch: int, kept: _Spans) -> bool:
-    return any(first <= batch <= last for first, last in kept)
 
 
 def _row_times(batch: Mapping[str, Any]) -> tuple[int | None, int | None]:

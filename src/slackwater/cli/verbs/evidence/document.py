@@ -19,7 +19,7 @@ from slackwater import __version__
 from slackwater.checkpoint.layout import COMMITS, OFFSETS
 from slackwater.cli.common.console import copied, offset_value
 from slackwater.cli.common.examine import Examined
-from slackwater.core.checkpoint import BatchLine, Damage, OperatorLine, StateInventory
+from slackwater.core.checkpoint import BatchLine, Damage
 from slackwater.core.commands import command
 from slackwater.core.errors import SinkUnreadable, SlackwaterError
 from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts, Severity, SinkFacts, SourceFacts, Unknown
@@ -105,7 +105,15 @@ def make_evidence(
             "marks": copied(facts.marks, "planned", "committed", "state", "written", "pending_no_data", "next_batch")
             | {"next_planned": facts.marks.next_is_planned},
             "sources": [_source(one, batches[-1] if batches else None) for one in facts.sources],
-            "operators": [_operator(line) for line in facts.checkpoint.report.operators],
+            "operators": [
+                copied(line, "id", "name", "inferred", "partitions", "properties")
+                | {
+                    "stores": [
+                        copied(store, "name", "provider", "first", "last", "missing", "bytes") for store in line.stores
+                    ]
+                }
+                for line in facts.checkpoint.report.operators
+            ],
             "sink": _sink(facts, facts.sink) if isinstance(facts.sink, SinkFacts) else None,
         }
     evidence: Part = redacted(made)
@@ -230,11 +238,6 @@ def _source(one: SourceFacts, newest: BatchRecord | None) -> Part:
     }
 
 
-def _operator(line: OperatorLine) -> Part:
-    stores = [copied(store, "name", "provider", "first", "last", "missing", "bytes") for store in line.stores]
-    return copied(line, "id", "name", "inferred", "partitions", "properties") | {"stores": stores}
-
-
 def _sink(facts: Facts, sink: SinkFacts) -> Part:
     """``owner``: the stream that the output names as its writer."""
     outputs = [
@@ -307,7 +310,10 @@ def _lanes(facts: Facts | None, recorded: Sequence[BatchRecord] | None) -> list[
         add("planned", marks.planned, intervals(seen.offset_ids), _damaged(seen.damage_below(OFFSETS)))
         add("committed", marks.committed, intervals(seen.commit_ids), _damaged(seen.damage_below(COMMITS)))
         if marks.state is not None:
-            add("state", marks.state, intervals(_batches_with_state(seen.inventory)))
+            versions = [store.loadable for _, _, _, store in seen.inventory.each()]
+            common = frozenset.intersection(*versions) if versions else frozenset[int]()
+            # State version N+1 is after batch N.
+            add("state", marks.state, intervals(version - 1 for version in common if version > 0))
         shown = marks.written
         add("written", shown, ((0, shown),) if shown is not None and shown >= 0 else ())
     if recorded is not None:
@@ -319,12 +325,6 @@ def _lanes(facts: Facts | None, recorded: Sequence[BatchRecord] | None) -> list[
 def _damaged(damage: Iterable[Damage]) -> tuple[int, ...]:
     names = (item.path.rpartition("/")[2] for item in damage if item.kind != "missing")
     return tuple(sorted({int(name) for name in names if name.isascii() and name.isdigit()}))
-
-
-def _batches_with_state(inventory: StateInventory) -> frozenset[int]:
-    versions = [store.loadable for _, _, _, store in inventory.each()]
-    common = frozenset.intersection(*versions) if versions else frozenset[int]()
-    return frozenset(version - 1 for version in common if version > 0)
 
 
 def intervals(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:

@@ -103,6 +103,7 @@ def inspect(
 
 def inspect_document(report: CheckpointReport) -> dict[str, Any]:
     """The report as a document: ids are numbers, offsets are JSON if possible."""
+    coming = report.next_batch
     return {
         "schema": SCHEMA,
         "location": report.location,
@@ -110,8 +111,22 @@ def inspect_document(report: CheckpointReport) -> dict[str, Any]:
         "spark_version": {"at_least": report.spark_at_least, "evidence": report.spark_evidence},
         "log_versions": {"offsets": report.offsets_version, "commits": report.commits_version},
         "marks": marks_document(report.marks),
-        "next_batch": _next_batch(report.next_batch) if report.next_batch else None,
-        "batches": [_batch(line) for line in report.batches],
+        "next_batch": None
+        if coming is None
+        else coming._asdict()
+        | {
+            "start": [_position(end) for end in coming.start],
+            "end": None if coming.end is None else [_position(end) for end in coming.end],
+        },
+        "batches": [
+            copied(line, "id", "planned", "committed", "timestamp_ms", "watermark_ms", "next_watermark_ms")
+            | {
+                "sources": [
+                    {"name": end.source, "index": end.position, "end": offset_value(end.text)} for end in line.sources
+                ]
+            }
+            for line in report.batches
+        ],
         "sources": [_source(line) for line in report.sources],
         "operators": [_operator(line) for line in report.operators],
         "settings": dict(report.settings),
@@ -121,19 +136,8 @@ def inspect_document(report: CheckpointReport) -> dict[str, Any]:
     }
 
 
-def _next_batch(batch: NextBatch) -> dict[str, Any]:
-    end = None if batch.end is None else [_position(end) for end in batch.end]
-    return batch._asdict() | {"start": [_position(end) for end in batch.start], "end": end}
-
-
 def _position(end: SourceOffset) -> dict[str, Any]:
     return {"name": end.source, "index": end.position, "offset": offset_value(end.text)}
-
-
-def _batch(line: BatchLine) -> dict[str, Any]:
-    ends = [{"name": end.source, "index": end.position, "end": offset_value(end.text)} for end in line.sources]
-    names = ("id", "planned", "committed", "timestamp_ms", "watermark_ms", "next_watermark_ms")
-    return copied(line, *names) | {"sources": ends}
 
 
 def _source(line: SourceLine) -> dict[str, Any]:
@@ -247,19 +251,16 @@ def _head(report: CheckpointReport) -> str:
         for name, number in (("offsets", report.offsets_version), ("commits", report.commits_version))
         if number is not None
     ]
+    size = f" ({size_text(report.file_bytes)})" if report.file_bytes is not None else ""
     return _table(
         [
             ("checkpoint", report.location),
             ("query id", report.query_id or "unreadable"),
             ("Spark", f"{release}  ({report.spark_evidence})"),
             ("logs", ", ".join(versions) or "empty"),
-            ("files", f"{report.file_count:,}{_in_parentheses(report.file_bytes)}"),
+            ("files", f"{report.file_count:,}{size}"),
         ]
     )
-
-
-def _in_parentheses(size: int | None) -> str:
-    return f" ({size_text(size)})" if size is not None else ""
 
 
 def _marks(report: CheckpointReport) -> str:
@@ -326,19 +327,13 @@ def _batches(batches: Sequence[BatchLine]) -> str:
     if not batches:
         return ""
     shown = list(batches)[-_SHOWN_BATCHES:]
-    head = ("batch", "planned at", "watermark", "committed")
-    rows = [head, *(_batch_row(line) for line in reversed(shown))]
+    rows = [("batch", "planned at", "watermark", "committed")]
+    for line in reversed(shown):
+        planned = time_text(line.timestamp_ms) if line.planned else "no plan"
+        watermark = time_text(line.watermark_ms) if line.watermark_ms is not None else "-"
+        rows.append((str(line.id), planned, watermark, "yes" if line.committed else "no"))
     more = f"{len(batches)} kept, from {batches[0].id} to {batches[-1].id}"
     return f"Newest batches ({more})\n" + _indent(_table(rows))
-
-
-def _batch_row(line: BatchLine) -> tuple[str, ...]:
-    return (
-        str(line.id),
-        time_text(line.timestamp_ms) if line.planned else "no plan",
-        time_text(line.watermark_ms) if line.watermark_ms is not None else "-",
-        "yes" if line.committed else "no",
-    )
 
 
 def _batch_of(report: CheckpointReport, wanted: int) -> str:
@@ -360,9 +355,12 @@ def _sources(report: CheckpointReport, *, all_files: bool) -> str:
         return ""
     newest = report.batches[-1].sources if report.batches else ()
     positions = {end.source: end for end in newest}
-    rows = [
-        (line.name, line.kind, f"at {_offset(positions.get(line.name))}", _source_log(line)) for line in report.sources
-    ]
+    rows = []
+    for line in report.sources:
+        log = f"started at {_cut(line.initial)}" if line.initial else ""
+        if line.log is not None:
+            log = f"own log {line.log.first} to {line.log.last}, {line.log.files} files"
+        rows.append((line.name, line.kind, f"at {_offset(positions.get(line.name))}", log))
     text = "Sources\n" + _indent(_table(rows))
     if all_files:
         text += "".join(
@@ -371,12 +369,6 @@ def _sources(report: CheckpointReport, *, all_files: bool) -> str:
             for file in (line.log.entries if line.log else ())
         )
     return text
-
-
-def _source_log(line: SourceLine) -> str:
-    if line.log is not None:
-        return f"own log {line.log.first} to {line.log.last}, {line.log.files} files"
-    return f"started at {_cut(line.initial)}" if line.initial else ""
 
 
 def _operators(operators: Sequence[OperatorLine]) -> str:
@@ -394,7 +386,8 @@ def _operators(operators: Sequence[OperatorLine]) -> str:
 def _store_row(store: StoreLine) -> tuple[str, ...]:
     kept = "no version can be loaded" if store.last is None else f"versions {store.first} to {store.last}"
     if store.missing:
-        kept += f" without {_numbers(store.missing)}"
+        more = " ..." if len(store.missing) > _SHOWN_BATCHES else ""
+        kept += f" without {', '.join(map(str, store.missing[:_SHOWN_BATCHES]))}{more}"
     families = [name for name in store.families if not name.startswith("$")]
     return (
         store.name,
@@ -404,11 +397,6 @@ def _store_row(store: StoreLine) -> tuple[str, ...]:
         size_text(store.bytes) if store.bytes is not None else "",
         "holds " + ", ".join(families) if families else "",
     )
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:_SHOWN_BATCHES]))
-    return shown + (" ..." if len(numbers) > _SHOWN_BATCHES else "")
 
 
 def _settings(report: CheckpointReport, *, all_settings: bool) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from slackwater.checkpoint.operators import OperatorReader
-from slackwater.checkpoint.state.reader import BatchState, StateChoice, StateReader, StateRows
+from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import print_json, write
 from slackwater.cli.common.declare_reading import ROWS_SHOWN
@@ -86,12 +86,11 @@ def state_page(rows: dict[str, Any]) -> str:
 
 def json_rows(table: pa.Table, limit: int | None) -> list[dict[str, Any]]:
     part = table if limit is None else table.slice(0, limit)
-    columns = {name: _values(part.column(name)) for name in part.column_names}
+    columns = {
+        name: [json_value(scalar) for chunk in part.column(name).chunks for scalar in chunk]
+        for name in part.column_names
+    }
     return [{name: columns[name][index] for name in columns} for index in range(part.num_rows)]
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    return [json_value(scalar) for chunk in column.chunks for scalar in chunk]
 
 
 def json_value(scalar: pa.Scalar) -> Any:
@@ -102,16 +101,12 @@ def json_value(scalar: pa.Scalar) -> Any:
     if pa.types.is_struct(kind):
         return {kind.field(index).name: json_value(scalar[index]) for index in range(kind.num_fields)}
     if pa.types.is_map(kind):
-        return [{"key": json_value(item[0]), "value": json_value(item[1])} for item in map(_pair, scalar.values)]
+        return [{"key": json_value(item[0]), "value": json_value(item[1])} for item in scalar.values]
     if pa.types.is_list(kind):
         return [json_value(item) for item in scalar.values]
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _time(scalar)
     return _plain(scalar.as_py())
-
-
-def _pair(entry: pa.Scalar) -> tuple[pa.Scalar, pa.Scalar]:
-    return entry[0], entry[1]
 
 
 def _time(scalar: pa.Scalar) -> str | int:
@@ -174,7 +169,8 @@ def _storable(table: pa.Table) -> pa.Table:
             table = table.drop_columns([name])
         elif kind != table.schema.field(name).type:
             index = table.schema.get_field_index(name)
-            table = table.set_column(index, name, _narrow(table.column(name), kind))
+            chunks = [_narrow_array(chunk, kind) for chunk in table.column(name).chunks]
+            table = table.set_column(index, name, pa.chunked_array(chunks, kind))
     return table
 
 
@@ -186,10 +182,6 @@ def _storable_type(kind: pa.DataType) -> pa.DataType | None:
     fields = [(field.name, _storable_type(field.type)) for field in kind]
     kept = [pa.field(name, inner) for name, inner in fields if inner is not None]
     return pa.struct(kept) if kept else None
-
-
-def _narrow(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return pa.chunked_array([_narrow_array(chunk, kind) for chunk in column.chunks], kind)
 
 
 def _narrow_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -225,20 +217,16 @@ def inspect_state(target: str, request: StateRequest, *, home: str | None = None
     operator = operators.operator(request.operator, batch)
     choice = choose(operator, request)
     state = opened.batch_state(batch)
-    _require_partition(state, request)
-    reader = StateReader(state, list(operators.damage))
-    name = choice.family if choice.store.with_families else choice.store.name
-    return _StateResult(opened.store.location, operator, name, batch, reader.rows(choice))
-
-
-def _require_partition(state: BatchState, request: StateRequest) -> None:
     partitions = state.partitions(request.operator)
     if request.partition is not None and request.partition not in partitions:
         raise NotFound(
-            "no-such-partition", "There is no such partition", where=state.store.location,
+            "no-such-partition", "There is no such partition", where=opened.store.location,
             expected=f"one of {', '.join(map(str, partitions))}", found=str(request.partition),
             hint="leave --partition out to read all of them",
         )  # fmt: skip
+    reader = StateReader(state, list(operators.damage))
+    name = choice.family if choice.store.with_families else choice.store.name
+    return _StateResult(opened.store.location, operator, name, batch, reader.rows(choice))
 
 
 def choose(operator: Operator, request: StateRequest) -> StateChoice:

@@ -19,7 +19,7 @@ from slackwater.cli.common.arguments import (
     consent_of,
 )
 from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say, user_traceback
-from slackwater.core.errors import EnvironmentMissing, SlackwaterError, UsageError
+from slackwater.core.errors import EnvironmentMissing, UsageError
 from slackwater.core.escaping import one_line
 from slackwater.core.masking import mask
 from slackwater.core.records import BatchRecord
@@ -198,15 +198,9 @@ def _cells(batch: BatchRecord) -> dict[str, str]:
         "batch": str(batch.batch_id),
         "rows/s": f"{batch.input_rows / seconds:,.0f}" if seconds else "-",
         "lag": "-" if lag is None else f"{lag:,}",
-        "watermark": _watermark(batch.watermark_ms),
+        "watermark": iso_text(batch.watermark_ms, "seconds") if batch.watermark_ms else "-",
         "state rows": f"{batch.state_rows:,}",
     }
-
-
-def _watermark(watermark_ms: int | None) -> str:
-    if not watermark_ms:
-        return "-"
-    return iso_text(watermark_ms, "seconds")
 
 
 def run(
@@ -247,7 +241,7 @@ def run(
     console = err()
     for outcome in outcomes:
         of_the_query = outcome.failure.traceback if outcome.failure is not None else None
-        if debug and (trace := _traceback(outcome.error, of_the_query)):
+        if debug and (trace := user_traceback(outcome.error) if outcome.error is not None else of_the_query):
             console.print(mask(trace), soft_wrap=True)
         place = f" at {outcome.failure.place}" if outcome.failure is not None and outcome.failure.place else ""
         reason = f": {outcome.reason}" if outcome.reason else ""
@@ -276,7 +270,3 @@ def _metered(display: Display, settings: Settings, host: str, port: int | None) 
     with served(metrics, host, port) as address:
         display.say(f"metrics at {address}")
         yield metrics
-
-
-def _traceback(error: SlackwaterError | None, of_the_query: str | None) -> str | None:
-    return user_traceback(error) if error is not None else of_the_query

@@ -255,12 +255,6 @@ class StatusCollector(Collector):
         return {} if status is None else _VALUES[key](status, seen, self._clock())
 
 
-def _marks(status: StreamStatus, _seen: _StreamSeen, _now: float) -> Values:
-    marks = status.marks
-    named = {"planned": marks.planned, "committed": marks.committed, "state": marks.state, "written": marks.written}
-    return {(name,): value for name, value in named.items()}
-
-
 def _lag_seconds(status: StreamStatus, seen: _StreamSeen, now: float) -> Values:
     """The time since the last moment without backlog; unknown if a source cannot be counted.
 
@@ -275,32 +269,22 @@ def _lag_seconds(status: StreamStatus, seen: _StreamSeen, now: float) -> Values:
     return {(): max(now - seen.no_backlog_at, 0.0)}
 
 
-def _watermark(status: StreamStatus, _seen: _StreamSeen, _now: float) -> Values:
-    return {(): status.watermark_ms / 1000 if status.watermark_ms else None}
-
-
-def _watermark_age(status: StreamStatus, _seen: _StreamSeen, now: float) -> Values:
-    return {(): now - status.watermark_ms / 1000 if status.watermark_ms else None}
-
-
-def _findings(status: StreamStatus, _seen: _StreamSeen, _now: float) -> Values:
-    found = dict.fromkeys(("info", "warning", "stop"), 0)
-    for finding in status.findings:
-        found[str(finding.severity)] += 1
-    return {(severity,): count for severity, count in found.items()}
-
-
 _VALUES: Mapping[str, Callable[[StreamStatus, _StreamSeen, float], Values]] = {
-    "marks": _marks,
+    "marks": lambda status, _seen, _now: {
+        (name,): getattr(status.marks, name) for name in ("planned", "committed", "state", "written")
+    },
     "lag_rows": lambda status, _seen, _now: {(): status.lag.rows},
     "lag_files": lambda status, _seen, _now: {(): status.lag.files},
     "lag_bytes": lambda status, _seen, _now: {(): status.lag.bytes},
     "lag_seconds": _lag_seconds,
-    "watermark": _watermark,
-    "watermark_age": _watermark_age,
+    "watermark": lambda status, _seen, _now: {(): status.watermark_ms / 1000 if status.watermark_ms else None},
+    "watermark_age": lambda status, _seen, now: {(): now - status.watermark_ms / 1000 if status.watermark_ms else None},
     "state_rows": lambda status, _seen, _now: {(): status.batch.state_rows if status.batch else None},
     "state_bytes": lambda status, _seen, _now: {(): status.batch.state_bytes if status.batch else None},
-    "findings": _findings,
+    "findings": lambda status, _seen, _now: {
+        (severity,): sum(str(finding.severity) == severity for finding in status.findings)
+        for severity in ("info", "warning", "stop")
+    },
 }
 
 
