@@ -19,7 +19,7 @@ from slackwater.core.facts import Finding
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import WATCHED, GenerationRecord, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Delivery
-from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked
+from slackwater.core.snapshot import OutputSeen, Recorded, Snapshot, Unmarked
 from slackwater.diagnose.checks.common.snapshot import FAILURES
 from slackwater.diagnose.number_line import RULES, findings, stops
 from slackwater.formats.text_log import parse_offset_entry
@@ -62,8 +62,13 @@ def at(o: int, c: int, v: int | None, w: int | None, **fields: object) -> Snapsh
 def each(o: int, c: int, *written: int | None, **fields: object) -> Snapshot:
     """A stream that writes each batch into several outputs, which show these batches as their newest."""
     members = tuple(
-        MemberSeen(
-            "delta", f"/out/{number}", mark, mark is not None, mark is not None, ONCE if mark is not None else TWICE
+        OutputSeen(
+            f"/out/{number}",
+            batches_skipped=mark is not None,
+            can_cut=mark is not None,
+            delivery=ONCE if mark is not None else TWICE,
+            kind="delta",
+            written=mark,
         )
         for number, mark in enumerate(written, 1)
     )

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.core.checkpoint import SourceFile
+from slackwater.core.checkpoint import ChangedFile, SourceFile
 from slackwater.formats.compactible import render_source_file
 from slackwater.ledger.recording.source_availability import StoreAvailability
-from slackwater.sources.common.contract import Replaced, SourceRange, sizes_as_read
+from slackwater.sources.common.contract import SourceRange, sizes_as_read
 from slackwater.sources.files import Files
 from slackwater.storage.open import open_write_store
 from tests.support.s3 import before_requests, s3_endpoint, s3_location
@@ -29,7 +29,7 @@ def _write(file: Path, text: str, at_ms: int = READ_MS) -> None:
     os.utime(file, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
 
 
-def _replaced(file: Path, *, sized: bool, read_ms: int = READ_MS, edit: Callable[[Path], object]) -> list[Replaced]:
+def _replaced(file: Path, *, sized: bool, read_ms: int = READ_MS, edit: Callable[[Path], object]) -> list[ChangedFile]:
     recorded = SourceFile(file.as_uri(), read_ms, 0)
     sizes = sizes_as_read([recorded], StoreAvailability()) if sized else {}
     edit(file)
@@ -73,7 +73,7 @@ def test_a_file_that_may_have_other_rows_is_replaced(
     file = tmp_path / "a b.json"
     _write(file, TEXT)
     size = len(TEXT) if sized else None
-    assert _replaced(file, sized=sized, edit=edit) == [Replaced(file.as_uri(), READ_MS, found[0], size, found[1])]
+    assert _replaced(file, sized=sized, edit=edit) == [ChangedFile(file.as_uri(), READ_MS, found[0], size, found[1])]
 
 
 def test_a_store_without_milliseconds_shows_the_same_second(tmp_path: Path) -> None:
@@ -103,14 +103,14 @@ def test_an_object_is_known_by_its_time_and_size(s3_location: str) -> None:
     written_ms = StoreAvailability().modified_ms(path)
     assert written_ms is not None
 
-    def replaced(read_ms: int, sizes: dict[str, int]) -> list[Replaced]:
+    def replaced(read_ms: int, sizes: dict[str, int]) -> list[ChangedFile]:
         log = {0: f"v1\n{render_source_file(SourceFile(path, read_ms, 0))}"}
         return list(Files().replaced(SourceRange("0", None, '{"logOffset":0}', log, sizes), StoreAvailability()))
 
     assert sizes_as_read([SourceFile(path, written_ms, 0)], StoreAvailability()) == {path: len(TEXT)}
     assert replaced(written_ms, {path: len(TEXT)}) == []
-    assert replaced(written_ms, {path: 1}) == [Replaced(path, written_ms, written_ms, 1, len(TEXT))]
-    assert replaced(written_ms - 60_000, {}) == [Replaced(path, written_ms - 60_000, written_ms)]
+    assert replaced(written_ms, {path: 1}) == [ChangedFile(path, written_ms, written_ms, 1, len(TEXT))]
+    assert replaced(written_ms - 60_000, {}) == [ChangedFile(path, written_ms - 60_000, written_ms)]
 
 
 def test_many_objects_are_known_by_listings_of_their_folders(s3_location: str) -> None:

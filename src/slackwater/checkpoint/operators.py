@@ -20,10 +20,8 @@ from slackwater.core.state import (
     ColumnFamily,
     KeyEncoding,
     Operator,
-    OperatorMetadata,
     OperatorStore,
     StateSchema,
-    StoreInfo,
 )
 from slackwater.formats.state_schema import parse_operator_metadata, parse_state_schema
 from slackwater.storage.protocols import ReadStore
@@ -45,17 +43,16 @@ class OperatorReader:
         return tuple(self.operator(number, batch) for number in self.listing.numbered_directories(STATE))
 
     def operator(self, number: int, batch: int | None = None) -> Operator:
-        metadata = self._metadata(number, batch)
-        names = metadata and tuple(info.name for info in metadata.stores)
-        stores = tuple(
-            store for name in names or self.inventory.names(number) if (store := self._store(number, name, metadata))
-        )
-        present = tuple(sorted(self.inventory.stores.get(number, {})))
-        if metadata is not None:
-            return Operator(number, metadata.name, False, len(present), stores, metadata.properties)
-        return Operator(number, infer_name(stores), True, len(present), stores)
+        named = self._metadata(number, batch)
+        recorded = named.stores if named is not None else ()
+        found = recorded or tuple(OperatorStore(name) for name in self.inventory.names(number))
+        stores = tuple(self._with_schemas(number, store) for store in found)
+        present = len(self.inventory.stores.get(number, {}))
+        if named is not None:
+            return named._replace(id=number, partitions=present, stores=stores)
+        return Operator(number, infer_name(stores), True, present, stores)
 
-    def _metadata(self, number: int, batch: int | None) -> OperatorMetadata | None:
+    def _metadata(self, number: int, batch: int | None) -> Operator | None:
         folder = f"{STATE}/{number}/_metadata"
         # Each start of the query writes an entry: the newest up to the batch is the one that it ran with.
         versions = [entry for entry in self.listing.ids(f"{folder}/v2") if batch is None or entry <= batch]
@@ -69,17 +66,15 @@ class OperatorReader:
                 self.damage.append(damage_of(path, error))
         return None
 
-    def _store(self, number: int, name: str, metadata: OperatorMetadata | None) -> OperatorStore | None:
-        info = next((store for store in metadata.stores if store.name == name), None) if metadata else None
-        schemas = self._schemas(number, name, info)
+    def _with_schemas(self, number: int, store: OperatorStore) -> OperatorStore:
+        schemas = self._schemas(number, store)
         if not schemas:
-            return OperatorStore(name, ())
+            return store
         newest = schemas[-1]
         with_families = newest.version == _WITH_FAMILIES
         families = newest.families
         if not with_families:
-            prefix = info.prefix_columns if info else 0
-            families = tuple(_with_prefix(family, prefix, name) for family in families)
+            families = tuple(_with_prefix(family, store.prefix_columns, store.name) for family in families)
         # StateSchemaMetadata.createStateSchemaMetadata: each family counts its own schemas, not the files.
         by_id = {
             family.name: {
@@ -87,14 +82,14 @@ class OperatorReader:
             }
             for family in families
         }
-        return OperatorStore(name, families, with_families, by_id)
+        return store._replace(families=families, with_families=with_families, value_schemas=by_id)
 
-    def _schemas(self, number: int, name: str, info: StoreInfo | None) -> list[StateSchema]:
+    def _schemas(self, number: int, store: OperatorStore) -> list[StateSchema]:
         """The schemas, oldest first. All listed files must exist: ``StateSchemaMetadata`` opens them, and Spark does
         not start without.
         """
         schemas: list[StateSchema] = []
-        for path in schema_paths(self.listing, number, name, info.schema_files if info else ()):
+        for path in schema_paths(self.listing, number, store.name, store.schema_files):
             try:
                 schemas.append(parse_state_schema(self._read(path)))
             except (FormatError, OSError) as error:

@@ -151,6 +151,16 @@ class SourceFile(NamedTuple):
     log_offset: int
 
 
+class ChangedFile(NamedTuple):
+    """A file that was changed since it was read: both times in epoch milliseconds, and its bytes if recorded."""
+
+    path: str
+    read_ms: int
+    found_ms: int
+    read_bytes: int | None = None
+    found_bytes: int | None = None
+
+
 class SinkFile(NamedTuple):
     """``path`` is an absolute, encoded URI."""
 

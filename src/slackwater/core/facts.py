@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, TypeVar
 
 from slackwater.core.checkpoint import (
+    ChangedFile,
     CheckpointReport,
     CommitEntry,
     Damage,
@@ -121,16 +122,6 @@ class CheckpointSeen:
     def has(self, path: str) -> bool:
         folder, _, name = path.rpartition("/")
         return name in self.folders.get(folder, ())
-
-
-class ChangedFile(NamedTuple):
-    """Times in epoch milliseconds, and bytes if they differ."""
-
-    path: str
-    read_ms: int
-    found_ms: int
-    read_bytes: int | None = None
-    found_bytes: int | None = None
 
 
 class Unserved(NamedTuple):

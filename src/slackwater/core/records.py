@@ -127,15 +127,6 @@ class BatchRecord(NamedTuple):
     state_bytes: int | None = None
 
 
-class BatchSummary(NamedTuple):
-    batch_id: int
-    run: int | None
-    input_rows: int
-    event_time_min_ms: int | None
-    event_time_max_ms: int | None
-    durations_ms: Mapping[str, int]
-
-
 class LogLine(NamedTuple):
     """A verbatim log entry.
 

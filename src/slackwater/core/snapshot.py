@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Marks, OffsetEntry, UnreadState
@@ -26,22 +25,6 @@ class Recorded(NamedTuple):
     next_entry: OffsetEntry | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MemberSeen:
-    """``written`` is the newest batch, ``None`` if the output shows none."""
-
-    kind: str
-    location: str | None
-    written: int | None
-    batches_skipped: bool
-    can_cut: bool
-    delivery: Delivery | None
-
-    @property
-    def name(self) -> str:
-        return f"{self.kind} {self.location}" if self.location is not None else self.kind
-
-
 class Unmarked(NamedTuple):
     """An output with rows that its lost or older marker does not show.
 
@@ -61,7 +44,8 @@ class OutputSeen(NamedTuple):
     """``owner`` is the id of the stream that the output names as its writer, ``owner_name`` the stream's name and home.
     ``batches_skipped``: it drops a batch whose id it has; ``skipped_are_read``: Spark runs that batch without output.
     ``orphans`` are data files of interrupted batches, found by a thorough snapshot only. ``unmarked`` is the first
-    without its marker that may have rows. ``unchecked``: why its newest batch was not looked up.
+    without its marker that may have rows. ``unchecked``: why its newest batch was not looked up. ``members`` are seen
+    one by one if there are several outputs; only these have ``kind`` and ``written``, the newest batch, if any.
     """
 
     location: str | None = None
@@ -74,9 +58,15 @@ class OutputSeen(NamedTuple):
     unreadable: SinkUnreadable | None = None
     damage: tuple[Damage, ...] = ()
     orphans: tuple[str, ...] = ()
-    members: tuple[MemberSeen, ...] = ()
+    members: tuple[OutputSeen, ...] = ()
     unmarked: Unmarked | None = None
     unchecked: str = ""
+    kind: str = "unknown"
+    written: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} {self.location}" if self.location is not None else self.kind
 
 
 class Snapshot(NamedTuple):
@@ -119,11 +109,9 @@ class Snapshot(NamedTuple):
         return self.marks.planned >= 0
 
     @property
-    def outputs(self) -> tuple[MemberSeen, ...]:
-        seen = self.output
+    def outputs(self) -> tuple[OutputSeen, ...]:
         kind = self.stream.sink.get("kind") or "unknown"
-        one = MemberSeen(kind, seen.location, self.marks.written, seen.batches_skipped, seen.can_cut, seen.delivery)
-        return seen.members or (one,)
+        return self.output.members or (self.output._replace(kind=kind, written=self.marks.written),)
 
     @property
     def shown(self) -> tuple[int, ...]:

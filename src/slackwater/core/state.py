@@ -100,36 +100,22 @@ class StateSchema:
         return next((family for family in self.families if family.name == name), None)
 
 
-class StoreInfo(NamedTuple):
-    """``schema_files`` are base names by schema id."""
-
-    name: str
-    prefix_columns: int
-    partitions: int
-    schema_files: tuple[str, ...] = ()
-
-
-class OperatorMetadata(NamedTuple):
-    version: int
-    operator: int
-    name: str
-    stores: tuple[StoreInfo, ...]
-    properties: Mapping[str, object] = {}
-
-
 JOIN = "symmetricHashJoin"
 LIST_VARIABLE = "ListState"
 
 
 class OperatorStore(NamedTuple):
     """The families, ``default`` for a store without families. ``with_families``: keys start with the family's number.
-    ``value_schemas`` are all ever written, by schema id.
+    ``value_schemas`` are all ever written, by schema id. Metadata has ``prefix_columns``, and ``schema_files``: base
+    names by schema id.
     """
 
     name: str
-    families: tuple[ColumnFamily, ...]
+    families: tuple[ColumnFamily, ...] = ()
     with_families: bool = False
     value_schemas: Mapping[str, Mapping[int, ColumnFamily]] = {}
+    prefix_columns: int = 0
+    schema_files: tuple[str, ...] = ()
 
 
 class Operator(NamedTuple):

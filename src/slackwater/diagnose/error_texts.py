@@ -111,7 +111,8 @@ class ErrorText:
 @dataclass(frozen=True, slots=True)
 class Symptom:
     """``params`` are values such as ``batch`` or ``path``; ``line`` is the matched text up to the line's end; both are
-    masked. ``where`` is a line number from 1. ``says`` is beyond the first code's catalogue entry.
+    masked. ``where`` is a line number from 1. ``says`` is beyond the first code's catalogue entry. ``causes``, the
+    likeliest first, are found by ``explained``.
     """
 
     symptom: str
@@ -121,6 +122,11 @@ class Symptom:
     certainty: Certainty
     params: Mapping[str, str] = field(default_factory=dict, hash=False)
     says: str = ""
+    causes: tuple[Cause, ...] = ()
+
+    @property
+    def cause(self) -> Cause:
+        return self.causes[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,20 +369,10 @@ class Cause:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedError:
-    symptom: Symptom
-    causes: tuple[Cause, ...]
-
-    @property
-    def cause(self) -> Cause:
-        return self.causes[0]
-
-
-def explained(symptoms: Sequence[Symptom], diagnosis: Diagnosis | None) -> tuple[ExplainedError, ...]:
+def explained(symptoms: Sequence[Symptom], diagnosis: Diagnosis | None) -> tuple[Symptom, ...]:
     """The symptoms with causes; ``diagnosis`` is of the failed stream, if given."""
     finders = covering()
-    return tuple(ExplainedError(symptom, _causes(symptom, diagnosis, finders)) for symptom in symptoms)
+    return tuple(replace(symptom, causes=_causes(symptom, diagnosis, finders)) for symptom in symptoms)
 
 
 def _causes(symptom: Symptom, diagnosis: Diagnosis | None, finders: Mapping[str, list[str]]) -> tuple[Cause, ...]:
@@ -426,11 +422,11 @@ SIGNS: Mapping[str, str] = {
 """By codes that no file of a checkpoint shows."""
 
 
-def signs_of(error: ExplainedError) -> Mapping[str, str]:
+def signs_of(error: Symptom) -> Mapping[str, str]:
     """Signs of the remaining causes, the likeliest first; empty if text or files decided."""
     left = [cause for cause in error.causes if cause.state != "excluded"]
     is_decided = any(cause.state == "confirmed" for cause in left)
-    is_alone = len(left) == 1 and error.symptom.certainty is not Certainty.POSSIBLE
+    is_alone = len(left) == 1 and error.certainty is not Certainty.POSSIBLE
     if is_decided or is_alone:
         return {}
     return {cause.code: SIGNS[cause.code] for cause in left if cause.code in SIGNS}

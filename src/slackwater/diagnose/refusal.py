@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from slackwater.core.commands import command
@@ -48,13 +48,21 @@ class Ways:
         """
         if verdict.starts:
             return []
-        if settings:
-            lines = list(self._of_settings(settings))
-        else:
-            lines = [step for remedy in REMEDIES if remedy.goal == verdict.goal for step in remedy.steps(self)]
+        lines = list(self._of_settings(settings) if settings else self._of_goal(verdict.goal))
         if not [change for change in verdict.changes if change.effect > Effect.COMPATIBLE and not change.acceptable]:
             lines.append(f"{'or ' if lines else ''}keep the state as it is: {self.accepting(verdict)}")
         return lines
+
+    def _of_goal(self, goal: ChangeGoal | None) -> Iterator[str]:
+        if goal is None:
+            return
+        code = ("--pipeline", self.reference, *self.session)
+        if goal == "rebuild":
+            yield f"recompute the state with this code: {command('plan', 'rebuild', self.stream, *code)}"
+        else:
+            reset = ("plan", "reset", self.stream, "--from", "earliest", "--output", self.output)
+            yield f"process everything again with this code: {command(*reset, *code)}"
+            yield f"or {NO_GOAL}"
 
     def _of_settings(self, settings: Sequence[OtherSetting]) -> Iterator[str]:
         old = ", ".join(
@@ -94,30 +102,8 @@ def ways_with(stream: str, reference: str, traits: Traits, *, is_watched: bool, 
     return Ways(stream, reference, "swap" if swaps else "clear" if traits.cuts else "keep", session)
 
 
-@dataclass(frozen=True, slots=True)
-class Remedy:
-    goal: ChangeGoal
-    steps: Callable[[Ways], tuple[str, ...]]
-
-
-def _recompute(ways: Ways) -> tuple[str, ...]:
-    planned = command("plan", "rebuild", ways.stream, "--pipeline", ways.reference, *ways.session)
-    return (f"recompute the state with this code: {planned}",)
-
-
-def _process_again(ways: Ways) -> tuple[str, ...]:
-    code = ("--pipeline", ways.reference)
-    planned = command("plan", "reset", ways.stream, "--from", "earliest", "--output", ways.output, *code, *ways.session)
-    return (
-        f"process everything again with this code: {planned}",
-        f"or {NO_GOAL}",
-    )
-
-
 NO_GOAL = "bring the old code back; or give the changed stream a new name and a new output"
 """The remedy if no goal corrects the output."""
-
-REMEDIES = (Remedy("rebuild", _recompute), Remedy("reset", _process_again))
 
 
 def program_refusal(ways: Ways, judged: StreamVerdict, refused: Sequence[Change]) -> Refused:

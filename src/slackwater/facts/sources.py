@@ -11,10 +11,10 @@ from typing import TypeAlias, TypeVar
 
 from slackwater.checkpoint.logs import CheckpointLogs
 from slackwater.checkpoint.opened import OpenedCheckpoint
-from slackwater.core.checkpoint import NONE_YET, OffsetEntry, SourceFile, SourceLine
+from slackwater.core.checkpoint import NONE_YET, ChangedFile, OffsetEntry, SourceFile, SourceLine
 from slackwater.core.commands import mention
 from slackwater.core.errors import FormatError, SlackwaterError
-from slackwater.core.facts import ChangedFile, Fact, SourceFacts, Unknown, Unserved
+from slackwater.core.facts import Fact, SourceFacts, Unknown, Unserved
 from slackwater.core.program import SourceShape, parsed_program
 from slackwater.core.records import GenerationRecord, LogLine
 from slackwater.core.snapshot import Snapshot
@@ -56,9 +56,7 @@ def changed_files(files: Sequence[SourceFile], sizes: Mapping[str, int]) -> tupl
     """
     found = (replaced_file(file, sizes.get(file.path), StoreAvailability()) for file in _newest_local(files))
     return tuple(
-        ChangedFile(one.path, one.read_ms, one.found_ms, one.read_bytes, one.found_bytes)
-        for one in found
-        if one is not None and (one.found_ms > one.read_ms or one.read_bytes != one.found_bytes)
+        one for one in found if one is not None and (one.found_ms > one.read_ms or one.read_bytes != one.found_bytes)
     )
 
 

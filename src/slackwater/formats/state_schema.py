@@ -19,9 +19,9 @@ from slackwater.core.state import (
     Field,
     KeyEncoding,
     MapType,
-    OperatorMetadata,
+    Operator,
+    OperatorStore,
     StateSchema,
-    StoreInfo,
     StructType,
 )
 from slackwater.formats.text_log import integer_field, parse_object, shown, split_log, text_field
@@ -215,8 +215,9 @@ _NEWEST_METADATA_VERSION = 2
 _WHAT = "operator metadata"
 
 
-def parse_operator_metadata(data: bytes) -> OperatorMetadata:
-    version, lines = split_log(data, newest=_NEWEST_METADATA_VERSION)
+def parse_operator_metadata(data: bytes) -> Operator:
+    """The operator, with stores without schemas."""
+    _, lines = split_log(data, newest=_NEWEST_METADATA_VERSION)
     text = "\n".join(lines)
     record = parse_object(text, _WHAT)
     info, stores = record.get("operatorInfo"), record.get("stateStoreInfo")
@@ -225,25 +226,29 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
             "foreign", "not operator metadata", expected="operatorInfo, stateStoreInfo", found=shown(text)
         )
     properties = text_field(record, "operatorPropertiesJson", _WHAT, "{}").strip() or "{}"
-    return OperatorMetadata(
-        version,
-        integer_field(info, "operatorId", _WHAT),
-        text_field(info, "operatorName", _WHAT),
-        tuple(_parse_store(store) for store in stores),
-        parse_object(properties, "operator properties"),
+    number, name = integer_field(info, "operatorId", _WHAT), text_field(info, "operatorName", _WHAT)
+    parsed = [_parse_store(store) for store in stores]
+    return Operator(
+        number,
+        name,
+        inferred=False,
+        partitions=max((partitions for _, partitions in parsed), default=0),
+        stores=tuple(store for store, _ in parsed),
+        properties=parse_object(properties, "operator properties"),
     )
 
 
-def _parse_store(value: object) -> StoreInfo:
+def _parse_store(value: object) -> tuple[OperatorStore, int]:
+    """The store, and its number of partitions."""
     if not isinstance(value, dict):
         raise FormatError("foreign", "a store is no object", expected="{storeName: ...}", found=shown(repr(value)))
     paths = value.get("stateSchemaFilePaths", [])
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise FormatError("foreign", "schema paths are no strings", expected="[path]", found=shown(repr(paths)))
-    return StoreInfo(
+    store = OperatorStore(
         text_field(value, "storeName", _WHAT),
-        integer_field(value, "numColsPrefixKey", _WHAT, 0),
-        integer_field(value, "numPartitions", _WHAT),
+        prefix_columns=integer_field(value, "numColsPrefixKey", _WHAT, 0),
         # The paths are absolute and break when a checkpoint is moved or copied; the base name does not.
-        tuple(path.rpartition("/")[2] for path in paths),
+        schema_files=tuple(path.rpartition("/")[2] for path in paths),
     )
+    return store, integer_field(value, "numPartitions", _WHAT)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from slackwater.core.checkpoint import NONE_YET
-from slackwater.core.records import BatchRecord, BatchSource, BatchSummary, LogLine, SinkMark
+from slackwater.core.records import BatchRecord, BatchSource, LogLine, SinkMark
 from slackwater.ledger.database import Row
 from slackwater.ledger.lineage import LedgerPart, between, inherited
 from slackwater.ledger.tables import batches, log_lines, replaced_lines, sink_marks, unreadable
@@ -15,6 +15,10 @@ _OFFSETS = "offsets"
 _ROWS_AT_ONCE = 10_000
 _OWN = "stream = :stream AND generation = :generation AND log = :log"
 _LINE = ("entry", "text")
+_SUMMARY = (
+    "stream", "generation", "batch_id", "timestamp_ms", "input_rows", "run", "event_time_min_ms", "event_time_max_ms",
+    "durations_ms",
+)  # fmt: skip
 _CODEC = ("utf-8", "surrogateescape")
 """The encoding of files: bytes that are not UTF-8 survive the round trip."""
 
@@ -51,13 +55,13 @@ class BatchesPart(LedgerPart):
             values = {"stream": stream, "generation": generation, "first": first}
             return sum(connection.column(batches, "late_rows", condition, values))
 
-    def batch_summaries(self, stream: str) -> list[BatchSummary]:
-        """``batches`` with few fields: four times as fast for a long history."""
+    def batch_summaries(self, stream: str) -> list[BatchRecord]:
+        """``batches`` with the fields of ``_SUMMARY`` only: much faster for a long history."""
         with self._database.read() as connection:
             counting, values = inherited("batch_id", self._lineage(connection, stream, None), _OFFSETS)
             condition = f"WHERE stream = :stream AND {counting} ORDER BY batch_id, generation"
-            rows = connection.tuples(batches, BatchSummary._fields, condition, {"stream": stream, **values})
-        newest = {summary.batch_id: summary for summary in map(BatchSummary._make, rows)}
+            rows = connection.tuples(batches, _SUMMARY, condition, {"stream": stream, **values})
+        newest = {row[2]: BatchRecord(**dict(zip(_SUMMARY, row, strict=True))) for row in rows}
         return list(newest.values())
 
     def batch(self, stream: str, batch_id: int) -> BatchRecord | None:

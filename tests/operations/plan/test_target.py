@@ -12,7 +12,7 @@ from slackwater.core.errors import Refused
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, History, RunRecord
 from slackwater.core.sink import Delivery
-from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot
+from slackwater.core.snapshot import OutputSeen, Recorded, Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.operations.goals.rebuild import recomputed, scope_at, target_batch
 from slackwater.operations.plan.context import (
@@ -221,7 +221,14 @@ def _several(spec: HomeSpec, *written: int | None, target: int | None = None, cu
     """Of outputs with these marks; only those that show one skip batches and, with ``cuts``, can be cut."""
     rebuild = _rebuild(spec, target)
     members = tuple(
-        MemberSeen("kind", f"/out/{number}", mark, mark is not None, cuts and mark is not None, EXACT)
+        OutputSeen(
+            f"/out/{number}",
+            batches_skipped=mark is not None,
+            can_cut=cuts and mark is not None,
+            delivery=EXACT,
+            kind="kind",
+            written=mark,
+        )
         for number, mark in enumerate(written, 1)
     )
     seen = OutputSeen(location="/out", batches_skipped=True, can_cut=cuts and None not in written, members=members)

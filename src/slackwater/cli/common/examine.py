@@ -25,7 +25,7 @@ from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings, load
 from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.doctor import Diagnosis, diagnose
-from slackwater.diagnose.error_texts import ExplainedError, Symptom, explained, recognise
+from slackwater.diagnose.error_texts import Symptom, explained, recognise
 from slackwater.facts.collect import facts_of_location, facts_of_stream
 from slackwater.ledger.workspace import Workspace, open_workspace, stream_at
 from slackwater.sinks.common.registry import Identity, identity_at
@@ -144,7 +144,7 @@ class Examined:
     facts: Facts | None = None
     diagnosis: Diagnosis | None = None
     error: SlackwaterError | None = None
-    errors: tuple[ExplainedError, ...] = ()
+    errors: tuple[Symptom, ...] = ()
     own_codes: tuple[str, ...] = ()
     unrecognised: bool = False
     read: Mapping[str, str] = field(default_factory=dict, hash=False)

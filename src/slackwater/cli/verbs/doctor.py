@@ -22,7 +22,7 @@ from slackwater.core.units import counted
 from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.doctor import Diagnosis
-from slackwater.diagnose.error_texts import ExplainedError, signs_of
+from slackwater.diagnose.error_texts import Symptom, signs_of
 
 SCHEMA = "slackwater.doctor/1"
 _line = partial(labelled, width=12)
@@ -88,16 +88,15 @@ def finding_document(found: Diagnosed) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if value not in (None, [], {})}
 
 
-def _error(explained: ExplainedError) -> dict[str, Any]:
-    symptom = explained.symptom
+def _error(symptom: Symptom) -> dict[str, Any]:
     return {
         "symptom": symptom.symptom,
         "certainty": str(symptom.certainty),
         "line": symptom.line,
         "line_number": symptom.where,
         "params": dict(symptom.params),
-        "causes": [asdict(cause) for cause in explained.causes],
-        "signs": dict(signs_of(explained)),
+        "causes": [asdict(cause) for cause in symptom.causes],
+        "signs": dict(signs_of(symptom)),
     }
 
 
@@ -174,8 +173,8 @@ def _block(one: Examined) -> Iterator[Text]:
 def _errors(one: Examined) -> Iterator[Text]:
     for error in one.errors:
         line = _line("error", "")
-        line.append(error.symptom.symptom, style="bold")
-        line.append(f"  line {error.symptom.where}: {error.symptom.line}")
+        line.append(error.symptom, style="bold")
+        line.append(f"  line {error.where}: {error.line}")
         yield line
         for cause in error.causes:
             without_files = one.diagnosis is None and cause.state == "not-checked"
@@ -197,7 +196,7 @@ def _errors(one: Examined) -> Iterator[Text]:
 
 def _after_text_alone(one: Examined) -> Iterator[Text]:
     if one.errors:
-        found = filter(None, (_FILE_OF_CHECKPOINT.search(error.symptom.line) for error in one.errors))
+        found = filter(None, (_FILE_OF_CHECKPOINT.search(error.line) for error in one.errors))
         named = next((path[1] for path in found), None)
         # A text of stdin cannot be read again.
         text = () if one.name == "-" else ("--error", one.name)

@@ -31,6 +31,7 @@ from slackwater.core.errors import NotFound, SinkUnreadable, SlackwaterError, Us
 from slackwater.core.facts import Severity
 from slackwater.core.records import NEWEST_BATCHES
 from slackwater.core.settings import Settings
+from slackwater.core.snapshot import OutputSeen
 from slackwater.core.units import counted, size_text
 from slackwater.ledger.home import Home, streams_of
 from slackwater.ledger.lease import LeaseView, expires_ms
@@ -114,6 +115,17 @@ def status_document(home: HomeStatus) -> dict[str, Any]:
     return {"schema": SCHEMA, "home": home.home, "streams": streams, "lost": list(home.lost), "unreadable": unreadable}
 
 
+def _output_fields(output: OutputSeen) -> dict[str, Any]:
+    return {
+        "kind": output.kind,
+        "location": output.location,
+        "written": output.written,
+        "batches_skipped": output.batches_skipped,
+        "can_cut": output.can_cut,
+        "delivery": asdict(output.delivery) if output.delivery is not None else None,
+    }
+
+
 def _fields(status: StreamStatus) -> dict[str, Any]:
     stream, marks, output = status.stream, status.marks, status.snapshot.output
     left = status.operation
@@ -128,7 +140,7 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "checkpoint": status.snapshot.generation.location,
         "moved_to": status.moved_to,
         "marks": marks_document(marks, "written", "pending_no_data"),
-        "outputs": [asdict(member) for member in output.members],
+        "outputs": [_output_fields(member) for member in output.members],
         "sink_error": _sink_error(output.unreadable) if output.unreadable else None,
         "orphans": list(output.orphans),
         "next_batch": marks.next_batch,

@@ -26,12 +26,13 @@ def log_cleaned(facts: Facts) -> Iterator[Found]:
     `failOnDataLoss` set to false loses the rows.
     References: Delta Lake documentation, "Table streaming reads and writes", property delta.logRetentionDuration
     """
-    for one in lacking(facts, "versions-cleaned"):
-        yield one.report(
-            f"the log of the table that source {one.source} reads lacks {one.records} versions after the position of "
-            "the stream",
-        )._replace(
-            at_stake=f"the rows of {one.records} versions",
+    for one in lacking(
+        facts,
+        "versions-cleaned",
+        "the log of the table that source {source} reads lacks {records} versions after the position of the stream",
+        at_stake="the rows of {records} versions",
+    ):
+        yield one._replace(
             next=reset_command(facts.snapshot),
             advice="the table itself has their rows, unless they were deleted: it is processed whole, and replaces the "
             "output",
@@ -51,10 +52,12 @@ def table_replaced(facts: Facts) -> Iterator[Found]:
     `--output keep` rows copied into the new table are doubled.
     References: Delta Lake documentation, "Table streaming reads and writes"
     """
-    for one in lacking(facts, "table-replaced"):
-        yield one.report(
-            f"the Delta table that source {one.source} reads was created again: the position belongs to another table",
-        )._replace(
+    for one in lacking(
+        facts,
+        "table-replaced",
+        "the Delta table that source {source} reads was created again: the position belongs to another table",
+    ):
+        yield one._replace(
             next=reset_command(facts.snapshot),
             advice="restore the old table; otherwise the new one is processed whole, and replaces the output: if it "
             "has new rows only, add --output keep to the reset",

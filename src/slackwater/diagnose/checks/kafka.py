@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.commands import reset_command, run_command
 from slackwater.core.errors import FormatError
@@ -13,28 +12,29 @@ from slackwater.sources import kind_of
 from slackwater.sources.common.contract import SourceRange
 
 
-class Lacking(NamedTuple):
-    """A source, its first part with the problem, what was compared, and the numbers of parts and records."""
-
-    source: str
-    place: str
-    expected: str
-    found: str
-    parts: int
-    records: int
-
-    def report(self, text: str, **more: str) -> Found:
-        facts = {**self._asdict(), **more}
-        return Found(text, where=self.place, expected=self.expected, found=self.found, facts=facts)
-
-
-def lacking(facts: Facts, problem: str) -> Iterator[Lacking]:
+def lacking(facts: Facts, problem: str, text: str, at_stake: str | None = None, **more: str) -> Iterator[Found]:
+    """A finding for each source with the problem; the texts can name its ``source``, ``parts`` and ``records``."""
     for source in facts.sources:
         found = () if isinstance(source.unserved, Unknown) else source.unserved
         mine = [one for one in found if one.problem == problem]
         if mine:
-            first, records = mine[0], sum(one.records for one in mine)
-            yield Lacking(source.name, first.place, first.expected, first.found, len(mine), records)
+            first = mine[0]
+            values = {
+                "source": source.name,
+                "place": first.place,
+                "expected": first.expected,
+                "found": first.found,
+                "parts": len(mine),
+                "records": sum(one.records for one in mine),
+            }
+            yield Found(
+                text.format_map(values),
+                where=first.place,
+                expected=first.expected,
+                found=first.found,
+                at_stake=at_stake and at_stake.format_map(values),
+                facts={**values, **more},
+            )
 
 
 _TIMES = 10
@@ -129,14 +129,14 @@ def behind_position(facts: Facts) -> Iterator[Found]:
     """
     again, cut = (reset_command(facts.snapshot, "--output", "keep", start=one) for one in ("earliest", "shift:0"))
     ways = f"if the topic was created again: {again}; if its log was cut at its end: {cut}" if facts.recorded else ""
-    for one in lacking(facts, "behind-position"):
-        yield one.report(
-            f"{one.parts} partitions of source {one.source} end before the position of the stream: the topic was "
-            "created again, its log was cut, or this is another cluster",
-            ways=ways,
-        )._replace(
-            advice=ways,
-        )
+    for one in lacking(
+        facts,
+        "behind-position",
+        "{parts} partitions of source {source} end before the position of the stream: the topic was "
+        "created again, its log was cut, or this is another cluster",
+        ways=ways,
+    ):
+        yield one._replace(advice=ways)
 
 
 @Check[Facts]("SW-KAFKA-015", Severity.STOP, risk="loss", goal="reset", needs=("positions",), at_start=True)
@@ -157,13 +157,13 @@ def log_cut(facts: Facts) -> Iterator[Found]:
     References: Apache Kafka documentation, "Unclean leader election"; Structured Streaming + Kafka Integration Guide,
     option failOnDataLoss
     """
-    for one in lacking(facts, "log-cut"):
-        yield one.report(
-            f"{one.parts} partitions of source {one.source} were cut at their end: {one.records} offsets before the "
-            "position of the stream are gone, and are given to other records",
-        )._replace(
-            next=reset_command(facts.snapshot, "--output", "keep", start="shift:0"),
-        )
+    for one in lacking(
+        facts,
+        "log-cut",
+        "{parts} partitions of source {source} were cut at their end: {records} offsets before the "
+        "position of the stream are gone, and are given to other records",
+    ):
+        yield one._replace(next=reset_command(facts.snapshot, "--output", "keep", start="shift:0"))
 
 
 @Check[Facts]("SW-KAFKA-005", Severity.WARNING, risk="loss", needs=("positions",))
@@ -178,12 +178,14 @@ def partition_added(facts: Facts) -> Iterator[Found]:
     Safety: yes, if the removed records are not needed. An added old topic is read from its beginning.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
-    for one in lacking(facts, "partition-added"):
-        yield one.report(
-            f"{one.parts} partitions were added to source {one.source} and do not start at offset 0: {one.records} "
-            "records were removed before the stream could read them",
-        )._replace(
-            at_stake=f"{one.records} records",
+    for one in lacking(
+        facts,
+        "partition-added",
+        "{parts} partitions were added to source {source} and do not start at offset 0: {records} "
+        "records were removed before the stream could read them",
+        at_stake="{records} records",
+    ):
+        yield one._replace(
             advice="if these records are not wanted, start once with failOnDataLoss=false, and set it to true again",
         )
 
@@ -202,11 +204,12 @@ def partitions_gone(facts: Facts) -> Iterator[Found]:
     Safety: unread records of a deleted topic are lost. If the option stays false, later losses are silent.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
-    for one in lacking(facts, "partitions-gone"):
-        yield one.report(
-            f"{one.parts} partitions in the position of source {one.source} do not exist, or are not subscribed any "
-            "more",
-        )._replace(
+    for one in lacking(
+        facts,
+        "partitions-gone",
+        "{parts} partitions in the position of source {source} do not exist, or are not subscribed any more",
+    ):
+        yield one._replace(
             advice="subscribe to the topic again; if it was removed on purpose, start once with failOnDataLoss=false",
         )
 
@@ -225,13 +228,14 @@ def records_expired(facts: Facts) -> Iterator[Found]:
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss; SPARK-47135
     """
     start = (run_command(facts.snapshot.stream) if facts.recorded else None) or "start the query"
-    for one in lacking(facts, "records-expired"):
-        yield one.report(
-            f"the brokers have removed {one.records} records of {one.parts} partitions that source {one.source} has "
-            "not read",
-            start=start,
-        )._replace(
-            at_stake=f"{one.records} records",
+    for one in lacking(
+        facts,
+        "records-expired",
+        "the brokers have removed {records} records of {parts} partitions that source {source} has not read",
+        start=start,
+        at_stake="{records} records",
+    ):
+        yield one._replace(
             advice=f"read the records from an archive; then set failOnDataLoss=false for one start; {start}; then set "
             "failOnDataLoss to true again",
         )
@@ -262,11 +266,11 @@ def topic_recreated(facts: Facts) -> Iterator[Found]:
     earlier runs.
     References: Structured Streaming + Kafka Integration Guide, option failOnDataLoss
     """
-    for one in lacking(facts, "topic-recreated"):
-        yield one.report(
-            f"{one.parts} partitions of source {one.source} are of a topic that was created again: its records before "
-            "the position of the stream are never read",
-        )._replace(
-            at_stake=f"{one.records} records",
-            next=reset_command(facts.snapshot, "--output", "keep"),
-        )
+    for one in lacking(
+        facts,
+        "topic-recreated",
+        "{parts} partitions of source {source} are of a topic that was created again: its records before "
+        "the position of the stream are never read",
+        at_stake="{records} records",
+    ):
+        yield one._replace(next=reset_command(facts.snapshot, "--output", "keep"))

@@ -18,11 +18,12 @@ from slackwater.diagnose.checks.common.snapshot import (
     is_known,
     location_of,
     lost_batch,
+    newest_allowed,
+    newest_written,
     outputs_with_next,
     range_differs,
     state_held,
     state_is_lost,
-    written,
 )
 
 
@@ -221,15 +222,15 @@ def range_changed(snapshot: Snapshot) -> Iterator[Found]:
     Safety: yes; the output is not touched.
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
-    seen = written(snapshot)
-    if seen is None or seen.is_ahead or seen.newest != seen.following or not range_differs(snapshot):
+    newest = newest_written(snapshot)
+    if newest != newest_allowed(snapshot) or not snapshot.marks.next_is_planned or not range_differs(snapshot):
         return
     yield Found(
-        f"the sink holds batch {seen.newest}, but the checkpoint has planned batch {seen.newest} with another range; "
+        f"the sink holds batch {newest}, but the checkpoint has planned batch {newest} with another range; "
         "the sink would skip its rows silently",
         goal="rebuild",
         next=rebuild_command(snapshot),
-        expected=f"the range that was recorded for batch {seen.newest}",
+        expected=f"the range that was recorded for batch {newest}",
         found="another range in offsets/",
     )
 
@@ -332,16 +333,16 @@ def sink_ahead(snapshot: Snapshot) -> Iterator[Found]:
     Safety: yes; the output is not touched, and no id is used for other rows.
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
-    seen = written(snapshot)
-    if seen is None or not seen.is_ahead or not is_known(snapshot):
+    newest = newest_written(snapshot)
+    if newest is None or newest <= newest_allowed(snapshot) or not is_known(snapshot):
         return
     yield Found(
-        f"the sink is ahead of the checkpoint: it would skip {batch_range(seen.following, seen.newest)} silently",
+        f"the sink is ahead of the checkpoint: it would skip {batch_range(snapshot.marks.next_batch, newest)} silently",
         goal="rebuild",
         next=rebuild_command(snapshot),
-        where=location_of(snapshot, seen.newest),
-        expected=f"written at most {seen.following if seen.next_is_planned else seen.following - 1}",
-        found=f"written {seen.newest}",
+        where=location_of(snapshot, newest),
+        expected=f"written at most {newest_allowed(snapshot)}",
+        found=f"written {newest}",
     )
 
 
@@ -366,24 +367,27 @@ def sink_behind(snapshot: Snapshot) -> Iterator[Found]:
     Safety: yes; the missing batches are processed again, and the sink's rows are kept.
     References: docs/decisions/0050-one-snapshot-one-number-line.md, docs/decisions/0150-several-outputs-and-audits.md
     """
-    seen = written(snapshot)
-    if seen is None or seen.is_ahead or seen.oldest >= seen.following - 1:
+    newest, committed = newest_written(snapshot), snapshot.marks.next_batch - 1
+    if newest is None or newest > newest_allowed(snapshot):
+        return
+    oldest = max(min(snapshot.shown), snapshot.generation.floor)
+    if oldest >= committed:
         return
     # An output that has the planned batch with another range has a finding of its own: range-changed.
-    if seen.newest == seen.following and range_differs(snapshot):
+    if newest == committed + 1 and range_differs(snapshot):
         return
-    emptied = seen.oldest < 0 and not snapshot.output.members
+    emptied = oldest < 0 and not snapshot.output.members
     yield Found(
-        f"the sink lacks {batch_range(seen.oldest + 1, seen.following - 1)}, which the checkpoint has committed; a "
+        f"the sink lacks {batch_range(oldest + 1, committed)}, which the checkpoint has committed; a "
         "start would leave their rows out",
         goal="rebuild",
         next=rebuild_command(snapshot, *(("--at", "earliest") if emptied else ())),
         advice=f"if the output was moved or deleted, put it back at {snapshot.output.location} first"
         if emptied
         else None,
-        where=location_of(snapshot, seen.oldest) if snapshot.output.members else None,
-        expected=f"written at least {seen.following - 1}",
-        found=f"written {seen.oldest}",
+        where=location_of(snapshot, oldest) if snapshot.output.members else None,
+        expected=f"written at least {committed}",
+        found=f"written {oldest}",
     )
 
 

@@ -15,9 +15,10 @@ from slackwater.diagnose.checks.common.snapshot import (
     and_more,
     is_known,
     location_of,
+    newest_allowed,
+    newest_written,
     outputs_with_next,
     sink_kind,
-    written,
 )
 
 
@@ -39,16 +40,16 @@ def sink_foreign(snapshot: Snapshot) -> Iterator[Found]:
     Safety: yes; the output's content is not touched.
     References: docs/decisions/0262-an-output-of-its-own.md
     """
-    seen = written(snapshot)
-    if seen is None or not seen.is_ahead or is_known(snapshot):
+    newest = newest_written(snapshot)
+    if newest is None or newest <= newest_allowed(snapshot) or is_known(snapshot):
         return
     yield Found(
-        f"the output already holds {batch_range(0, seen.newest)}, of which this stream has no record; the sink would "
-        f"skip the stream's own {batch_range(seen.following, seen.newest)} silently",
+        f"the output already holds {batch_range(0, newest)}, of which this stream has no record; the sink would "
+        f"skip the stream's own {batch_range(snapshot.marks.next_batch, newest)} silently",
         advice="give the stream an output directory of its own, or move this one away",
-        where=location_of(snapshot, seen.newest),
-        expected=f"written at most {seen.following if seen.next_is_planned else seen.following - 1}",
-        found=f"written {seen.newest}",
+        where=location_of(snapshot, newest),
+        expected=f"written at most {newest_allowed(snapshot)}",
+        found=f"written {newest}",
     )
 
 

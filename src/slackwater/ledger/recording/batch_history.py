@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 
-from slackwater.core.checkpoint import CommitEntry, OffsetEntry
+from slackwater.core.checkpoint import ChangedFile, CommitEntry, OffsetEntry
 from slackwater.core.records import History, Ranges
 from slackwater.formats.text_log import (
     next_watermark_ms,
@@ -15,7 +15,7 @@ from slackwater.formats.text_log import (
     render_commit_entry,
 )
 from slackwater.sources import kind_of
-from slackwater.sources.common.contract import Reach, Replaced, SourceRange
+from slackwater.sources.common.contract import Reach, SourceRange
 from slackwater.sources.common.source import Source
 
 
@@ -103,7 +103,7 @@ class BatchHistory:
         spans = [(kind, span) for kind, span in self.spans(first, last) if files or not kind.reads_files]
         return [line for kind, span in spans for line in kind.unavailable(span, reach)]
 
-    def replaced(self, first: int, last: int, reach: Reach) -> list[Replaced]:
+    def replaced(self, first: int, last: int, reach: Reach) -> list[ChangedFile]:
         return [file for kind, span in self.spans(first, last) for file in kind.replaced(span, reach)]
 
     def missing_after(self, batch: int, reach: Reach, *, files: bool = True) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from slackwater.core.commands import command
 from slackwater.core.errors import FormatError, Refused
-from slackwater.core.records import BatchSummary, History, RunRecord, StreamRecord
+from slackwater.core.records import BatchRecord, History, RunRecord, StreamRecord
 from slackwater.core.sink import Cut
 from slackwater.formats.compactible import parse_file_source_log
 from slackwater.formats.text_log import parse_offset_entry
@@ -128,7 +128,7 @@ def _offsets(ledger: Ledger, stream: str) -> Iterator[str]:
             yield from (offset.text for offset in parse_offset_entry(text.encode()).offsets if offset.text)
 
 
-def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchSummary]) -> frozenset[int]:
+def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord]) -> frozenset[int]:
     """Batches possibly rerun when the sink already held them.
 
     The file sink skips such a batch without reading rows: the rerun reports no rows or event times. A run's start reads
@@ -158,7 +158,7 @@ def _empty(ledger: Ledger, name: str, batches: Collection[int]) -> set[int]:
 
 
 def _runs(
-    runs: Sequence[RunRecord], batches: Sequence[BatchSummary], offsets: Mapping[int, str]
+    runs: Sequence[RunRecord], batches: Sequence[BatchRecord], offsets: Mapping[int, str]
 ) -> dict[int, RunRecord]:
     """The run of each batch: from its progress, otherwise the newest run started before it was planned."""
     by_id = {run.id: run for run in runs}

@@ -14,7 +14,7 @@ from slackwater.core.errors import FormatError, SinkUnchecked, SinkUnreadable
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import Owner
-from slackwater.core.snapshot import MemberSeen, OutputSeen, Recorded, Snapshot, Unmarked
+from slackwater.core.snapshot import OutputSeen, Recorded, Snapshot, Unmarked
 from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.home import Home, Place, place_of, read_stream_file
 from slackwater.ledger.lease import view_of
@@ -123,9 +123,9 @@ def _files_of(log: SinkLog, text: str) -> Sequence[SinkFile]:
     return [one for one in files if isinstance(one, SinkFile)] if isinstance(files, tuple) else ()
 
 
-def _members(sink: Mapping[str, str], each: tuple[Output, ...], marks: list[int | None]) -> tuple[MemberSeen, ...]:
+def _members(sink: Mapping[str, str], each: tuple[Output, ...], marks: list[int | None]) -> tuple[OutputSeen, ...]:
     return tuple(
-        MemberSeen(
+        OutputSeen(
             kind=identity.get("kind", "unknown"),
             location=one.location,
             written=written,

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
+from slackwater.core.checkpoint import ChangedFile
 from slackwater.core.commands import (
     APPLICATION,
     application_words,
@@ -25,14 +26,14 @@ from slackwater.core.errors import Refused, SlackwaterError
 from slackwater.core.program import ARBITRARY, QueryProfile, not_reproducible
 from slackwater.core.records import History, StreamRecord
 from slackwater.core.sink import BackfillDirectory, Cut, newest_batch
-from slackwater.core.snapshot import MemberSeen, Snapshot
+from slackwater.core.snapshot import OutputSeen, Snapshot
 from slackwater.core.units import batch_range
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.plan.contributing import Code, StateBounds
 from slackwater.operations.plan.document import plan_command
 from slackwater.operations.plan.plan import BEFORE_ALL, Request, SourceStart
-from slackwater.sources.common.contract import Replaced, SourceRange
+from slackwater.sources.common.contract import SourceRange
 
 Problem = SlackwaterError | OSError
 Fact = TypeVar("Fact")
@@ -325,7 +326,7 @@ def check_cut(context: PlanContext, scope: Scope) -> None:
             raise _uncuttable(context, output, target, committed)
 
 
-def _uncuttable(context: PlanContext, output: MemberSeen, target: int, written: int) -> Refused:
+def _uncuttable(context: PlanContext, output: OutputSeen, target: int, written: int) -> Refused:
     snapshot, stream = context.snapshot, context.snapshot.stream
     later, mode = batch_range(target + 1, written), stream.output_mode
     sink = f"its output {output.name}" if snapshot.output.members else "the sink"
@@ -353,7 +354,7 @@ def _instead_of_cut(context: PlanContext) -> Iterator[str]:
     yield goal_named(context.goal).without_cut(context)
 
 
-def refuse_replaced(stream: str, replaced: Sequence[Replaced], unchanged: str) -> None:
+def refuse_replaced(stream: str, replaced: Sequence[ChangedFile], unchanged: str) -> None:
     """Raises Refused (``source-files-replaced``)."""
     if not replaced:
         return
@@ -377,7 +378,7 @@ def _time(ms: int) -> str:
     return datetime.fromtimestamp(ms / MS_IN_S, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _hint(file: Replaced, unchanged: str) -> str:
+def _hint(file: ChangedFile, unchanged: str) -> str:
     parts = urlsplit(file.path)
     if parts.scheme not in {"", "file"}:
         return f"restore the object as it was, or reset the stream to read everything as it is now; {unchanged}"

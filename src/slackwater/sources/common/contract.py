@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard
 
-from slackwater.core.checkpoint import SourceFile
+from slackwater.core.checkpoint import ChangedFile, SourceFile
 from slackwater.core.errors import Refused
 from slackwater.formats.text_log import LEADING
 
@@ -145,16 +145,6 @@ class Reach:
         """The source's end; ``None`` if unknown."""
         served = self.positions.get(source)
         return None if served is None else served.latest
-
-
-class Replaced(NamedTuple):
-    """A file that was changed since it was read: both times, and its bytes if recorded."""
-
-    path: str
-    read_ms: int
-    found_ms: int
-    read_bytes: int | None = None
-    found_bytes: int | None = None
 
 
 class LeftOut(NamedTuple):
@@ -309,7 +299,7 @@ def sizes_as_read(files: Iterable[SourceFile], reach: Reach) -> dict[str, int]:
     return sizes
 
 
-def replaced_file(file: SourceFile, read_bytes: int | None, reach: Reach) -> Replaced | None:
+def replaced_file(file: SourceFile, read_bytes: int | None, reach: Reach) -> ChangedFile | None:
     """The file if it was changed; owners, modes and links do not matter.
 
     A different time may mean different content of equal size. A name with a UUID, as Spark writes it, identifies the
@@ -323,7 +313,7 @@ def replaced_file(file: SourceFile, read_bytes: int | None, reach: Reach) -> Rep
     same_time = _same_time(file.timestamp_ms, found_ms) or UNIQUE_NAME.search(file.path) is not None
     if same_time and same_bytes:
         return None
-    return Replaced(file.path, file.timestamp_ms, found_ms, read_bytes, found_bytes)
+    return ChangedFile(file.path, file.timestamp_ms, found_ms, read_bytes, found_bytes)
 
 
 def _same_time(one_ms: int, other_ms: int) -> bool:

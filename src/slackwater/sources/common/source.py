@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from slackwater.core.checkpoint import SourceFile
+from slackwater.core.checkpoint import ChangedFile, SourceFile
 from slackwater.core.commands import command
 from slackwater.core.errors import EnvironmentMissing, UsageError
 from slackwater.core.targets import Target
@@ -29,7 +29,6 @@ from slackwater.sources.common.contract import (
     Range,
     Reach,
     Reached,
-    Replaced,
     RestartEffect,
     Served,
     SourceEntries,
@@ -194,7 +193,7 @@ class Source:
         """Lost parts of the range, for people. Raises FormatError."""
         return ()
 
-    def replaced(self, span: SourceRange, reach: Reach) -> tuple[Replaced, ...]:
+    def replaced(self, span: SourceRange, reach: Reach) -> tuple[ChangedFile, ...]:
         return ()
 
     def claimed(self, span: SourceRange, live: SourceRange, read: Sequence[SourceRange]) -> tuple[str, ...] | None:

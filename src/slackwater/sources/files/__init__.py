@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 
-from slackwater.core.checkpoint import SourceFile
+from slackwater.core.checkpoint import ChangedFile, SourceFile
 from slackwater.formats.compactible import lay_out, parse_file_source_log, render_source_file
 from slackwater.formats.text_log import split_log
 from slackwater.sources.common.contract import (
@@ -21,7 +21,6 @@ from slackwater.sources.common.contract import (
     Range,
     Reach,
     Reached,
-    Replaced,
     RestartEffect,
     SourceEntries,
     SourceRange,
@@ -125,7 +124,7 @@ class Files(Source):
     def unavailable(self, span: SourceRange, reach: Reach) -> tuple[str, ...]:
         return tuple(file.path for file in self.files(span) if not reach.exists(file.path))
 
-    def replaced(self, span: SourceRange, reach: Reach) -> tuple[Replaced, ...]:
+    def replaced(self, span: SourceRange, reach: Reach) -> tuple[ChangedFile, ...]:
         found = (replaced_file(file, span.sizes.get(file.path), reach) for file in self.files(span))
         return tuple(one for one in found if one is not None)
 

@@ -92,8 +92,7 @@ def make_evidence(
         "operations": known.get("operations", ()),
         "findings": [_finding(found) for found in diagnosis.found] if diagnosis is not None else (),
         "errors": [
-            {"symptom": one.symptom.symptom, "certainty": str(one.symptom.certainty), "causes": one.causes}
-            for one in examined.errors
+            {"symptom": one.symptom, "certainty": str(one.certainty), "causes": one.causes} for one in examined.errors
         ],
         "not_checked": diagnosis.not_checked if diagnosis is not None else (),
         "unknown": [{"what": what, "reason": reason, "how": how} for what, reason, how in _unknown(examined, recorded)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from slackwater.core.checkpoint import NONE_YET, Damage
 from slackwater.core.commands import rebuild_command, reset_command
@@ -16,30 +16,17 @@ SHOWN = 3
 STATE_FOLDER = "state/"
 
 
-@dataclass(frozen=True, slots=True)
-class SinkMarks:
-    """The sink's marks. Of several outputs the newest shows what is ahead, the oldest what lacks.
-
-    An output with a planned batch that another lacks is not ahead: it will skip the batch.
-    """
-
-    oldest: int
-    newest: int
-    following: int
-    next_is_planned: bool
-
-    @property
-    def is_ahead(self) -> bool:
-        return self.newest > self.following or (self.newest == self.following and not self.next_is_planned)
-
-
-def written(snapshot: Snapshot) -> SinkMarks | None:
-    """``None`` where the sink shows nothing, or the checkpoint was lost."""
-    marks = snapshot.marks
-    if not snapshot.shown or marks.planned < 0 <= snapshot.recorded.planned:
+def newest_written(snapshot: Snapshot) -> int | None:
+    """Of several outputs the newest batch; ``None`` if the sink shows nothing, or the checkpoint was lost."""
+    if not snapshot.shown or snapshot.marks.planned < 0 <= snapshot.recorded.planned:
         return None
-    oldest = max(min(snapshot.shown), snapshot.generation.floor)
-    return SinkMarks(oldest, max(snapshot.shown), marks.next_batch, marks.next_is_planned)
+    return max(snapshot.shown)
+
+
+def newest_allowed(snapshot: Snapshot) -> int:
+    """The newest batch that a sink may have. An output with a planned batch that another lacks will skip it."""
+    marks = snapshot.marks
+    return marks.next_batch if marks.next_is_planned else marks.next_batch - 1
 
 
 def range_differs(snapshot: Snapshot) -> bool:
