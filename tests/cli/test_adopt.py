@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.cli.main import main
-from slackwater.cli.verbs.adopt import AdoptRequest, adopt_checkpoint
+from slackwater.cli.verbs.adopt import adopt_checkpoint
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.settings import Settings
@@ -140,19 +140,20 @@ def test_a_program_shows_where_its_query_writes(
         read.append(stream.full_name)
         return stream._replace(sink=sink, output_mode="complete", pipeline_file="app.py")
 
-    request = AdoptRequest(str(project.path), None, "clicks", program)
+    location = str(project.path)
     with open_workspace(Settings(home=Path("home")), create=True) as workspace:
-        unknown = adopt_checkpoint(workspace, replace(request, program=None))
-        assert not unknown.stream.has_output
-        assert unknown.unknown[0].startswith("where the query writes: slackwater adopt ")
-        adopted = adopt_checkpoint(workspace, request)
-        assert (adopted.stream.sink, adopted.stream.output_mode) == (sink, "complete")
-        assert not any("where the query writes" in one for one in adopted.unknown)
-        assert workspace.ledger.find_stream("clicks") == adopted.stream
-        assert adopt_checkpoint(workspace, replace(request, program=None)).stream == adopted.stream
+        unknown = adopt_checkpoint(workspace, location, name="clicks")
+        assert not workspace.ledger.find_stream("clicks").has_output
+        assert unknown["unknown"][0].startswith("where the query writes: slackwater adopt ")
+        adopted = adopt_checkpoint(workspace, location, name="clicks", program=program)
+        stream = workspace.ledger.find_stream("clicks")
+        assert (stream.sink, stream.output_mode) == (sink, "complete") == (adopted["sink"], "complete")
+        assert not any("where the query writes" in one for one in adopted["unknown"])
+        adopt_checkpoint(workspace, location, name="clicks")
+        assert workspace.ledger.find_stream("clicks") == stream
         sink = {**sink, "name": "lake.shop.others"}
         with pytest.raises(Refused) as refused:
-            adopt_checkpoint(workspace, request)
+            adopt_checkpoint(workspace, location, name="clicks", program=program)
         assert refused.value.code == "adopt-sink"
     assert read == ["watched/clicks"] * 2
     assert "slackwater run app.py" in slackwater("status", "clicks", *HOME).out
@@ -168,18 +169,19 @@ def test_a_program_that_fails_leaves_nothing_of_a_new_stream(
         seen.append(workspace.ledger.stream_names())
         raise PipelineError("application-queries", "The application started no streaming query")
 
-    request = AdoptRequest(str(project.path), None, "typo", program)
+    location = str(project.path)
     with open_workspace(Settings(home=Path("home")), create=True) as workspace:
         with pytest.raises(PipelineError):
-            adopt_checkpoint(workspace, request)
+            adopt_checkpoint(workspace, location, name="typo", program=program)
         assert workspace.ledger.stream_names() == []
         assert not list(Path("home").rglob("*typo*"))
-        adopted = adopt_checkpoint(workspace, replace(request, name="right", program=None, sink="out"))
+        adopt_checkpoint(workspace, location, name="right", sink="out")
         assert workspace.ledger.stream_names() == ["watched/right"]
+        stream = workspace.ledger.find_stream("right")
 
         with pytest.raises(PipelineError):
-            adopt_checkpoint(workspace, replace(request, name="right"))
-        assert workspace.ledger.find_stream("right") == adopted.stream
+            adopt_checkpoint(workspace, location, name="right", program=program)
+        assert workspace.ledger.find_stream("right") == stream
     assert seen == [["watched/typo"], ["watched/right"]], "a program finds its query by the ledger's record"
 
 

@@ -9,8 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from io import TextIOWrapper
 from pathlib import Path
-from types import MappingProxyType
-from typing import NamedTuple, TextIO
+from typing import TextIO
 
 from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.identify import require_checkpoint
@@ -27,7 +26,7 @@ from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.doctor import Diagnosis, diagnose
 from slackwater.diagnose.error_texts import Symptom, explained, recognise
 from slackwater.facts.collect import facts_of_location, facts_of_stream
-from slackwater.ledger.workspace import Workspace, open_workspace, stream_at
+from slackwater.ledger.workspace import Workspace, generation_in_use, open_workspace, stream_at
 from slackwater.sinks.common.registry import Identity, identity_at
 from slackwater.storage.local import exists
 from slackwater.storage.open import is_uri, open_read_store, resolved
@@ -49,48 +48,45 @@ _READ = {
 """Facts of the failed query in any text; a later line is of the newer failure."""
 
 
-def resolve(target: str, home: str | None = None) -> str:
-    """The location, or the stream's checkpoint in use. Raises ``NotFound``."""
-    settings = load(home=home)
-    if is_location(target, settings):
-        return target
-    found = _in_use(target, settings)
-    if found is not None:
-        return found.location
-    raise _nothing(target)
+def resolve(target: str, settings: Settings) -> str | GenerationRecord | None:
+    """A LOCATION as given, the generation in use of a STREAM, or ``None`` for neither.
 
-
-def is_location(target: str, settings: Settings) -> bool:
-    """Whether a target is a location: a URI, or an existing path that names no stream.
-
-    A name without ``./`` that is both is the stream. Raises ``UsageError`` if several streams have it. With an
-    unreadable ledger it is the path.
+    A location is a URI, or an existing path that names no stream; the path of a deleted checkpoint is its stream. A
+    name without ``./`` that is both is the stream. With an unreadable ledger it is the path. Raises ``UsageError`` if
+    several streams have the name.
     """
-    if is_uri(target) or not exists(target) or _is_path(target):
-        return is_there(target)
+    is_there = _is_there(target)
+    if is_there and (is_uri(target) or _is_path(target)):
+        return target
     try:
-        found = _in_use(target, settings)
+        found = generation_in_use(settings, target)
     except UsageError:
         raise
     except SlackwaterError:
-        return True
-    if found is None or resolved(found.location) == resolved(target):
-        return True
-    say(f"{target} is a stream of this home; the path of this name is ./{target}")
-    return False
+        if not is_there:
+            raise
+        return target
+    if is_there:
+        if found is None or resolved(found.location) == resolved(target):
+            return target
+        say(f"{target} is a stream of this home; the path of this name is ./{target}")
+    return found
 
 
-def is_there(target: str) -> bool:
+def location_of(target: str, home: str | None) -> str:
+    """The location, or the stream's checkpoint in use. Raises ``NotFound``."""
+    found = resolve(target, load(home=home))
+    if found is None:
+        raise _nothing(target)
+    return found if isinstance(found, str) else found.location
+
+
+def _is_there(target: str) -> bool:
     return is_uri(target) or exists(target)
 
 
 def _is_path(target: str) -> bool:
     return target.startswith(("/", "./", "../", "~"))
-
-
-def require_no_path(target: str) -> None:
-    if _is_path(target):
-        raise _nothing(target)
 
 
 def _nothing(target: str) -> NotFound:
@@ -102,19 +98,13 @@ def _nothing(target: str) -> NotFound:
     )
 
 
-def _in_use(target: str, settings: Settings) -> GenerationRecord | None:
-    from slackwater.ledger.workspace import generation_in_use  # noqa: PLC0415 - a path needs no ledger
-
-    return generation_in_use(settings, target)
-
-
 def require_recorded(store: ReadStore, home: str | None) -> None:
     """Raises as ``require_reachable``; the hint names the stream."""
     try:
         require_reachable(store)
     except NotFound as error:
         with suppress(SlackwaterError):
-            found = _in_use(store.location, load(home=home))
+            found = generation_in_use(load(home=home), store.location)
             if found is not None:
                 error.hint = deleted_checkpoint_hint(found.stream)
         raise
@@ -134,7 +124,7 @@ def require_reachable(store: ReadStore) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A stream or checkpoint with its diagnosis, or the error why it could not be read.
+    """A stream or checkpoint with its diagnosis, or the error why it could not be read; or a failure's text alone.
 
     ``errors`` are causes of the given failure text, or of the last run's failure; ``own_codes`` are Slackwater's errors
     in that text. ``unrecognised``: it has no known failure; ``read`` are its facts about the query.
@@ -174,23 +164,24 @@ def examine(
 
     Raises NotFound for an unknown target, UsageError for a ``sink`` of a stream, whose output is recorded.
     """
-    if target is not None and (is_there(target) if sink is not None else is_location(target, settings)):
-        return (_location(target, sink, settings, depth),)
     if sink is not None:
-        raise UsageError(
-            "sink-of-stream",
-            "--sink is for a checkpoint that Slackwater has not recorded: of a stream the output is recorded",
-            found=target or "no LOCATION",
-            hint=f"leave --sink out: {again}",
-        )
+        if target is None or not _is_there(target):
+            raise UsageError(
+                "sink-of-stream",
+                "--sink is for a checkpoint that Slackwater has not recorded: of a stream the output is recorded",
+                found=target or "no LOCATION",
+                hint=f"leave --sink out: {again}",
+            )
+        return (_not_recorded(target, sink, depth),)
     if target is not None:
-        deleted = _recorded_at(target, settings, depth)
-        if deleted is not None:
-            return (deleted,)
-        require_no_path(target)
+        place = resolve(target, settings)
+        if isinstance(place, str):
+            return (_recorded_at(place, settings, depth) or _not_recorded(place, None, depth),)
+        if place is None and _is_path(target):
+            raise _nothing(target)
+        with open_workspace(settings) as workspace:
+            return (_examined(workspace, target if place is None else place.stream, depth),)
     with open_workspace(settings) as workspace:
-        if target is not None:
-            return (_examined(workspace, target, depth),)
         found = tuple(_examined(workspace, name, depth) for name in workspace.ledger.stream_names())
     if not found:
         raise NotFound(
@@ -210,30 +201,23 @@ def with_compared_code(
     return with_code(examined, pipeline, settings, master, spark)
 
 
-def _location(location: str, sink: str | None, settings: Settings, depth: Depth) -> Examined:
-    try:
-        recorded = _recorded_at(location, settings, depth) if sink is None else None
-    except SlackwaterError as error:
-        # It does not keep the files from being examined.
-        say(f"the ledger of this home cannot be read, and the checkpoint is examined as not recorded: {error}")
-        recorded = None
-    if recorded is not None:
-        return recorded
-    store = open_read_store(location)
-    require_reachable(store)
-    facts = facts_of_location(store, named_sink(sink) if sink is not None else None, depth)
-    return Examined(facts.name, facts, diagnose(facts))
-
-
 def _recorded_at(location: str, settings: Settings, depth: Depth) -> Examined | None:
     try:
         with open_workspace(settings) as workspace:
             stream = stream_at(workspace.ledger, location)
             return None if stream is None else _examined(workspace, stream.full_name, depth)
-    except NotFound as error:
-        if error.code == "ledger-lost":
-            raise
+    except SlackwaterError as error:
+        if not isinstance(error, NotFound) or error.code == "ledger-lost":
+            # It does not keep the files from being examined.
+            say(f"the ledger of this home cannot be read, and the checkpoint is examined as not recorded: {error}")
         return None
+
+
+def _not_recorded(location: str, sink: str | None, depth: Depth) -> Examined:
+    store = open_read_store(location)
+    require_reachable(store)
+    facts = facts_of_location(store, named_sink(sink) if sink is not None else None, depth)
+    return Examined(facts.name, facts, diagnose(facts))
 
 
 def named_sink(sink: str) -> Fact[Identity]:
@@ -273,22 +257,16 @@ def _examined(workspace: Workspace, name: str, depth: Depth) -> Examined:
     return Examined(stream.full_name, facts, diagnose(facts))
 
 
-class Failed(NamedTuple):
-    symptoms: tuple[Symptom, ...] = ()
-    codes: tuple[str, ...] = ()
-    read: Mapping[str, str] = MappingProxyType({})
-
-
-def read_failed(file: str) -> Failed:
-    """``-`` is stdin. Raises NotFound for a file that cannot be read."""
+def read_failed(file: str) -> Examined:
+    """The text of a failure. ``-`` is stdin. Raises NotFound for a file that cannot be read."""
     if file == "-":
         if isinstance(sys.stdin, TextIOWrapper):
             # A log can have any bytes, as a file has them below.
             sys.stdin.reconfigure(encoding="utf-8", errors="replace")
-        return _failed(_pieces(sys.stdin))
+        return _failed(file, _pieces(sys.stdin))
     try:
         with Path(file).open(encoding="utf-8", errors="replace") as text:
-            return _failed(_pieces(text))
+            return _failed(file, _pieces(text))
     except OSError as error:
         raise NotFound(
             "error-file",
@@ -299,24 +277,24 @@ def read_failed(file: str) -> Failed:
         ) from error
 
 
-def with_errors(examined: Examined, given: Failed | None) -> Examined:
+def with_errors(examined: Examined, given: Examined | None) -> Examined:
     """Adds the causes of the ``given`` failure, or else of the last run's."""
-    failed = given if given is not None else _of_last_run(examined.facts)
+    failed = given
+    if failed is None:
+        run = examined.facts.snapshot.last_run if examined.facts is not None else None
+        if run is None or run.end != "failed" or not run.reason:
+            return examined
+        failed = _failed(examined.name, (run.reason,))
     return replace(
         examined,
-        errors=explained(failed.symptoms, examined.diagnosis),
-        own_codes=failed.codes,
-        unrecognised=given is not None and not (given.symptoms or given.codes),
+        errors=explained(failed.errors, examined.diagnosis),
+        own_codes=failed.own_codes,
+        unrecognised=given is not None and given.unrecognised,
         read=failed.read,
     )
 
 
-def _of_last_run(facts: Facts | None) -> Failed:
-    run = facts.snapshot.last_run if facts is not None else None
-    return _failed((run.reason,)) if run is not None and run.end == "failed" and run.reason else Failed()
-
-
-def _failed(lines: Iterable[str]) -> Failed:
+def _failed(name: str, lines: Iterable[str]) -> Examined:
     """Separates errors of Slackwater's own, whose codes have the meaning of their words."""
     codes: dict[str, None] = {}
     read: dict[str, str] = {}
@@ -335,8 +313,8 @@ def _failed(lines: Iterable[str]) -> Failed:
             read.update({name: one_line(mask(one[1].rstrip(".:"))) for name, one in found.items() if one})
             yield "\n" if is_own else line
 
-    symptoms = recognise(others())
-    return Failed(symptoms, tuple(codes), read)
+    errors = recognise(others())
+    return Examined(name, errors=errors, own_codes=tuple(codes), unrecognised=not (errors or codes), read=read)
 
 
 def _pieces(text: TextIO) -> Iterator[str]:

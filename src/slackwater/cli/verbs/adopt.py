@@ -6,7 +6,6 @@ import os
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from slackwater.checkpoint.logs import read_logs
@@ -47,41 +46,20 @@ SCHEMA = "slackwater.adopt/1"
 _ReadProgram = Callable[[Workspace, StreamRecord], StreamRecord]
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptRequest:
-    """``program`` reads the program that starts the query."""
+def adopt_checkpoint(
+    workspace: Workspace,
+    location: str,
+    *,
+    sink: str | None = None,
+    name: str | None = None,
+    program: _ReadProgram | None = None,
+    consent: Consent = None,
+) -> dict[str, Any]:
+    """Record the checkpoint, or its new entries. ``program`` reads the program that starts the query.
 
-    location: str
-    sink: str | None = None
-    name: str | None = None
-    program: _ReadProgram | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Ranges:
-    """Batches with recorded ranges, without a gap up to the newest; -1 for none.
-
-    ``rebuilds_from`` is the oldest that a rebuild can read again; ``missing``: lost source data of older batches.
+    Returns the document. Raises SlackwaterError; nothing is recorded then.
     """
-
-    first: int
-    last: int
-    rebuilds_from: int | None
-    missing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Adopted:
-    stream: StreamRecord
-    entries: int
-    facts: Facts
-    ranges: Ranges
-    unknown: tuple[str, ...]
-
-
-def adopt_checkpoint(workspace: Workspace, request: AdoptRequest, consent: Consent = None) -> Adopted:
-    """Record the checkpoint, or its new entries. Raises SlackwaterError; nothing is recorded then."""
-    location = _absolute(request.location)
+    location = _absolute(location)
     store = open_read_store(location)
     _require_checkpoint(workspace, location, store)
     if is_halted(store):
@@ -91,12 +69,12 @@ def adopt_checkpoint(workspace: Workspace, request: AdoptRequest, consent: Conse
             where=location,
             hint="finish or undo the operation in the home that started it; the file metadata has the command",
         )
-    sink = _identity(request.sink)
+    identity = _identity(sink)
     check_home(workspace, consent, workspace.say)
-    stream, known = _stream(workspace, location, sink, request)
+    stream, known = _stream(workspace, location, identity, sink, name)
     with LeaseKeeper([stream.full_name], workspace.home, workspace.ledger, "adopt", workspace.say), ExitStack() as undo:
         # Again: until the lease was taken, another process may have recorded it.
-        stream, known = _stream(workspace, location, sink, replace(request, name=stream.name))
+        stream, known = _stream(workspace, location, identity, sink, stream.name)
         if not known:
             # The one step that makes it known. Until then a kill leaves nothing; after it, less in the ledger.
             first = GenerationRecord(stream.full_name, 1, location, query_id=read_logs(store).query_id)
@@ -104,9 +82,9 @@ def adopt_checkpoint(workspace: Workspace, request: AdoptRequest, consent: Conse
             undo.callback(forget, workspace.home, workspace.ledger, stream)
         else:
             record_move(workspace.ledger, stream, location)
-        if request.program is not None:
+        if program is not None:
             # By the ledger's record it finds the query of this checkpoint.
-            read = request.program(workspace, stream)
+            read = program(workspace, stream)
             stream = read._replace(sink=_with_sink(stream, read.sink).sink)
         workspace.ledger.register_stream(stream)
         # From here on a failure leaves a stream that is known, and the same command adds what is missing.
@@ -122,8 +100,7 @@ def adopt_checkpoint(workspace: Workspace, request: AdoptRequest, consent: Conse
             workspace.ledger.update_generation(
                 stream.full_name, stream.current_generation, layout={**layout, STATE_STORES: stores}
             )
-    facts = facts_of_stream(workspace, stream)
-    return Adopted(stream, entries, facts, _ranges(workspace, stream), _unknown(workspace, stream, facts))
+    return _document(workspace, stream, entries)
 
 
 def _require_checkpoint(workspace: Workspace, location: str, store: ReadStore) -> None:
@@ -153,11 +130,12 @@ def _identity(sink: str | None) -> Identity:
     return recognised(WriterCalls(found["kind"], {"path": found["path"]}))
 
 
-def _stream(workspace: Workspace, location: str, sink: Identity, request: AdoptRequest) -> tuple[StreamRecord, bool]:
+def _stream(
+    workspace: Workspace, location: str, identity: Identity, sink: str | None, name: str | None
+) -> tuple[StreamRecord, bool]:
+    """The stream to record, and whether it is known. ``identity`` is of the output at ``sink``."""
     found = stream_at(workspace.ledger, location) or stream_moved_to(workspace.ledger, location)
-    name = request.name or (
-        found.name if found is not None else (request.sink or location).rstrip("/").rpartition("/")[2]
-    )
+    name = name or (found.name if found is not None else (sink or location).rstrip("/").rpartition("/")[2])
     if STREAM_NAME.fullmatch(name) is None:
         raise UsageError(
             "adopt-name",
@@ -185,10 +163,8 @@ def _stream(workspace: Workspace, location: str, sink: Identity, request: AdoptR
                 found=full_name,
                 hint=f"give another name: {command('adopt', location, '--name', 'NAME')}",
             )
-        return StreamRecord(WATCHED, name, sink, "append", "", id=str(uuid.uuid4())), False
-    if request.sink is None:
-        return found, True
-    return _with_sink(found, sink), True
+        return StreamRecord(WATCHED, name, identity, "append", "", id=str(uuid.uuid4())), False
+    return found if sink is None else _with_sink(found, identity), True
 
 
 def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
@@ -204,25 +180,31 @@ def _with_sink(stream: StreamRecord, sink: Identity) -> StreamRecord:
     return stream if stream.has_output else stream._replace(sink=sink)
 
 
-def _ranges(workspace: Workspace, stream: StreamRecord) -> Ranges:
+def _ranges(workspace: Workspace, stream: StreamRecord) -> dict[str, Any]:
+    """Batches with recorded ranges, without a gap up to the newest; -1 for none.
+
+    ``rebuilds_from`` is the oldest that a rebuild can read again; ``missing``: lost source data of older batches.
+    """
     history = BatchHistory(history_of(workspace.ledger, stream))
     batches = history.batches
     if not batches:
-        return Ranges(-1, -1, None)
+        return {"first": -1, "last": -1, "rebuilds_from": None, "missing": []}
     last = first = batches[-1]
     while first - 1 in history.history.offsets:
         first -= 1
     # The range of a batch begins where the one before it ends.
     oldest = 0 if first == 0 else first + 1
-    available = StoreAvailability()
+    available, missing = StoreAvailability(), list[str]()
     for batch in range(last, oldest - 1, -1):
         missing = history.missing(batch, batch, available)
         if missing:
-            return Ranges(first, last, batch + 1 if batch < last else None, tuple(missing))
-    return Ranges(first, last, oldest if oldest <= last else None)
+            oldest = batch + 1
+            break
+    rebuilds_from = oldest if oldest <= last else None
+    return {"first": first, "last": last, "rebuilds_from": rebuilds_from, "missing": missing}
 
 
-def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> tuple[str, ...]:
+def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> list[str]:
     last_run = workspace.ledger.last_run(stream.full_name)
     found = []
     if not stream.has_output:
@@ -234,29 +216,30 @@ def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> tuple[
     if last_run is None:
         found.append("the code of the query and its settings, other than those that the checkpoint pins")
         found.append("event times and row counts of the batches: a rebuild reads all recorded batches")
-    return tuple(found)
+    return found
 
 
-def adopt_document(adopted: Adopted) -> dict[str, Any]:
-    report, ranges = adopted.facts.checkpoint.report, adopted.ranges
+def _document(workspace: Workspace, stream: StreamRecord, entries: int) -> dict[str, Any]:
+    facts = facts_of_stream(workspace, stream)
+    report = facts.checkpoint.report
     return {
         "schema": SCHEMA,
-        "stream": adopted.stream.full_name,
+        "stream": stream.full_name,
         "checkpoint": report.location,
         "query_id": report.query_id,
         "spark_version": report.spark_at_least,
-        "sink": dict(adopted.stream.sink),
-        "entries": adopted.entries,
-        "marks": marks_document(adopted.facts.marks, "written"),
-        "ranges": {**asdict(ranges), "missing": list(ranges.missing)},
+        "sink": dict(stream.sink),
+        "entries": entries,
+        "marks": marks_document(facts.marks, "written"),
+        "ranges": _ranges(workspace, stream),
         "state": [
             {"operator": one.id, "name": one.name, "first": first, "last": last}
             for one in report.operators
             for first, last in [_versions(one.stores)]
         ],
-        "damage": len(adopted.facts.checkpoint.damage),
-        "unknown": list(adopted.unknown),
-        "next": command("status", adopted.stream.full_name),
+        "damage": len(facts.checkpoint.damage),
+        "unknown": _unknown(workspace, stream, facts),
+        "next": command("status", stream.full_name),
     }
 
 
@@ -313,8 +296,8 @@ def adopt(
     runtime, session = SparkRuntime(say, spark, master), session_words(master, spark)
     program = None if pipeline is None else _reader_of(pipeline, runtime, session)
     with open_workspace(settings, create=True, say=say) as workspace:
-        consent, request = consent_of(moved=moved, copied=copied), AdoptRequest(location, sink, name, program)
-        document = adopt_document(adopt_checkpoint(workspace, request, consent))
+        consent = consent_of(moved=moved, copied=copied)
+        document = adopt_checkpoint(workspace, location, sink=sink, name=name, program=program, consent=consent)
     if shown_as is Format.JSON:
         print_json(document)
     else:

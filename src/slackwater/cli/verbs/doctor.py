@@ -125,9 +125,10 @@ def doctor(
     settings = prepare(home, shown_as)
     failed = read_failed(error) if error is not None else None
     again = command("doctor", *([target] if target else []))
-    examined = (
-        (Examined(error or ""),) if alone else examine(settings, target, sink, again, "all" if verify else "start")
-    )
+    if alone and failed is not None:
+        examined: tuple[Examined, ...] = (failed,)
+    else:
+        examined = examine(settings, target, sink, again, "all" if verify else "start")
     if pipeline is not None:
         examined = with_compared_code(examined, pipeline, settings, master, parse_conf(conf))
     elif master is not None or conf:

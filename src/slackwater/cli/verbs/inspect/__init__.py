@@ -14,7 +14,7 @@ from slackwater.cli.common.arguments import (
     Format,
 )
 from slackwater.cli.common.console import copied, marks_document, offset_value, prepare, print_json, write
-from slackwater.cli.common.examine import require_recorded, resolve
+from slackwater.cli.common.examine import location_of, require_recorded
 from slackwater.core.checkpoint import (
     BatchLine,
     CheckpointReport,
@@ -172,7 +172,7 @@ class StateRequest:
 
 def open_target(target: str, home: str | None = None, limits: ReadLimits | None = None) -> OpenedCheckpoint:
     """The checkpoint, listed. Raises ``NotFound`` with the content of the location."""
-    store = open_read_store(resolve(target, home))
+    store = open_read_store(location_of(target, home))
     require_recorded(store, home)
     return open_checkpoint(store, limits)
 
@@ -195,7 +195,7 @@ def inspect_checkpoint(target: str, *, home: str | None = None, options: ReadOpt
 
 def inspect_file(target: str, path: str, *, home: str | None = None, limits: ReadLimits | None = None) -> str:
     """A file as text; binary files are decoded. Raises ``NotFound`` or ``FormatError``."""
-    store = limited(open_read_store(resolve(target, home)), limits)
+    store = limited(open_read_store(location_of(target, home)), limits)
     try:
         data = store.read(path.strip("/"))
     except FileTooLarge as error:
