@@ -28,7 +28,6 @@ from slackwater.ledger.lease_keeper import LeaseKeeper
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.apply.apply_plan import apply_plan
-from slackwater.operations.apply.operation import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.check_home import check_home
 from slackwater.operations.plan.document import parse
@@ -90,9 +89,9 @@ class Player(StubReplayer):
     def served_positions(self) -> dict[str, Served]:
         return self.served
 
-    def run_pending(self, checkpoint: str, **options: Any) -> Replayed:
+    def run_pending(self, checkpoint: str, **options: Any) -> tuple[int, int]:
         replayed = super().run_pending(checkpoint, **options)
-        return replayed if self.strays_to is None else replace(replayed, batch_id=self.strays_to)
+        return replayed if self.strays_to is None else (self.strays_to, replayed[1])
 
     def _rows(self, store: ReadStore, batch: int) -> int:
         is_base = NO_FILES.encode() in store.read(offset_path(batch))
@@ -176,7 +175,7 @@ class Scene(Display):
             consent = consent_of(moved=given["moved"], copied=given["copied"])
             runtime = StubRuntime(self.player)
             applied = apply_plan(workspace, plan, runtime, self, consent=consent, discard_others=True)
-        if not applied.repeated:
+        if applied:
             sys.stdout.write(f"next: slackwater run {shlex.quote(plan.pipeline_file)}\n")
 
     def _undo(self, given: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -13,7 +12,6 @@ from slackwater.checkpoint.layout import offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.cli.main import main
 from slackwater.operations.actions import generations
-from slackwater.operations.apply.operation import Replayed
 from slackwater.operations.goals import rebuild
 from slackwater.operations.plan.contributing import first_contributing
 from slackwater.runtime.replay.replay import SparkReplayer
@@ -52,7 +50,7 @@ def one_trigger_more() -> None:
     """The query is started a second time after each batch, so that it plans one of its own."""
     run = SparkReplayer.run_pending
 
-    def twice(self: SparkReplayer, checkpoint: str, *, changelog: bool, **how: Any) -> Replayed:
+    def twice(self: SparkReplayer, checkpoint: str, *, changelog: bool, **how: Any) -> tuple[int, int]:
         replayed = run(self, checkpoint, changelog=changelog, **how)
         if changelog:
             run(self, checkpoint, changelog=changelog, **how)
@@ -65,9 +63,11 @@ def counts_twice() -> None:
     """The first replay of each batch counts a row twice, as where an executor is lost."""
     run = SparkReplayer.run_pending
 
-    def counted(self: SparkReplayer, checkpoint: str, *, changelog: bool, again: bool = False, **how: Any) -> Replayed:
-        replayed = run(self, checkpoint, changelog=changelog, again=again, **how)
-        return replace(replayed, input_rows=replayed.input_rows + 1) if changelog and not again else replayed
+    def counted(
+        self: SparkReplayer, checkpoint: str, *, changelog: bool, again: bool = False, **how: Any
+    ) -> tuple[int, int]:
+        batch, rows = run(self, checkpoint, changelog=changelog, again=again, **how)
+        return batch, rows + 1 if changelog and not again else rows
 
     patch.object(SparkReplayer, "run_pending", counted).start()
 
@@ -75,7 +75,7 @@ def counts_twice() -> None:
 def _before_each_batch(edit: Callable[[list[str]], list[str]]) -> None:
     run = SparkReplayer.run_pending
 
-    def edited(self: SparkReplayer, checkpoint: str, *, changelog: bool, **how: Any) -> Replayed:
+    def edited(self: SparkReplayer, checkpoint: str, *, changelog: bool, **how: Any) -> tuple[int, int]:
         if changelog:
             store = open_write_store(checkpoint)
             path = offset_path(read_logs(store).planned)

@@ -65,7 +65,7 @@ def test_a_batch_is_replayed_with_all_its_records_or_fails(
     def replayed_rows(settings: dict[str, str] | None = None) -> int:
         for file in ("0", ".0.crc"):
             (checkpoint / "commits" / file).unlink(missing_ok=True)
-        return replayer.run_pending(str(checkpoint), changelog=True, settings=settings).input_rows
+        return replayer.run_pending(str(checkpoint), changelog=True, settings=settings)[1]
 
     assert replayed_rows() == RECORDS, "the batch is planned"
     assert replayed_rows() == RECORDS

@@ -19,7 +19,7 @@ from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.logs import read_logs
 from slackwater.core.checkpoint import SourceFile
 from slackwater.core.program import Program, QueryProfile, RowOrder
-from slackwater.core.records import StreamRecord
+from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.core.sink import BackfillDirectory, OutputTreatment
 from slackwater.formats.compactible import render_source_file
@@ -27,13 +27,13 @@ from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.action import Action, Display, Inverse
-from slackwater.operations.apply.apply_plan import Outcome, apply_plan
-from slackwater.operations.apply.operation import OperationRun, Replayed, Replayer
+from slackwater.operations.apply.apply_plan import apply_plan
+from slackwater.operations.apply.operation import Operation, Replayer
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.make_plan import derive_all, make_plan
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.plan import Plan, Request, SourceStart
-from slackwater.operations.planner import Planning, QueryReader
+from slackwater.operations.planner import Planner, QueryReader
 from slackwater.runtime.loader import digest, environment_read
 from slackwater.runtime.replay.query_runtime import SparkRuntime
 from slackwater.runtime.run.before_start import claim_output
@@ -128,7 +128,7 @@ class StubReplayer:
     def rows_served(self, *_: object) -> int | None:
         return None
 
-    def run_pending(self, checkpoint: str, **_: object) -> Replayed:
+    def run_pending(self, checkpoint: str, **_: object) -> tuple[int, int]:
         store = open_write_store(checkpoint)
         logs = read_logs(store)
         batch = logs.planned
@@ -139,16 +139,16 @@ class StubReplayer:
         store.write(f"state/0/0/{batch + 1}.delta", EMPTY_DELTA)
         entry = {"nextBatchWatermarkMs": watermark_ms(batch + 1)}
         store.write(commit_path(batch), b"v1\n" + json.dumps(entry, separators=(",", ":")).encode())
-        return Replayed(batch, self._rows(store, batch))
+        return batch, self._rows(store, batch)
 
-    def run_staged(self, run: OperationRun) -> None:
+    def run_staged(self, operation: Operation, generation: GenerationRecord) -> None:
         """Three more batches, each with a file in the staged output, in a run that the ledger records."""
-        recorded = run.ledger.begin_run(run.generation.stream, run.generation.number, "4.1.3")
-        store, folder = open_write_store(run.generation.location), self.pipeline.parent
-        first = (-1 if run.generation.based_at is None else run.generation.based_at) + 1
+        recorded = operation.ledger.begin_run(generation.stream, generation.number, "4.1.3")
+        store, folder = open_write_store(generation.location), self.pipeline.parent
+        first = (-1 if generation.based_at is None else generation.based_at) + 1
         last = first + 2
-        output = open_output(run.stream.sink)
-        staged = LocalStore(str(output.staged(run.operation).location))
+        output = open_output(operation.stream.sink)
+        staged = LocalStore(str(output.staged(operation.plan.id).location))
         spec = HomeSpec(planned=last, committed=last, written=last)
         for log, entries in checkpoint_logs(spec, folder).items():
             for entry, text in entries.items():
@@ -164,18 +164,20 @@ class StubReplayer:
                 store.write(f"state/0/0/{version}.delta", EMPTY_DELTA)
             store.write("state/0/_metadata/metadata", OPERATOR.encode())
             store.write("state/0/0/_metadata/schema", SCHEMA)
-        run.ledger.end_run(recorded.id, "finished", None)
+        operation.ledger.end_run(recorded.id, "finished", None)
 
-    def run_backfill(self, run: OperationRun) -> None:
+    def run_backfill(self, _operation: Operation, generation: GenerationRecord) -> None:
         """The planned batch with a file in the output, which skips a batch that it has; then the commit."""
-        self._write_older(run, self.pipeline.parent / "out", "older-")
+        self._write_older(generation, self.pipeline.parent / "out", "older-")
 
-    def run_into_directory(self, run: OperationRun, output: BackfillDirectory) -> None:
+    def run_into_directory(
+        self, _operation: Operation, generation: GenerationRecord, output: BackfillDirectory
+    ) -> None:
         """The same with a file in the backfill directory, named as Spark does."""
-        self._write_older(run, Path(output.path), "part-00000-6f5c1c2e-0f6b-4a43-9d1e-2f4f5b7f0a11-c000.")
+        self._write_older(generation, Path(output.path), "part-00000-6f5c1c2e-0f6b-4a43-9d1e-2f4f5b7f0a11-c000.")
 
-    def _write_older(self, run: OperationRun, folder: Path, name: str) -> None:
-        store, out = open_write_store(run.generation.location), LocalStore(folder)
+    def _write_older(self, generation: GenerationRecord, folder: Path, name: str) -> None:
+        store, out = open_write_store(generation.location), LocalStore(folder)
         batch = read_logs(store).planned
         if not out.exists(f"_spark_metadata/{batch}"):
             rows = f"rows of batch {batch}, an older range".ljust(FILE_SIZE)
@@ -311,9 +313,9 @@ class Project:
         request = replace(request, pipeline_named=bool(request.pipeline_file))
         identity = f"20260105T093000-{uuid.uuid4().hex[:6]}"
         with self.open() as workspace:
-            planning = Planning(workspace, RUNTIME, reader, identity, "2026-01-05T09:30:00+00:00")
+            planner = Planner(workspace, RUNTIME, reader, identity=identity, made_at="2026-01-05T09:30:00+00:00")
             stream = workspace.ledger.find_stream(self.stream)
-            return derive_all(planning, planning.facts(stream, request.pipeline_file, request.goal), request)
+            return derive_all(planner, planner.facts(stream, request.pipeline_file, request.goal), request)
 
     def apply(
         self,
@@ -322,7 +324,7 @@ class Project:
         *,
         display: Display | None = None,
         stopped: bool = False,
-    ) -> Outcome:
+    ) -> bool:
         chosen = replayer or StubReplayer(self.folder / "clicks.py")
         with self.open() as workspace:
             return apply_plan(
@@ -334,7 +336,7 @@ class Project:
                 discard_others=True,
             )
 
-    def undo(self, plan: Plan, *, stopped: bool = False) -> Outcome:
+    def undo(self, plan: Plan, *, stopped: bool = False) -> bool:
         with self.open() as workspace:
             record = find_operation(workspace, plan.id)
             made = plan_of_operation(workspace, record)

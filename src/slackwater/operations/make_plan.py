@@ -5,14 +5,11 @@ Nothing is changed but the ledger's copies.
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
 from slackwater.core.errors import EnvironmentMissing, Refused, UsageError
 from slackwater.core.program import QueryProfile
@@ -25,23 +22,16 @@ from slackwater.ledger.recording.history import history_of, output_of, read_of, 
 from slackwater.ledger.workspace import Workspace, find_stream
 from slackwater.operations.actions.generations import query_in
 from slackwater.operations.apply.executor import check_restorable
-from slackwater.operations.apply.operation import QueryRuntime, Replayer
+from slackwater.operations.apply.operation import QueryRuntime
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.operations.gather import update_ledger
 from slackwater.operations.goals.goal import goal_named
-from slackwater.operations.plan.context import StreamFacts, require_code
+from slackwater.operations.plan.context import StreamFacts
 from slackwater.operations.plan.document import HOW_TO_PLAN, at_batch, plan_command
 from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, Plan, Request
-from slackwater.operations.planner import (
-    Planning,
-    QueryReader,
-    backfill_directory,
-    derive,
-    refuse_without_session,
-)
+from slackwater.operations.planner import Changed, Planner, QueryReader
 from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
-from slackwater.storage.user_files import read_text
 
 
 def make_plan(
@@ -68,53 +58,12 @@ def make_plan(
         reference = upgraded if one.pipeline == stream.pipeline else one.pipeline_file
         return lambda: _read_present_query(workspace, one, reference, runtime, say, target=target)
 
-    planning = Planning(workspace, runtime, reader, identifier, made_at.isoformat(timespec="seconds"))
-    facts = planning.facts(stream, request.pipeline_file, request.goal)
-    refuse_without_session(planning, facts, request)
-    complete = goal.complete(request, Lookups(workspace, facts, request, runtime, say))
-    return derive_all(planning, facts, complete)
-
-
-@dataclass(frozen=True, slots=True)
-class Lookups:
-    """Answers for a goal that completes its request, by ledger, files and Spark."""
-
-    workspace: Workspace
-    facts: StreamFacts
-    request: Request
-    runtime: QueryRuntime
-    say: Callable[[str], None]
-
-    def require_code(self) -> None:
-        """Raises Refused (``code-needed``) if no pipeline file is known."""
-        require_code(self.facts.stream, self.request.goal, self.facts.stream.pipeline_file)
-
-    def check_backfill_directory(self, request: Request) -> None:
-        """Raises Refused (``backfill-directory-...``) if the directory cannot be used."""
-        backfill_directory(self.workspace, self.facts.stream, request)
-
-    @contextmanager
-    def replayer(self) -> Iterator[Replayer]:
-        """The present query. Raises EnvironmentMissing without Spark or Java."""
-        self.runtime.require_spark()
-        stream = self.facts.stream
-        with self.runtime.open_replayer(self.workspace, stream, stream.pipeline_file, lambda _: None) as replayer:
-            yield replayer
-
-    def read_file(self, file: str) -> str:
-        """The content of a file of offsets. Raises UsageError (``target``) if it cannot be read."""
-        try:
-            return read_text(Path(file))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(
-                "target",
-                f"The file of offsets cannot be read: {error}",
-                where=file,
-                hint="offsets:FILE names a JSON file",
-            ) from error
-
-    def now_ms(self) -> int:
-        return round(time.time() * 1000)
+    planner = Planner(
+        workspace, runtime, reader, identity=identifier, made_at=made_at.isoformat(timespec="seconds"), say=say
+    )
+    facts = planner.facts(stream, request.pipeline_file, request.goal)
+    changed = planner.refuse_without_session(facts, request)
+    return derive_all(planner, facts, goal.complete(request, planner, facts), changed)
 
 
 def _read_present_query(
@@ -138,8 +87,8 @@ def _read_present_query(
         return replayer.profile()
 
 
-def derive_all(planning: Planning, facts: StreamFacts, request: Request) -> Plan:
-    """Raises as ``derive``, for any stage."""
+def derive_all(planner: Planner, facts: StreamFacts, request: Request, changed: Changed | None = None) -> Plan:
+    """Raises as ``Planner.derive``, for any stage."""
     stream = facts.stream
     if request.ranges != "recorded":
         raise UsageError(
@@ -149,16 +98,16 @@ def derive_all(planning: Planning, facts: StreamFacts, request: Request) -> Plan
             hint=f"nothing was changed; plan again: {HOW_TO_PLAN}",
         )
     request = replace(request, pipeline_file=stream.pipeline_file)
-    derived = derive(planning, facts, request, planning.identity)
+    derived = planner.derive(facts, request, planner.identity, changed=changed)
     if not request.downstream or not derived.actions:
         return derived
-    return _Stages(planning, request).with_later(stream, derived, facts)
+    return _Stages(planner, request).with_later(stream, derived, facts)
 
 
 class _Stages:
-    def __init__(self, planning: Planning, request: Request) -> None:
-        self._planning = planning
-        self._ledger = planning.workspace.ledger
+    def __init__(self, planner: Planner, request: Request) -> None:
+        self._planner = planner
+        self._ledger = planner.workspace.ledger
         self._request = request
         self._changes: list[tuple[StreamRecord, Cut]] = []
 
@@ -166,12 +115,12 @@ class _Stages:
         self._changes.append((stream, _change(derived, facts)))
         plans: list[Plan] = []
         untouched: list[str] = []
-        for stage in _later(self._planning, stream):
+        for stage in _later(self._planner, stream):
             batch = self._first_batch(stage)
             if batch is None:
                 untouched.append(stage.full_name)
                 continue
-            plans.append(self._derive(stage, stream, batch, member_id(self._planning.identity, len(plans) + 2)))
+            plans.append(self._derive(stage, stream, batch, member_id(self._planner.identity, len(plans) + 2)))
         known = derived.facts
         notes = (*known.notes, *(f"{name} has read nothing that is changed: nothing to do" for name in untouched))
         return replace(derived, facts=replace(known, notes=notes), downstream=tuple(plans))
@@ -190,7 +139,7 @@ class _Stages:
     def _derive(self, stage: StreamRecord, first: StreamRecord, batch: int, identifier: str) -> Plan:
         treatment: OutputTreatment = "swap" if self._request.output == "swap" else "cut"
         pipeline_file = first.pipeline_file if stage.pipeline == first.pipeline else ""
-        facts = self._planning.facts(stage, pipeline_file, self._request.goal)
+        facts = self._planner.facts(stage, pipeline_file, self._request.goal)
         request = request_from(batch, facts.snapshot.written_or_committed, treatment)
         named = self._request.pipeline_named and pipeline_file != ""
         # What was said of the order of rows is said of all queries of the plan.
@@ -198,8 +147,7 @@ class _Stages:
         request = replace(
             request, pipeline_file=file, pipeline_named=named, row_order=order, session=self._request.session
         )
-        planning = replace(self._planning, leader=(first.full_name, self._request))
-        plan = derive(planning, facts, request, identifier)
+        plan = self._planner.derive(facts, request, identifier, leader=(first.full_name, self._request))
         self._changes.append((stage, _change(plan, facts)))
         return plan
 
@@ -227,10 +175,10 @@ def _change(plan: Plan, facts: StreamFacts) -> Cut:
     return Cut(plan.facts.target, ())
 
 
-def _later(planning: Planning, stream: StreamRecord) -> Iterator[StreamRecord]:
-    ledger = planning.workspace.ledger
+def _later(planner: Planner, stream: StreamRecord) -> Iterator[StreamRecord]:
+    ledger = planner.workspace.ledger
     # Readers are found by the copies of their logs in the ledger.
-    update_ledger(planning.workspace, ledger.streams(), planning.updated)
+    update_ledger(planner.workspace, ledger.streams(), planner.updated)
     earlier: dict[str, set[str]] = {stream.full_name: set()}
     pending = [stream]
     while pending:

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
-from slackwater.core.commands import (
-    code_words,
-    command,
-    mention,
-    output_command,
-)
+from slackwater.core.commands import code_words, command, mention, output_command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.escaping import quoted
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import StreamRecord
 from slackwater.core.reference import split_reference
 from slackwater.core.settings import check_owner
-from slackwater.core.sink import BackfillDirectory, Cut, Swap, cut_back
+from slackwater.core.sink import Cut, Swap, cut_back
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings_about
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.history import readers_of
-from slackwater.ledger.recording.places import checkpoints, home_place, inputs, outputs, overlap
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
-from slackwater.operations.apply.operation import QueryRuntime
+from slackwater.operations.apply.operation import QueryRuntime, Replayer
 from slackwater.operations.gather import gather, readers_now, refuse_unreadable
-from slackwater.operations.goals.backfill import ranges_of
+from slackwater.operations.goals.backfill import backfill_directory, listed, ranges_of
 from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.goals.rebuild import recomputed
 from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
@@ -39,75 +35,44 @@ from slackwater.operations.plan.contributing import minor_release
 from slackwater.operations.plan.document import HOW_TO_PLAN, plan_command
 from slackwater.operations.plan.plan import Plan, Request
 from slackwater.sinks.common.contract import Output, of_query
-from slackwater.sinks.common.directory import absolute, directory
 from slackwater.sinks.common.registry import open_each, open_output
-from slackwater.sinks.files.backfill_output import backfill_output, found_in, open_backfill_output
 from slackwater.sources import kind_of
 
-_NAMES_SHOWN = 3
-ANOTHER = "give --into a directory that does not exist yet, outside of every output and of what streams read"
-
-
-SHOWN = 3
 QueryReader = Callable[[], QueryProfile | None]
 """Reads the present query with Spark; ``None`` without Spark."""
 
 
-def absolute_path(path: str) -> str:
-    """The absolute path or the URI. Raises PipelineError (``sink-path``)."""
-    return absolute(directory(path, "--into /data/older"))
+Changed: TypeAlias = tuple[Cut | Swap, tuple[str, ...], Cut | None]
+"""The change of the output, the streams that have read what it removes, and all that a swap replaces."""
 
 
-def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Request) -> BackfillDirectory | None:
-    """Raises Refused (``backfill-directory-...``) if it cannot be used."""
-    if request.into is None:
-        return None
-    output = backfill_output(stream.sink, request.into)
-    _check_directory(workspace, output)
-    return output
+class Planner:
+    """Derives the plans of an operation; ``derive`` raises Refused if no exact and safe way exists.
 
-
-def _check_directory(workspace: Workspace, output: BackfillDirectory) -> None:
-    place = open_backfill_output(output).location
-    ledger = workspace.ledger
-    for taken in (home_place(workspace.home), *outputs(ledger), *checkpoints(ledger), *inputs(ledger)):
-        if overlap(place, taken.place):
-            raise Refused(
-                "backfill-directory-shared",
-                f"The backfill directory would be shared with {taken.what}",
-                where=place,
-                expected="a directory of its own",
-                found=taken.place,
-                hint=ANOTHER,
-            )
-    names = found_in(output)
-    if names:
-        more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-        raise Refused(
-            "backfill-directory-occupied",
-            "There is something in the backfill directory already",
-            where=place,
-            expected="an empty directory, or none",
-            found=", ".join(names[:_NAMES_SHOWN]) + more,
-            hint=ANOTHER,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Planning:
-    """``query_readers`` read the present query of a stream to continue after a batch (``None``: the last written).
-    ``own_lease``: the caller holds the leases. The ledger has the logs of the streams in ``updated``. ``leader`` is the
-    first stream with its request.
+    ``query_readers`` read the present query of a stream to continue after a batch (``None``: the last written).
+    ``own_lease``: the caller holds the leases. The ledger has the logs of the streams in ``updated``.
     """
 
-    workspace: Workspace
-    reader: QueryRuntime
-    query_readers: Callable[[StreamRecord, int | None], QueryReader]
-    identity: str
-    made_at: str
-    own_lease: bool = False
-    updated: set[str] = field(default_factory=set)
-    leader: tuple[str, Request] | None = None
+    def __init__(
+        self,
+        workspace: Workspace,
+        runtime: QueryRuntime,
+        query_readers: Callable[[StreamRecord, int | None], QueryReader],
+        *,
+        identity: str,
+        made_at: str,
+        say: Callable[[str], None] = lambda _: None,
+        own_lease: bool = False,
+        updated: Iterable[str] = (),
+    ) -> None:
+        self.workspace = workspace
+        self.identity = identity
+        self.say = say
+        self.updated = set(updated)
+        self._runtime = runtime
+        self._query_readers = query_readers
+        self._made_at = made_at
+        self._own_lease = own_lease
 
     def facts(self, stream: StreamRecord, pipeline_file: str, goal: str) -> StreamFacts:
         """``pipeline_file`` replaces the last run's.
@@ -119,55 +84,114 @@ class Planning:
             check_owner(file, file.parent)
         named = stream._replace(pipeline_file=pipeline_file or stream.pipeline_file)
         executed = goal_named(goal).needs_executed
-        return gather(self.workspace, named, self.reader, with_executed=executed, own_lease=self.own_lease)
+        return gather(self.workspace, named, self._runtime, with_executed=executed, own_lease=self._own_lease)
 
+    @contextmanager
+    def present_query(self, stream: StreamRecord) -> Iterator[Replayer]:
+        """Raises EnvironmentMissing without Spark or Java."""
+        self._runtime.require_spark()
+        with self._runtime.open_replayer(self.workspace, stream, stream.pipeline_file, lambda _: None) as replayer:
+            yield replayer
 
-def refuse_without_session(planning: Planning, facts: StreamFacts, request: Request) -> None:
-    """The refusals of ``derive`` that need neither positions nor Spark."""
-    _refuse(facts, operation=planning.identity)
-    _refuse_unmarked(facts.snapshot, request)
-    goal = goal_named(request.goal)
-    asked = replace(request, pipeline_file=facts.stream.pipeline_file)
-    context = PlanContext(facts, asked)
-    scope = goal.scope_without_positions(context)
-    if scope is not None:
-        _change(planning, context, scope, planning.identity)
+    def refuse_without_session(self, facts: StreamFacts, request: Request) -> Changed | None:
+        """The refusals of ``derive`` that need neither positions nor Spark; the change, if it depends on neither."""
+        _refuse(facts, operation=self.identity)
+        _refuse_unmarked(facts.snapshot, request)
+        context = PlanContext(facts, replace(request, pipeline_file=facts.stream.pipeline_file))
+        scope = goal_named(request.goal).scope_without_positions(context)
+        return None if scope is None else self._change(context, scope, self.identity)
 
+    def derive(
+        self,
+        facts: StreamFacts,
+        request: Request,
+        identity: str,
+        *,
+        leader: tuple[str, Request] | None = None,
+        changed: Changed | None = None,
+    ) -> Plan:
+        """Raises Refused if no exact and safe way exists, DataError if something cannot be read.
 
-def derive(planning: Planning, facts: StreamFacts, request: Request, identity: str) -> Plan:
-    """Raises Refused if no exact and safe way exists, DataError if something cannot be read."""
-    context, found = before_spark(planning, facts, request, identity)
-    if found is None:
-        return plan_of_nothing(context, identity, planning.made_at)
-    return with_spark(planning, context, found, identity)
+        ``leader``: see ``PlanContext``. ``changed``: from ``refuse_without_session``.
+        """
+        context, found = self.before_spark(PlanContext(facts, request, leader=leader), identity, changed)
+        if found is None:
+            return plan_of_nothing(context, identity, self._made_at)
+        return self.with_spark(context, found, identity)
 
+    def before_spark(
+        self, context: PlanContext, identity: str, changed: Changed | None
+    ) -> tuple[PlanContext, tuple[Scope, Cut | Swap] | None]:
+        """The scope, as far as it does not depend on the query, and the output's change; ``None``: nothing to do."""
+        facts, request = context.facts, context.request
+        _check_request(request, facts.stream)
+        _refuse(facts, operation=identity)
+        _refuse_unmarked(facts.snapshot, request)
+        _check_offsets(request, BatchHistory(facts.history))
+        context = replace(context, side=backfill_directory(self.workspace, facts.stream, request))
+        scope = goal_named(request.goal).scope(context)
+        if scope is None:
+            return context, None
+        change, readers, replaced = changed or self._change(context, scope, identity)
+        return replace(context, readers=readers, replaced=replaced), (scope, change)
 
-def before_spark(
-    planning: Planning, facts: StreamFacts, request: Request, identity: str
-) -> tuple[PlanContext, tuple[Scope, Cut | Swap] | None]:
-    """The scope, as far as it does not depend on the query, and the change of the output; ``None``: nothing to do."""
-    _check_request(request, facts.stream)
-    _refuse(facts, operation=identity)
-    _refuse_unmarked(facts.snapshot, request)
-    _check_offsets(request, BatchHistory(facts.history))
-    side = backfill_directory(planning.workspace, facts.stream, request)
-    context = PlanContext(facts, request, side=side, leader=planning.leader)
-    scope = goal_named(request.goal).scope(context)
-    if scope is None:
-        return context, None
-    change, context = _change(planning, context, scope, identity)
-    return context, (scope, change)
+    def with_spark(self, context: PlanContext, found: tuple[Scope, Cut | Swap], identity: str) -> Plan:
+        """The plan. The query is read only if state is recomputed and recorded batches ran with other code."""
+        scope, change = found
+        if not scope.copied and scope.starts is None:
+            context = _with_query(context, self._query_readers(context.facts.stream, context.target))
+            scope = recomputed(context, scope)
+        _refuse_missing(context, scope)
+        plan = plan_of(context, scope, change, identity, self._made_at)
+        return replace(plan, risks=(*plan.risks, *_risks_of_listing(context, scope, change)))
 
+    def _change(self, context: PlanContext, scope: Scope, operation: str) -> Changed:
+        stream = context.snapshot.stream
+        if context.request.output == "swap":
+            return self._swap(context, scope, operation)
+        if context.request.output in {"keep", "aside"} or not is_cut(context, scope):
+            return Cut(scope.target, ()), (), None
+        output = of_query(open_output(stream.sink), query_id(context, scope.target))
+        cut = output.cut_after(scope.target, context.history.written)
+        readers = readers_now(self.workspace, stream, cut, self.updated)
+        if readers and not context.request.downstream:
+            raise Refused(
+                "cut-was-read",
+                f"The sink would have to be {cut_back(cut.after)}, but other streams have read what would be cut",
+                where=output.location,
+                found=", ".join(readers),
+                hint=_hint_for_read(self.workspace, context, output, cut),
+            )
+        return cut, tuple(readers), None
 
-def with_spark(planning: Planning, context: PlanContext, found: tuple[Scope, Cut | Swap], identity: str) -> Plan:
-    """The plan. The query is read only if state is recomputed and recorded batches ran with other code."""
-    scope, change = found
-    if not scope.copied and scope.starts is None:
-        context = _with_query(context, planning.query_readers(context.facts.stream, context.target))
-        scope = recomputed(context, scope)
-    _refuse_missing(context, scope)
-    plan = plan_of(context, scope, change, identity, planning.made_at)
-    return replace(plan, risks=(*plan.risks, *_risks_of_listing(context, scope, change)))
+    def _swap(self, context: PlanContext, scope: Scope, operation: str) -> Changed:
+        stream = context.snapshot.stream
+        output = open_output(stream.sink)
+        if stream.is_watched:
+            output = of_query(output, query_id(context, scope.target))
+            _check_swap_by_program(self.workspace, context, output, operation)
+        if not output.traits.swaps:
+            emptying = replace(context.request, output=goal_named(context.goal).emptying_output)
+            raise Refused(
+                "swap-unsupported",
+                "This output cannot be staged and swapped",
+                where=output.location,
+                hint=f"empty it instead: {plan_command(stream.full_name, emptying)}",
+            )
+        whole = output.whole(context.history.written)
+        readers = readers_now(self.workspace, stream, whole, self.updated)
+        if readers and not context.request.downstream:
+            raise Refused(
+                "cut-was-read",
+                "Other streams have read the output: all of it would be new to them after a swap",
+                where=output.location,
+                found=", ".join(readers),
+                hint=f"plan them as well: {_with_downstream(context)}",
+            )
+        swapped = output
+        if context.snapshot.output.unmarked is not None:
+            swapped = output.without_marker() or output
+        return swapped.swap_of(operation, stream.id or "", scope.target), tuple(readers), whole
 
 
 def _risks_of_listing(context: PlanContext, scope: Scope, change: Cut | Swap) -> Iterator[str]:
@@ -246,63 +270,7 @@ def _is_recorded(context: PlanContext) -> bool:
     return one_each and all(context.code.reads_as(run) for run in runs)
 
 
-def _change(planning: Planning, context: PlanContext, scope: Scope, operation: str) -> tuple[Cut | Swap, PlanContext]:
-    if context.request.output == "swap":
-        return _swap(planning, context, scope, operation)
-    cut, readers = _cut(planning, context, scope)
-    return cut, replace(context, readers=tuple(readers))
-
-
-def _cut(planning: Planning, context: PlanContext, scope: Scope) -> tuple[Cut, list[str]]:
-    stream = context.snapshot.stream
-    if context.request.output in {"keep", "aside"} or not is_cut(context, scope):
-        return Cut(scope.target, ()), []
-    output = of_query(open_output(stream.sink), query_id(context, scope.target))
-    cut = output.cut_after(scope.target, context.history.written)
-    readers = readers_now(planning.workspace, stream, cut, planning.updated)
-    if readers and not context.request.downstream:
-        raise Refused(
-            "cut-was-read",
-            f"The sink would have to be {cut_back(cut.after)}, but other streams have read what would be cut",
-            where=output.location,
-            found=", ".join(readers),
-            hint=_hint_for_read(planning.workspace, context, output, cut),
-        )
-    return cut, readers
-
-
-def _swap(planning: Planning, context: PlanContext, scope: Scope, operation: str) -> tuple[Swap, PlanContext]:
-    stream = context.snapshot.stream
-    output = open_output(stream.sink)
-    if stream.is_watched:
-        output = of_query(output, query_id(context, scope.target))
-        _check_swap_by_program(planning, context, output, operation)
-    if not output.traits.swaps:
-        emptying = replace(context.request, output=goal_named(context.goal).emptying_output)
-        raise Refused(
-            "swap-unsupported",
-            "This output cannot be staged and swapped",
-            where=output.location,
-            hint=f"empty it instead: {plan_command(stream.full_name, emptying)}",
-        )
-    whole = output.whole(context.history.written)
-    readers = readers_now(planning.workspace, stream, whole, planning.updated)
-    if readers and not context.request.downstream:
-        raise Refused(
-            "cut-was-read",
-            "Other streams have read the output: all of it would be new to them after a swap",
-            where=output.location,
-            found=", ".join(readers),
-            hint=f"plan them as well: {_with_downstream(context)}",
-        )
-    swapped = output
-    if context.snapshot.output.unmarked is not None:
-        swapped = output.without_marker() or output
-    swap = swapped.swap_of(operation, stream.id or "", scope.target)
-    return swap, replace(context, readers=tuple(readers), replaced=whole)
-
-
-def _check_swap_by_program(planning: Planning, context: PlanContext, output: Output, operation: str) -> None:
+def _check_swap_by_program(workspace: Workspace, context: PlanContext, output: Output, operation: str) -> None:
     stream, location = context.snapshot.stream, context.snapshot.generation.location
     if not stream.has_output:
         raise Refused(
@@ -313,7 +281,7 @@ def _check_swap_by_program(planning: Planning, context: PlanContext, output: Out
         )
     if output.staged_path(operation) is None or not output.exists:
         raise _swap_by_program(context, output.location)
-    if stream_id(planning.workspace.home, stream) is None:
+    if stream_id(workspace.home, stream) is None:
         raise Refused(
             "swap-unsupported",
             f"Stream {stream.full_name} was only watched, and has no id that could own the new output",
@@ -362,12 +330,11 @@ def _refuse_missing(context: PlanContext, scope: Scope) -> None:
     missing = context.batches.missing_for(scope.first, scope.target, available, "recorded")
     missing += [line for kind, span in ranges_of(context.request) for line in kind.unavailable(span, available)]
     if missing:
-        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
         raise Refused(
             "source-files-lost",
             f"The source no longer has {len(missing)} files that have to be read",
             where=f"stream {context.snapshot.stream.full_name}",
-            found=", ".join(missing[:SHOWN]) + more,
+            found=listed(missing),
             hint="restore the files with their times (cp -p); nothing was changed",
         )
     stream = context.snapshot.stream.full_name

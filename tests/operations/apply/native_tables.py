@@ -11,7 +11,8 @@ from pathlib import Path
 
 from slackwater.checkpoint.layout import commit_path
 from slackwater.checkpoint.logs import read_logs
-from slackwater.operations.apply.operation import OperationRun
+from slackwater.core.records import GenerationRecord
+from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.plan import Plan
 from slackwater.sinks.common.contract import of_any_query
 from slackwater.sinks.common.registry import open_output
@@ -116,18 +117,18 @@ class TableWriter(StubReplayer):
     project: TableProject | None = None
     fails: bool = False
 
-    def run_backfill(self, run: OperationRun) -> None:
+    def run_backfill(self, _operation: Operation, generation: GenerationRecord) -> None:
         if self.fails:
             raise OSError("killed before anything was written")
         assert self.project is not None
-        store = open_write_store(run.generation.location)
+        store = open_write_store(generation.location)
         batch = read_logs(store).planned
         self._write(self.project.table, store, batch, "older")
 
-    def run_staged(self, run: OperationRun) -> None:
-        store = open_write_store(run.generation.location)
-        output = of_any_query(open_output(run.stream.sink))
-        first = (-1 if run.generation.based_at is None else run.generation.based_at) + 1
+    def run_staged(self, operation: Operation, generation: GenerationRecord) -> None:
+        store = open_write_store(generation.location)
+        output = of_any_query(open_output(operation.stream.sink))
+        first = (-1 if generation.based_at is None else generation.based_at) + 1
         last = first + STAGED
         spec = HomeSpec(planned=last, committed=last, written=last)
         for log, entries in checkpoint_logs(spec, self.pipeline.parent).items():
@@ -135,7 +136,7 @@ class TableWriter(StubReplayer):
                 if log != "metadata":
                     store.write(f"{log}/{entry}", text.encode())
         for batch in range(first, last + 1):
-            self._write(Path(output.staged_path(run.operation) or ""), store, batch, "again")
+            self._write(Path(output.staged_path(operation.plan.id) or ""), store, batch, "again")
 
     def _write(self, table: Path, store: WriteStore, batch: int, prefix: str) -> None:
         assert self.project is not None

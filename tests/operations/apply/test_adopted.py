@@ -292,7 +292,7 @@ def test_the_generation_at_the_path_is_the_one_in_use(project: AdoptedProject) -
         assert workspace.ledger.find_stream(ADOPTED).current_generation == 2
         assert (new.location, new.query_id, new.based_at) == (before.location, before.query_id, 3)
         assert Path(old.location).name == project.beside()[0]
-    assert project.apply(plan).repeated
+    assert not project.apply(plan)
     project.undo(plan)
     with project.open() as workspace:
         assert workspace.ledger.generations(ADOPTED) == [before]

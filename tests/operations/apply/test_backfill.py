@@ -23,7 +23,7 @@ from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.recording.history import executed, history_of
 from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.actions.outputs import RECORD
-from slackwater.operations.apply.operation import OperationRun
+from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.runtime.run.before_start import program_json
 from slackwater.sinks.common.contract import OpaqueOutput, opaque_traits
@@ -86,7 +86,7 @@ def test_the_batch_is_written_and_the_stream_keeps_its_place(project: Project) -
         "old-2.json",
     ]
     assert project.plan(goal="resume").actions == ()
-    assert project.apply(plan).repeated
+    assert not project.apply(plan)
     project.undo(plan)
     assert project.in_use() == before
     assert findings(_snapshot(project))[0].code == "clean"
@@ -348,8 +348,8 @@ class Silent(StubReplayer):
 
     failures: int = 0
 
-    def run_backfill(self, run: OperationRun) -> None:
-        store = LocalStore(run.generation.location)
+    def run_backfill(self, _operation: Operation, generation: GenerationRecord) -> None:
+        store = LocalStore(generation.location)
         if self.failures:
             self.failures -= 1
             raise OSError("connection lost")

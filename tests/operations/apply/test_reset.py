@@ -52,7 +52,7 @@ def test_a_reset_leaves_a_stream_that_can_be_started(output: OutputTreatment, pr
     assert after.marks.written == {"clear": -1, "swap": 2, "keep": NEWEST}[output]
     assert findings(after)[0].code in {"clean", "new"}
     assert project.plan(goal="resume").actions == ()
-    assert project.apply(plan).repeated
+    assert not project.apply(plan)
     project.undo(plan)
     assert project.in_use() == before
 

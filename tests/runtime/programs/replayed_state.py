@@ -41,12 +41,12 @@ with (
     for number in range(BATCHES):
         Path("in", f"{number}.json").write_text(f'{{"number": {number}}}\n')
         application = replayer._open().sparkContext.applicationId
-        replayed = replayer.run_pending(str(FOLDER / "checkpoint"), changelog=True)
+        batch, rows = replayer.run_pending(str(FOLDER / "checkpoint"), changelog=True)
         states = getattr(getattr(replayer._open().sparkContext._jvm, replay.STATE_STORE), "MODULE$")
         found.append(
             {
-                "batch": replayed.batch_id,
-                "rows": replayed.input_rows,
+                "batch": batch,
+                "rows": rows,
                 "same application": replayer._open().sparkContext.applicationId == application,
                 "loaded in the driver": bool(states.isMaintenanceRunning()),
             }

@@ -56,7 +56,7 @@ def replayed(replayer: SparkReplayer, recorded: Path, checkpoint: Path) -> list[
         shutil.copy(recorded / "offsets" / str(batch), checkpoint / "offsets")
         ran = replayer.run_pending(str(checkpoint), changelog=True, settings={}, more=batch < BATCHES - 1)
         query = replayer._query
-        found.append([ran.batch_id, ran.input_rows, str(query.query.runId) if query is not None else None])
+        found.append([*ran, str(query.query.runId) if query is not None else None])
     return found
 
 

@@ -51,10 +51,10 @@ def rows_under(replayer: SparkReplayer, settings: Mapping[str, str] | None) -> d
     Path("rows.txt").write_text("")
     for file in ("0", ".0.crc"):
         (checkpoint / "commits" / file).unlink(missing_ok=True)
-    replayed = replayer.run_pending(str(checkpoint), changelog=True, settings=settings)
+    batch, _ = replayer.run_pending(str(checkpoint), changelog=True, settings=settings)
     spark = replayer._open()
     return {
-        "batch": replayed.batch_id,
+        "batch": batch,
         "rows": Path("rows.txt").read_text().split("\n")[:-1],
         "settings": effective_settings(spark),
         "logins": [spark.conf.get("spark.work.url"), spark.sparkContext._jsc.sc().conf().get("spark.work.url")],

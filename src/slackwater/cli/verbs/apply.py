@@ -33,7 +33,6 @@ from slackwater.storage.user_files import read_text
 
 if TYPE_CHECKING:
     from slackwater.core.settings import Settings
-    from slackwater.operations.apply.apply_plan import Outcome
     from slackwater.operations.plan.plan import Plan
 
 
@@ -80,11 +79,11 @@ def apply(
                 session=session,
             )
     if shown_as is Format.JSON:
-        print_json(outcome_document(applied, SCHEMA, "plan"))
+        print_json(outcome_document(plan, SCHEMA, "plan", "applied", repeated=not applied))
     elif not plan.actions:
         out().print(f"nothing was to be done: {plan.stream} can be started as it is")
         say(f"next: {start_command(plan, session)}")
-    elif applied.repeated:
+    elif not applied:
         out().print(f"applied before: plan {plan.id} changed nothing now")
     else:
         for one in plan.members:
@@ -149,8 +148,8 @@ def undo(
             consent = consent_of(moved=moved, copied=copied)
             undone = undo_operation(workspace, record, plan, display, consent, stopped=stopped)
     if shown_as is Format.JSON:
-        print_json(outcome_document(undone, UNDO_SCHEMA, "operation"))
-    elif undone.repeated:
+        print_json(outcome_document(plan, UNDO_SCHEMA, "operation", "undone", repeated=not undone))
+    elif not undone:
         out().print(f"nothing to undo: operation {plan.id} has no effect left")
     else:
         for one in plan.members:
@@ -159,13 +158,12 @@ def undo(
     return 0
 
 
-def outcome_document(outcome: Outcome, schema: str, id_field: str) -> dict[str, Any]:
+def outcome_document(plan: Plan, schema: str, id_field: str, outcome: str, *, repeated: bool) -> dict[str, Any]:
     """``id_field`` names the field with the id of plan and operation."""
-    plan = outcome.plan
     return {
         "schema": schema,
-        "outcome": outcome.outcome,
-        "repeated": outcome.repeated,
+        "outcome": outcome,
+        "repeated": repeated,
         id_field: plan.id,
         "stream": plan.stream,
         "downstream": [one.stream for one in plan.downstream],

@@ -24,8 +24,8 @@ from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.cost import cost_lines, total_lines
 from slackwater.operations.plan.document import ALL, ALL_MS, plan_again, render, start_command, title
 from slackwater.operations.plan.plan import Plan, PlannedFacts
-from slackwater.operations.planner import absolute_path
 from slackwater.runtime.replay.query_runtime import SparkRuntime
+from slackwater.sinks.common.directory import absolute, directory
 from slackwater.storage.user_files import PRIVATE, NewFile, is_file
 
 
@@ -86,7 +86,7 @@ def _value(flag: Flag, text: str | None) -> Value:
     if flag.kind == "duration":
         return ALL_MS if text == ALL else int(parse_seconds(text) * 1000)
     if flag.kind == "directory":
-        return absolute_path(text)
+        return absolute(directory(text, "--into /data/older"))
     return text
 
 

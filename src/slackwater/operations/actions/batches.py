@@ -31,10 +31,9 @@ from slackwater.operations.actions.generations import (
     check_same_query,
     entry_of,
 )
-from slackwater.operations.apply.operation import Operation, OperationRun, Replayer
+from slackwater.operations.apply.operation import Operation, Replayer
 from slackwater.operations.goals.backfill import check_writer, stateful
 from slackwater.operations.plan.context import ends_after
-from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.document import plan_again
 from slackwater.operations.plan.plan import BEFORE_ALL, Plan
 from slackwater.storage.protocols import WriteStore
@@ -93,18 +92,20 @@ class ReplayBatches(Action):
         for batch in range(_first_unchecked(self, operation, store), self.last + 1):
             # Nothing is journaled between two batches, so a lease that was lost has to be noticed here.
             operation.check_lease()
-            expected = _expected_rows(operation, batch, code)
+            recorded = most = None
+            if code.counts_as(operation.history.runs.get(batch)):
+                recorded, most = operation.history.input_rows.get(batch), operation.batches.most_rows(batch)
             rows = _replay(self, operation, store, batch)
-            if expected.is_exceeded_by(rows):
+            if _is_exceeded(rows, recorded, most):
                 # From the state before it, as Spark runs a batch again that was not committed.
                 delete_log(store, commit_path(batch))
                 rows = _replay(self, operation, store, batch, again=True)
-            note = _check_rows(operation, batch, rows, expected)
-            if expected.recorded is None:
+            note = _check_rows(operation, batch, rows, (recorded, most))
+            if recorded is None:
                 _check_served(operation, batch, rows, replayer)
             if note is not None:
                 operation.progress.say(note)
-                counted[str(batch)] = {"recorded": expected.recorded, "replayed": rows}
+                counted[str(batch)] = {"recorded": recorded, "replayed": rows}
             operation.progress.batch(batch)
         _restore_next_watermark(operation, store, self.last)
         # Analysed under the settings of the newest batch, as its state is: the time zone, for example, is in the plan.
@@ -139,7 +140,7 @@ def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batc
     entry = operation.batches.history.offsets[batch].encode("utf-8", "surrogateescape")
     if not store.exists(offset_path(batch)) or store.read(offset_path(batch)) != entry:
         write_log(store, offset_path(batch), entry)
-    replayed = operation.open_replayer().run_pending(
+    ran, input_rows = operation.open_replayer().run_pending(
         store.location,
         # The stream's own setting counts here; only the empty base needs whole files.
         changelog=True,
@@ -148,39 +149,27 @@ def _replay(action: ReplayBatches, operation: Operation, store: WriteStore, batc
         again=again,
     )
     # A query that finds no planned entry plans a batch of its own, whose rows the no-op sink discards.
-    if replayed.batch_id != batch:
+    if ran != batch:
         raise Refused(
             "replay-strayed",
             "Spark ran another batch than the recorded one",
             where=f"stream {operation.plan.stream}",
             expected=str(batch),
-            found=str(replayed.batch_id),
+            found=str(ran),
             hint=f"nothing in use was changed; plan again: {plan_again(operation.plan)}",
         )
-    return replayed.input_rows
+    return input_rows
 
 
-@dataclass(frozen=True, slots=True)
-class _ExpectedRows:
-    """Recorded numbers of rows to compare with a replay.
+def _is_exceeded(rows: int, recorded: int | None, most: int | None) -> bool:
+    """Whether a replay read more rows than the batch: ``recorded``, at most ``most``; ``None``: other code counted.
 
     Spark counts the rows that tasks have read. If an executor is lost, tasks run and count again
     (``DAGScheduler.handleTaskCompletion``): a count can be too high, never too low. A transactional or compacted Kafka
     topic has fewer rows than offsets. A query can read rows several times, such as for the samples of
     ``repartitionByRange``: the count is then a multiple, and only equal counts can be compared.
     """
-
-    recorded: int | None = None
-    most: int | None = None
-
-    def is_exceeded_by(self, rows: int) -> bool:
-        return rows != self.recorded and any(known is not None and rows > known for known in (self.recorded, self.most))
-
-
-def _expected_rows(operation: Operation, batch: int, code: Code) -> _ExpectedRows:
-    if not code.counts_as(operation.history.runs.get(batch)):
-        return _ExpectedRows()
-    return _ExpectedRows(operation.history.input_rows.get(batch), operation.batches.most_rows(batch))
+    return rows != recorded and any(known is not None and rows > known for known in (recorded, most))
 
 
 def _check_served(operation: Operation, batch: int, rows: int, replayer: Replayer) -> None:
@@ -207,12 +196,12 @@ def _options(operation: Operation, batch: int, index: int) -> Mapping[str, str]:
     return program.sources[index].options if program is not None and index < len(program.sources) else {}
 
 
-def _check_rows(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> str | None:
-    recorded, most = expected.recorded, expected.most
-    if rows == recorded or (recorded is None and not expected.is_exceeded_by(rows)):
+def _check_rows(operation: Operation, batch: int, rows: int, expected: tuple[int | None, int | None]) -> str | None:
+    recorded, most = expected
+    if rows == recorded or (recorded is None and not _is_exceeded(rows, recorded, most)):
         return None
     if recorded is None or rows > recorded:
-        raise _more(operation, batch, rows, expected)
+        raise _more(operation, batch, rows, recorded, most)
     if rows == most:
         why = f"its range has no more than {most}"
     elif rows > 0 and operation.batches.is_intact(batch, StoreAvailability()):
@@ -225,19 +214,19 @@ def _check_rows(operation: Operation, batch: int, rows: int, expected: _Expected
     )
 
 
-def _more(operation: Operation, batch: int, rows: int, expected: _ExpectedRows) -> Refused:
+def _more(operation: Operation, batch: int, rows: int, recorded: int | None, most: int | None) -> Refused:
     again = f"where an executor was lost in both replays, plan again: {plan_again(operation.plan)}"
-    if expected.recorded is None:
-        known = f"its range has no more than {expected.most}"
+    if recorded is None:
+        known = f"its range has no more than {most}"
         causes = f"{again}; where the query reads its rows several times in a batch, {ONLY_RESET}"
     else:
-        known = f"{expected.recorded} rows are recorded"
+        known = f"{recorded} rows are recorded"
         causes = f"restore the source's data, which has more than the batch read, or, {again}"
     return Refused(
         "rows-differ",
         f"The replay of batch {batch} read {rows} rows; {known}",
         where=f"stream {operation.plan.stream}",
-        expected=f"{expected.most if expected.recorded is None else expected.recorded} rows",
+        expected=f"{most if recorded is None else recorded} rows",
         found=f"{rows} rows, also in a second replay of the batch",
         hint=f"nothing in use was changed; {causes}",
     )
@@ -288,7 +277,7 @@ def skipped_in(plan: Plan, number: int) -> int | None:
     return next((one.batch for one in plan.actions if isinstance(one, SkipBatch) and one.number == number), None)
 
 
-Running = Callable[[Replayer, OperationRun], None]
+Running = Callable[[Replayer], None]
 
 
 class OneBatch(Action):
@@ -320,10 +309,7 @@ def run_once(operation: Operation, action: OneBatch, record: GenerationRecord, r
         operation.ledger.add_generation(record)
         # Without a planned entry Spark would plan a batch of its own, with all that the sources have.
         _plan(operation, action, store)
-        recorded = OperationRun(
-            record, operation.stream, operation.plan.id, operation.epoch, operation.ledger, operation.home
-        )
-        run(operation.open_replayer(), recorded)
+        run(operation.open_replayer())
     found = read_logs(store)
     if (found.planned, found.committed) != (action.ran, action.ran):
         raise Refused(
@@ -430,10 +416,7 @@ class RunStaged(Action):
         generation = record_of(operation, self.number)
         # Before the run: rows of runs and batches refer to their generation by a foreign key.
         operation.ledger.add_generation(generation)
-        run = OperationRun(
-            generation, operation.stream, operation.plan.id, operation.epoch, operation.ledger, operation.home
-        )
-        replayer.run_staged(run)
+        replayer.run_staged(operation, generation)
         logs = read_logs(operation.store(self.number))
         return {PLANNED: logs.planned, COMMITTED: logs.committed}
 

@@ -23,7 +23,7 @@ from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.operations.action import CODE, LAYOUT, PROGRAMS, Action, ActionFacts, Inverse
 from slackwater.operations.apply.executor import DIGEST_SHOWN, check_restorable, compared_programs
 from slackwater.operations.apply.operation import Operation, Replayer
-from slackwater.operations.goals.backfill import ranges_of
+from slackwater.operations.goals.backfill import listed, ranges_of
 from slackwater.operations.plan.context import bounds_of, check_reproducible, refuse_replaced
 from slackwater.operations.plan.contributing import first_contributing
 from slackwater.operations.plan.document import duration, plan_again
@@ -33,7 +33,6 @@ from slackwater.sources.common.source import encoded
 from slackwater.storage.open import open_read_store
 from slackwater.storage.protocols import WriteStore
 
-LOST_SHOWN = 3
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 
 
@@ -110,12 +109,11 @@ def base_of(plan: Plan, number: int) -> tuple[int, Base]:
 def refuse_lost(operation: Operation, lost: Sequence[str], instead: str = "") -> None:
     """Raises Refused if the source has lost it. ``instead``: the alternative for the hint."""
     if lost:
-        more = f" and {len(lost) - LOST_SHOWN} more" if len(lost) > LOST_SHOWN else ""
         raise Refused(
             "source-rows-lost",
             "The source no longer has rows that have to be read",
             where=f"stream {operation.plan.stream}",
-            found=", ".join(lost[:LOST_SHOWN]) + more,
+            found=listed(lost),
             hint=f"restore the source's data; nothing was changed{instead}",
         )
 
@@ -178,14 +176,14 @@ def run_empty_base(operation: Operation, store: WriteStore, entry: OffsetEntry) 
             write_log(store, source_path(batches.log_of(source), name), content)
     write_log(store, offset_path(0), render_offset_entry(entry._replace(offsets=empty)))
     # A changelog of an empty version would not be the zip that the renaming turns into a snapshot.
-    replayed = replayer.run_pending(store.location, changelog=False)
-    if (replayed.batch_id, replayed.input_rows) != (0, 0):
+    batch, rows = replayer.run_pending(store.location, changelog=False)
+    if (batch, rows) != (0, 0):
         raise Refused(
             "base-not-empty",
             "The base of the new checkpoint read rows; its range was not empty for this source",
             where=store.location,
             expected="batch 0 with 0 rows",
-            found=f"batch {replayed.batch_id} with {replayed.input_rows} rows",
+            found=f"batch {batch} with {rows} rows",
             hint="a rebuild from batch 0 needs no base: "
             f"{command('plan', 'rebuild', operation.plan.stream, '--retention', 'all')}",
         )

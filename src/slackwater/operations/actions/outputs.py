@@ -314,7 +314,8 @@ class RunBackfill(OneBatch):
         return CutBackfill(self.batch - 1)
 
     def do(self, operation: Operation) -> ActionFacts:
-        run_once(operation, self, record_of(operation, self.number), lambda replayer, run: replayer.run_backfill(run))
+        record = record_of(operation, self.number)
+        run_once(operation, self, record, lambda replayer: replayer.run_backfill(operation, record))
         # The run does so, too, unless it was killed behind the commit.
         store = operation.store(self.number)
         copy_new(operation.ledger, operation.plan.stream, self.number, store, operation.output)
@@ -422,7 +423,7 @@ class RunIntoDirectory(OneBatch):
         index, built = base_of(operation.plan, self.number)
         folder, layout = str(operation.checkpoint(self.number)), operation.journal.facts(index).get(LAYOUT)
         record = GenerationRecord(operation.plan.stream, self.number, folder, query_id=built.query_id, layout=layout)
-        run_once(operation, self, record, lambda replayer, run: replayer.run_into_directory(run, output))
+        run_once(operation, self, record, lambda replayer: replayer.run_into_directory(operation, record, output))
         # The ledger keeps the range that was read, also once ``prune`` has deleted the checkpoint.
         copy_new(operation.ledger, plan.stream, self.number, operation.store(self.number))
         return NOTHING

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
 
 from slackwater.core.commands import apply_command, command, undo_command
 from slackwater.core.errors import EnvironmentMissing, Refused, SlackwaterError, UsageError
@@ -45,7 +44,7 @@ from slackwater.operations.plan.assembly import listed
 from slackwater.operations.plan.context import batches_used, written_text
 from slackwater.operations.plan.document import has_plan, plan_again, render
 from slackwater.operations.plan.plan import Plan
-from slackwater.operations.planner import Planning, QueryReader
+from slackwater.operations.planner import Planner, QueryReader
 from slackwater.sinks.common.contract import of_query
 from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.files.backfill_output import backfill_output, found_in
@@ -165,15 +164,6 @@ def _facts(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """``repeated``: the plan had been applied before."""
-
-    plan: Plan
-    outcome: Literal["applied", "undone"]
-    repeated: bool = False
-
-
 def apply_plan(
     workspace: Workspace,
     plan: Plan,
@@ -185,8 +175,10 @@ def apply_plan(
     stopped: bool = False,
     discard_others: bool = False,
     session: tuple[str, ...] = (),
-) -> Outcome:
-    """Apply the plan once. Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched).
+) -> bool:
+    """Apply the plan once; ``False`` if it had been applied before.
+
+    Raises Refused (nothing changed) or OutcomeUnknown (nothing more is touched).
 
     ``file`` and ``session``, options of Spark, are for printed commands.
     """
@@ -197,7 +189,7 @@ def apply_plan(
     ledger = workspace.ledger
     _check_whole(workspace, plan)
     if all(_status(workspace, one) in {"applied", PRUNED} for one in plan.members):
-        return Outcome(plan, "applied", repeated=True)
+        return False
     streams = [ledger.find_stream(one.stream) for one in plan.members]
     # In this order: the JVM of a replayer writes until it has ended, and only then may the leases be released.
     with (
@@ -211,7 +203,7 @@ def apply_plan(
         if not plan.actions:
             # Not recorded as an operation: there is nothing that could be continued or undone.
             _check_derived(workspace, plan, runtime, opened)
-            return Outcome(plan, "applied")
+            return True
         operations = operations_of(workspace, plan, display, leases.fence, session)
         if operations[0].journal.in_progress or operations[0].journal.end in {"applied", PRUNED}:
             # All stages are checked before the first one is continued: a later refusal would leave the others changed.
@@ -227,7 +219,7 @@ def apply_plan(
         for operation in operations:
             with opened(operation.plan) as open_replayer:
                 changed.append(_apply_one(operations, ready(workspace, operation, runtime, open_replayer)))
-    return Outcome(plan, "applied", repeated=not any(changed))
+    return any(changed)
 
 
 def is_started(workspace: Workspace, plan: Plan) -> bool:
@@ -300,9 +292,9 @@ def _check_derived(workspace: Workspace, plan: Plan, code: QueryRuntime, opened:
             return lambda: None
         return lambda: _profile(opened, member)
 
-    planning = Planning(workspace, code, reader, plan.id, plan.made_at, own_lease=True, updated=set(members))
-    facts = planning.facts(workspace.ledger.find_stream(plan.stream), plan.pipeline_file, plan.goal)
-    derived = derive_all(planning, facts, plan.request)
+    planner = Planner(workspace, code, reader, identity=plan.id, made_at=plan.made_at, own_lease=True, updated=members)
+    facts = planner.facts(workspace.ledger.find_stream(plan.stream), plan.pipeline_file, plan.goal)
+    derived = derive_all(planner, facts, plan.request)
     again = {one.stream: one for one in derived.members}
     # Facts first: a stream that has changed is reported as that, and not as an edited plan.
     for one in plan.members:

@@ -169,22 +169,6 @@ def check_records(operation: Operation, index: int) -> None:
             raise damaged(f"{backup.location}/{path}", f"sha256 {hashes[-1]}", found)
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    batch_id: int
-    input_rows: int
-
-
-@dataclass(frozen=True, slots=True)
-class OperationRun:
-    generation: GenerationRecord
-    stream: StreamRecord
-    operation: str
-    epoch: int
-    ledger: Ledger
-    home: Home
-
-
 class Replayer(Protocol):
     """The present query."""
 
@@ -243,21 +227,21 @@ class Replayer(Protocol):
         settings: Mapping[str, str] | None = None,
         more: bool = False,
         again: bool = False,
-    ) -> Replayed:
-        """Run the batch that is planned and not committed.
+    ) -> tuple[int, int]:
+        """Run the batch that is planned and not committed: its id and its number of rows.
 
         ``changelog`` False turns RocksDB's changelog files off. ``settings`` ``None``: the session's. ``more``: the
         next call is for the following batch with the same settings. ``again``: the last call ran the same batch, whose
         commit was removed. Raises StreamFailed.
         """
 
-    def run_staged(self, run: OperationRun) -> None:
+    def run_staged(self, operation: Operation, generation: GenerationRecord) -> None:
         """Raises StreamFailed."""
 
-    def run_backfill(self, run: OperationRun) -> None:
+    def run_backfill(self, operation: Operation, generation: GenerationRecord) -> None:
         """Run the planned batch into the output. Raises StreamFailed."""
 
-    def run_into_directory(self, run: OperationRun, output: BackfillDirectory) -> None:
+    def run_into_directory(self, operation: Operation, generation: GenerationRecord, output: BackfillDirectory) -> None:
         """Run the backfill into a directory."""
 
 

@@ -14,7 +14,7 @@ from slackwater.ledger.recording.history import readers_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.action import Display
 from slackwater.operations.adopted import check_stopped, modified_ms
-from slackwater.operations.apply.apply_plan import Outcome, operations_of
+from slackwater.operations.apply.apply_plan import operations_of
 from slackwater.operations.apply.executor import check_undo, plan_changed, undo
 from slackwater.operations.apply.journal import JOURNAL, PRUNED
 from slackwater.operations.apply.operation import PLAN_FILE, Operation
@@ -108,13 +108,13 @@ def undo_operation(
     consent: Consent = None,
     *,
     stopped: bool = False,
-) -> Outcome:
-    """Raises Refused if a stream has run since, or the backup was pruned."""
+) -> bool:
+    """``False`` if it has no effect left. Raises Refused if a stream has run since, or the backup was pruned."""
     check_home(workspace, consent, display.say)
     check_own(workspace, operation.id)
     records = _records(workspace, operation, plan)
     if all(one.status in ENDED_WITHOUT_EFFECT for one in records):
-        return Outcome(plan, "undone", repeated=True)
+        return False
     _check_kept(records, plan)
     streams = [workspace.ledger.find_stream(one.stream) for one in plan.members]
     with LeaseKeeper(
@@ -134,7 +134,7 @@ def undo_operation(
             workspace.ledger.begin_operation(record._replace(status=UNDOING, ended_ms=None, summary=file))
         for one, _ in reversed(left):
             undo(one)
-    return Outcome(plan, "undone")
+    return True
 
 
 def check_undoable(workspace: Workspace, operation: OperationRecord) -> None:

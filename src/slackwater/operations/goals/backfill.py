@@ -5,6 +5,7 @@ It may read Kafka offsets before the stream's position, and files that count as 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,28 +13,32 @@ from typing import TYPE_CHECKING
 from slackwater.core.commands import APPLICATION, command, run_command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.records import StreamRecord
-from slackwater.core.sink import sink_text
+from slackwater.core.sink import BackfillDirectory, sink_text
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.targets import Target
 from slackwater.diagnose.number_line import stops
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
+from slackwater.ledger.recording.places import checkpoints, home_place, inputs, outputs, overlap
+from slackwater.ledger.workspace import Workspace
 from slackwater.operations.goals.goal import Flag, Goal, Value
-from slackwater.operations.plan.context import PlanContext, Scope
+from slackwater.operations.plan.context import PlanContext, Scope, StreamFacts, require_code
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.notes import summaries_of
 from slackwater.operations.plan.plan import EARLIEST, Request, SourceStart
 from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target, target_text
+from slackwater.sinks.files.backfill_output import backfill_output, found_in, open_backfill_output
 from slackwater.sources import kind_of, kinds
 from slackwater.sources.common.contract import Claims, Position, SourceRange
 from slackwater.sources.common.source import Source
 
 if TYPE_CHECKING:
     from slackwater.operations.apply.operation import Replayer
-    from slackwater.operations.make_plan import Lookups
+    from slackwater.operations.planner import Planner
 
-SHOWN = 3
+_SHOWN = 3
+_ANOTHER = "give --into a directory that does not exist yet, outside of every output and of what streams read"
 _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 
 
@@ -203,34 +208,61 @@ def check_free(
             "backfill-overlaps",
             "The range has rows that batches have read already, or that the stream will read by itself",
             where=f"source {span.source} of stream {snapshot.stream.full_name}",
-            expected=_listed(kind.free(live, read)) or "nothing: all of it has been read",
-            found=_listed(claimed),
+            expected=listed(kind.free(live, read)) or "nothing: all of it has been read",
+            found=listed(claimed),
             hint="everything that is free from the start of the range on: "
             f"{command('plan', 'backfill', snapshot.stream.full_name, '--from', 'earliest')}",
         )
 
 
-def named_range(request: Request, look_up: Lookups) -> tuple[NamedPosition, NamedPosition]:
+def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Request) -> BackfillDirectory | None:
+    """Raises Refused (``backfill-directory-...``) if it cannot be used."""
+    if request.into is None:
+        return None
+    output, ledger = backfill_output(stream.sink, request.into), workspace.ledger
+    place = open_backfill_output(output).location
+    for taken in (home_place(workspace.home), *outputs(ledger), *checkpoints(ledger), *inputs(ledger)):
+        if overlap(place, taken.place):
+            raise Refused(
+                "backfill-directory-shared",
+                f"The backfill directory would be shared with {taken.what}",
+                where=place,
+                expected="a directory of its own",
+                found=taken.place,
+                hint=_ANOTHER,
+            )
+    names = found_in(output)
+    if names:
+        raise Refused(
+            "backfill-directory-occupied",
+            "There is something in the backfill directory already",
+            where=place,
+            expected="an empty directory, or none",
+            found=listed(names),
+            hint=_ANOTHER,
+        )
+    return output
+
+
+def named_range(request: Request, facts: StreamFacts) -> tuple[NamedPosition, NamedPosition]:
     """Raises UsageError (``target``), and Refused for a batch's position."""
-    facts = look_up.facts
     batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
     return (
-        position_target(request.target, batches, written, look_up.read_file),
-        position_target(request.to or target_text(Target("latest")), batches, written, look_up.read_file),
+        position_target(request.target, batches, written),
+        position_target(request.to or target_text(Target("latest")), batches, written),
     )
 
 
 def with_range(
-    request: Request, ends: tuple[NamedPosition, NamedPosition], look_up: Lookups, replayer: Replayer
+    request: Request, ends: tuple[NamedPosition, NamedPosition], facts: StreamFacts, replayer: Replayer
 ) -> Request:
     """Raises UsageError (``target``), and Refused for a stateful query or a range that a source has lost."""
-    facts = look_up.facts
     if replayer.profile().stateful:
         raise stateful(facts.stream.full_name)
     check_writer(facts.stream, replayer, into_directory=request.into is not None)
     batches, snapshot = BatchHistory(facts.history), facts.snapshot
     live = live_ranges(snapshot, batches)
-    current = {source: span.end for source, span in live.items()}
+    current, now_ms = {source: span.end for source, span in live.items()}, round(time.time() * 1000)
 
     def positions(named: NamedPosition) -> Mapping[str, Position]:
         target, offsets = named
@@ -238,7 +270,7 @@ def with_range(
             target,
             current,
             logs=batches.history.sources,
-            now_ms=look_up.now_ms(),
+            now_ms=now_ms,
             only_source=request.only_source,
             offsets=offsets,
         )
@@ -263,9 +295,9 @@ def with_range(
     )
 
 
-def _listed(items: Sequence[str]) -> str:
-    more = f" and {len(items) - SHOWN} more" if len(items) > SHOWN else ""
-    return ", ".join(items[:SHOWN]) + more
+def listed(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return ", ".join(items[:_SHOWN]) + more
 
 
 class Backfill(Goal):
@@ -334,13 +366,13 @@ class Backfill(Goal):
     def check_target(self, text: str) -> None:
         parse_target(text)
 
-    def complete(self, request: Request, look_up: Lookups, /) -> Request:
-        look_up.require_code()
-        check_ready(look_up.facts.snapshot)
-        look_up.check_backfill_directory(request)
-        ends = named_range(request, look_up)
-        with look_up.replayer() as replayer:
-            return with_range(request, ends, look_up, replayer)
+    def complete(self, request: Request, planner: Planner, facts: StreamFacts, /) -> Request:
+        require_code(facts.stream, request.goal, facts.stream.pipeline_file)
+        check_ready(facts.snapshot)
+        backfill_directory(planner.workspace, facts.stream, request)
+        ends = named_range(request, facts)
+        with planner.present_query(facts.stream) as replayer:
+            return with_range(request, ends, facts, replayer)
 
     def accepts_positions(self, request: Request) -> bool:
         return sorted(one.source for one in request.starts) == sorted(request.ends)

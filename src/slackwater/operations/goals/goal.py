@@ -16,8 +16,8 @@ from slackwater.diagnose.number_line import findings
 from slackwater.operations.plan.plan import BATCH, BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request
 
 if TYPE_CHECKING:
-    from slackwater.operations.make_plan import Lookups
-    from slackwater.operations.plan.context import PlanContext, Scope
+    from slackwater.operations.plan.context import PlanContext, Scope, StreamFacts
+    from slackwater.operations.planner import Planner
 
 
 LARGEST_BATCH = 2**63 - 1
@@ -108,7 +108,7 @@ class Goal:
         """Raises UsageError (``target``)."""
         self._named_batch(text)
 
-    def complete(self, request: Request, _look_up: Lookups, /) -> Request:
+    def complete(self, request: Request, _planner: Planner, _facts: StreamFacts, /) -> Request:
         """Everything in it must be the same when the plan is applied."""
         return request
 

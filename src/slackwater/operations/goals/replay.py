@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -21,7 +22,8 @@ from slackwater.sources.common.contract import SourceRange
 from slackwater.sources.common.source import Source
 
 if TYPE_CHECKING:
-    from slackwater.operations.make_plan import Lookups
+    from slackwater.operations.plan.context import StreamFacts
+    from slackwater.operations.planner import Planner
 
 
 REPLAY_TARGETS = "last-written, earliest, batch:N, time:2026-01-31T00:00Z, by:PT6H, shift:-1000 or offsets:FILE"
@@ -124,16 +126,16 @@ class Replay(Goal):
     def check_target(self, text: str) -> None:
         parse_target(text)
 
-    def complete(self, request: Request, look_up: Lookups, /) -> Request:
+    def complete(self, request: Request, planner: Planner, facts: StreamFacts, /) -> Request:
         """A batch means the same when the plan is applied, a time or position does not."""
         if request.target in {LAST_WRITTEN, EARLIEST} or request.target.startswith(BATCH):
             return request
-        snapshot, batches = look_up.facts.snapshot, BatchHistory(look_up.facts.history)
-        written, now_ms = snapshot.written_or_committed, look_up.now_ms()
-        target, offsets = position_target(request.target, batches, written, look_up.read_file)
+        snapshot, batches = facts.snapshot, BatchHistory(facts.history)
+        written, now_ms = snapshot.written_or_committed, round(time.time() * 1000)
+        target, offsets = position_target(request.target, batches, written)
         batch = FirstBatch(snapshot.stream.full_name, batches, written, target, now_ms, offsets or {}).find()
         planned = iso_text(planned_ms(batches, batch))
-        look_up.say(f"{request.target}: batch {batch} is the first; it was planned at {planned}")
+        planner.say(f"{request.target}: batch {batch} is the first; it was planned at {planned}")
         return replace(request, target=f"{BATCH}{batch}")
 
     def continued_after(self, request: Request, /) -> int | None:

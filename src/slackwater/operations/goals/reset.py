@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
+from slackwater.core.records import History
 from slackwater.core.snapshot import Snapshot
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.operations.goals.goal import Flag, Goal
-from slackwater.operations.plan.context import PlanContext, Scope, check_cut
+from slackwater.operations.plan.context import PlanContext, Scope, check_cut, require_code
 from slackwater.operations.plan.contributing import StateBounds
 from slackwater.operations.plan.plan import BEFORE_ALL, EARLIEST, LAST_WRITTEN, Request, SourceStart
 from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target
@@ -19,7 +21,8 @@ from slackwater.sources import kind_of
 
 if TYPE_CHECKING:
     from slackwater.operations.apply.operation import Replayer
-    from slackwater.operations.make_plan import Lookups
+    from slackwater.operations.plan.context import StreamFacts
+    from slackwater.operations.planner import Planner
 
 
 def scope_of_reset(context: PlanContext) -> Scope:
@@ -64,16 +67,9 @@ def _check_from_the_first_batch(context: PlanContext) -> None:
             )
 
 
-def position_of(request: Request, look_up: Lookups) -> NamedPosition:
-    """Raises UsageError (``target``), and Refused for a batch that is not recorded."""
-    facts = look_up.facts
-    written = facts.snapshot.written_or_committed
-    return position_target(request.target, BatchHistory(facts.history), written, look_up.read_file)
-
-
-def starts_at(request: Request, named: NamedPosition, look_up: Lookups, replayer: Replayer) -> tuple[SourceStart, ...]:
+def starts_at(request: Request, named: NamedPosition, recorded: History, replayer: Replayer) -> tuple[SourceStart, ...]:
     """Raises UsageError (``target``), and Refused for a position that a source has lost."""
-    batches, (target, offsets) = BatchHistory(look_up.facts.history), named
+    batches, (target, offsets) = BatchHistory(recorded), named
     history = batches.history
     committed = max((batch for batch in history.commits if batch in history.offsets), default=None)
     current: Mapping[str, str | None] = {} if committed is None else offsets_by_source(batches.offset(committed))
@@ -81,7 +77,7 @@ def starts_at(request: Request, named: NamedPosition, look_up: Lookups, replayer
         target,
         current,
         logs=history.sources,
-        now_ms=look_up.now_ms(),
+        now_ms=round(time.time() * 1000),
         only_source=request.only_source,
         offsets=offsets,
     )
@@ -133,11 +129,11 @@ class Reset(Goal):
     def check_target(self, text: str) -> None:
         parse_target(text)
 
-    def complete(self, request: Request, look_up: Lookups, /) -> Request:
-        look_up.require_code()
-        named = position_of(request, look_up)
-        with look_up.replayer() as replayer:
-            return replace(request, starts=starts_at(request, named, look_up, replayer))
+    def complete(self, request: Request, planner: Planner, facts: StreamFacts, /) -> Request:
+        require_code(facts.stream, request.goal, facts.stream.pipeline_file)
+        named = position_target(request.target, BatchHistory(facts.history), facts.snapshot.written_or_committed)
+        with planner.present_query(facts.stream) as replayer:
+            return replace(request, starts=starts_at(request, named, facts.history, replayer))
 
     def accepts_positions(self, request: Request) -> bool:
         return not request.ends

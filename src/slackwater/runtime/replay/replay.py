@@ -15,12 +15,12 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, SlackwaterError, StreamFailed, UsageError
 from slackwater.core.program import QueryProfile, Trigger
-from slackwater.core.records import StreamRecord
+from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.sink import BackfillDirectory, WriteContext
 from slackwater.core.targets import Target
 from slackwater.ledger.lease import LeaseCheck
 from slackwater.ledger.recording.log_copier import LogCopier, copy_new
-from slackwater.operations.apply.operation import OperationRun, Replayed
+from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.contributing import Code
 from slackwater.runtime.loader import LoadedPipeline, digest
 from slackwater.runtime.pipeline import StreamDefinition
@@ -167,7 +167,7 @@ class SparkReplayer:
         settings: Mapping[str, str] | None = None,
         more: bool = False,
         again: bool = False,
-    ) -> Replayed:
+    ) -> tuple[int, int]:
         """Run the pending batch. Raises StreamFailed.
 
         ``more``: keep the query for the next batch. ``again``: do not reuse a query that has run the batch, as its
@@ -191,9 +191,7 @@ class SparkReplayer:
         progress = self._query.query.lastProgress
         if not (more and self._query.waits):
             self._end_query()
-        return (
-            Replayed(-1, 0) if progress is None else Replayed(int(progress["batchId"]), int(progress["numInputRows"]))
-        )
+        return (-1, 0) if progress is None else (int(progress["batchId"]), int(progress["numInputRows"]))
 
     def _wait(self, query: ReplayQuery) -> None:
         try:
@@ -238,50 +236,52 @@ class SparkReplayer:
         if self._loaded_bytes > LOADED_BYTES_MAX:
             self.close()
 
-    def run_staged(self, run: OperationRun) -> None:
+    def run_staged(self, operation: Operation, generation: GenerationRecord) -> None:
         """Run into the staged output until caught up.
 
         Raises StreamFailed, or Refused if nothing can be staged.
         """
         spark = self._open()
-        # State is replayed no more: its maintenance may run as in any other run.
+        # State is replayed no more: its maintenance may run as in any other operation.
         for name in QUIET:
             spark.conf.unset(name)
         built = self._build(spark)
-        staged = built.definition.sink.staged(run.operation)
-        _check_same_output(built.definition.sink, run.stream)
-        checkpoint = open_read_store(run.generation.location)
+        staged = built.definition.sink.staged(operation.plan.id)
+        _check_same_output(built.definition.sink, operation.stream)
+        checkpoint = open_read_store(generation.location)
         # The check that follows compares the ledger's entries of this checkpoint with those of older ones.
-        copy_new(run.ledger, run.stream.full_name, run.generation.number, checkpoint)
-        check_left_out(run.ledger, run.generation, read_logs(checkpoint).planned, built.frame)
-        check_reads_all(run.stream.full_name, built.frame)
+        copy_new(operation.ledger, operation.stream.full_name, generation.number, checkpoint)
+        check_left_out(operation.ledger, generation, read_logs(checkpoint).planned, built.frame)
+        check_reads_all(operation.stream.full_name, built.frame)
         # Not the log of the staged output: it names files that are elsewhere after the swap.
-        failure = self._run(run, "available-now", sink=staged)
+        failure = self._run(operation, generation, "available-now", sink=staged)
         if failure is not None:
             raise StreamFailed(
                 "staged-run-failed",
-                f"The query of stream {run.stream.full_name} fails: {failure.reason}",
+                f"The query of stream {operation.stream.full_name} fails: {failure.reason}",
                 where=failure.place,
                 hint="correct the pipeline, then plan again",
             )
 
-    def run_backfill(self, run: OperationRun) -> None:
+    def run_backfill(self, operation: Operation, generation: GenerationRecord) -> None:
         """Run only the planned batch, into the stream's output. Raises StreamFailed."""
-        failure = self._run(run, "once", log_of=open_output(run.stream.sink))
+        failure = self._run(operation, generation, "once", log_of=open_output(operation.stream.sink))
         if failure is not None:
-            undo = command("undo", run.operation, "--yes")
-            raise _backfill_failed(run, failure, f"go back, correct the pipeline, then plan again: {undo}")
+            undo = command("undo", operation.plan.id, "--yes")
+            raise _backfill_failed(operation.stream, failure, f"go back, correct the pipeline, then plan again: {undo}")
 
-    def run_into_directory(self, run: OperationRun, output: BackfillDirectory) -> None:
+    def run_into_directory(self, operation: Operation, generation: GenerationRecord, output: BackfillDirectory) -> None:
         """Run only the planned batch, into a backfill directory. Raises StreamFailed."""
         # The ledger has the log of the stream's own output.
-        failure = self._run(run, "once", sink=directory_sink(self._build(self._open()).definition.sink, output))
+        sink = directory_sink(self._build(self._open()).definition.sink, output)
+        failure = self._run(operation, generation, "once", sink=sink)
         if failure is not None:
-            raise _backfill_failed(run, failure, "correct the pipeline, then plan again")
+            raise _backfill_failed(operation.stream, failure, "correct the pipeline, then plan again")
 
     def _run(
         self,
-        run: OperationRun,
+        operation: Operation,
+        generation: GenerationRecord,
         trigger: Literal["available-now", "once"],
         *,
         sink: Sink | None = None,
@@ -291,11 +291,11 @@ class SparkReplayer:
         built = self._build(spark)
         if sink is not None:
             built = replace(built, definition=replace(built.definition, sink=sink))
-        recorder = ProgressRecorder(run.ledger)
+        recorder = ProgressRecorder(operation.ledger)
         spark.streams.addListener(listener := make_listener(recorder.put))
         try:
-            services = RunServices(run.home, run.ledger, recorder, spark_version(), 0, self._say)
-            return _watch(services, built, run, Trigger(trigger), log_of)
+            services = RunServices(operation.home, operation.ledger, recorder, spark_version(), 0, self._say)
+            return _watch(services, built, operation, generation, Trigger(trigger), log_of=log_of)
         finally:
             spark.streams.removeListener(listener)
             recorder.close()
@@ -347,34 +347,40 @@ class SparkReplayer:
 POLL_S = 0.2
 
 
-def _backfill_failed(run: OperationRun, failure: RunFailure, hint: str) -> StreamFailed:
+def _backfill_failed(stream: StreamRecord, failure: RunFailure, hint: str) -> StreamFailed:
     return StreamFailed(
         "backfill-failed",
-        f"The batch of the backfill of stream {run.stream.full_name} fails: {failure.reason}",
+        f"The batch of the backfill of stream {stream.full_name} fails: {failure.reason}",
         where=failure.place,
         hint=hint,
     )
 
 
 def _watch(
-    services: RunServices, built: BuiltStream, run: OperationRun, trigger: Trigger, log_of: Output | None
+    services: RunServices,
+    built: BuiltStream,
+    operation: Operation,
+    generation: GenerationRecord,
+    trigger: Trigger,
+    *,
+    log_of: Output | None,
 ) -> RunFailure | None:
-    checkpoint = open_read_store(run.generation.location)
-    stream, definition = run.stream, built.definition
+    checkpoint = open_read_store(generation.location)
+    stream, definition = operation.stream, built.definition
     context = WriteContext(
         stream.id or "",
         stream.full_name,
-        run.epoch,
+        operation.epoch,
         stream.output_mode,
         read_logs(checkpoint).planned,
         definition.partition_by,
-        LeaseCheck(services.ledger, stream.full_name, run.epoch),
+        LeaseCheck(services.ledger, stream.full_name, operation.epoch),
     )
     definition.sink.check(built.frame, context)
     # Before the query starts, so that no kill leaves state whose program is unknown.
-    record_program(services.home, services.ledger, run.generation, built)
-    copier = LogCopier(services.ledger, stream.full_name, run.generation.number, checkpoint, log_of)
-    active = QueryRun(services, run.generation, built, QueryStart(trigger, context), copier)
+    record_program(services.home, services.ledger, generation, built)
+    copier = LogCopier(services.ledger, stream.full_name, generation.number, checkpoint, log_of)
+    active = QueryRun(services, generation, built, QueryStart(trigger, context), copier)
     try:
         while active.query.isActive:
             active.record_stores()
