@@ -15,18 +15,19 @@ from slackwater.core.program import QueryProfile
 from slackwater.core.records import StreamRecord
 from slackwater.core.reference import split_reference
 from slackwater.core.settings import check_owner
-from slackwater.core.sink import Cut, Swap, cut_back
+from slackwater.core.sink import BackfillDirectory, Cut, Swap, cut_back
 from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings_about
 from slackwater.diagnose.refusal import refusal
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
 from slackwater.ledger.recording.history import readers_of
+from slackwater.ledger.recording.places import checkpoints, home_place, inputs, outputs, overlap
 from slackwater.ledger.recording.snapshot import stream_id
 from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.ledger.workspace import Workspace
 from slackwater.operations.apply.operation import QueryRuntime, Replayer
 from slackwater.operations.gather import gather, readers_now, refuse_unreadable
-from slackwater.operations.goals.backfill import backfill_directory, listed, ranges_of
+from slackwater.operations.goals.backfill import listed, ranges_of
 from slackwater.operations.goals.goal import goal_named
 from slackwater.operations.goals.rebuild import recomputed
 from slackwater.operations.plan.assembly import plan_of, plan_of_nothing
@@ -36,8 +37,11 @@ from slackwater.operations.plan.document import HOW_TO_PLAN, plan_command
 from slackwater.operations.plan.plan import Plan, Request
 from slackwater.sinks.common.contract import Output, of_query
 from slackwater.sinks.common.registry import open_each, open_output
+from slackwater.sinks.files.backfill_output import backfill_output, found_in, open_backfill_output
 from slackwater.sources import kind_of
+from slackwater.storage.user_files import read_text
 
+_ANOTHER = "give --into a directory that does not exist yet, outside of every output and of what streams read"
 QueryReader = Callable[[], QueryProfile | None]
 """Reads the present query with Spark; ``None`` without Spark."""
 
@@ -93,6 +97,47 @@ class Planner:
         with self._runtime.open_replayer(self.workspace, stream, stream.pipeline_file, lambda _: None) as replayer:
             yield replayer
 
+    @staticmethod
+    def read_file(file: str) -> str:
+        """The content of a file of offsets. Raises UsageError (``target``) if it cannot be read."""
+        try:
+            return read_text(Path(file))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                "target",
+                f"The file of offsets cannot be read: {error}",
+                where=file,
+                hint="offsets:FILE names a JSON file",
+            ) from error
+
+    def backfill_directory(self, stream: StreamRecord, request: Request) -> BackfillDirectory | None:
+        """Raises Refused (``backfill-directory-...``) if it cannot be used."""
+        if request.into is None:
+            return None
+        output, ledger = backfill_output(stream.sink, request.into), self.workspace.ledger
+        place = open_backfill_output(output).location
+        for taken in (home_place(self.workspace.home), *outputs(ledger), *checkpoints(ledger), *inputs(ledger)):
+            if overlap(place, taken.place):
+                raise Refused(
+                    "backfill-directory-shared",
+                    f"The backfill directory would be shared with {taken.what}",
+                    where=place,
+                    expected="a directory of its own",
+                    found=taken.place,
+                    hint=_ANOTHER,
+                )
+        names = found_in(output)
+        if names:
+            raise Refused(
+                "backfill-directory-occupied",
+                "There is something in the backfill directory already",
+                where=place,
+                expected="an empty directory, or none",
+                found=listed(names),
+                hint=_ANOTHER,
+            )
+        return output
+
     def refuse_without_session(self, facts: StreamFacts, request: Request) -> Changed | None:
         """The refusals of ``derive`` that need neither positions nor Spark; the change, if it depends on neither."""
         _refuse(facts, operation=self.identity)
@@ -128,7 +173,7 @@ class Planner:
         _refuse(facts, operation=identity)
         _refuse_unmarked(facts.snapshot, request)
         _check_offsets(request, BatchHistory(facts.history))
-        context = replace(context, side=backfill_directory(self.workspace, facts.stream, request))
+        context = replace(context, side=self.backfill_directory(facts.stream, request))
         scope = goal_named(request.goal).scope(context)
         if scope is None:
             return context, None

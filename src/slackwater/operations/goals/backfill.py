@@ -6,21 +6,19 @@ It may read Kafka offsets before the stream's position, and files that count as 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slackwater.core.commands import APPLICATION, command, run_command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.records import StreamRecord
-from slackwater.core.sink import BackfillDirectory, sink_text
+from slackwater.core.sink import sink_text
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.targets import Target
 from slackwater.diagnose.number_line import stops
 from slackwater.formats.compactible import parse_entry_name
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.ledger.recording.places import checkpoints, home_place, inputs, outputs, overlap
-from slackwater.ledger.workspace import Workspace
 from slackwater.operations.goals.goal import Flag, Goal, Value
 from slackwater.operations.plan.context import PlanContext, Scope, StreamFacts, require_code
 from slackwater.operations.plan.contributing import StateBounds
@@ -28,7 +26,6 @@ from slackwater.operations.plan.document import HOW_TO_PLAN
 from slackwater.operations.plan.notes import summaries_of
 from slackwater.operations.plan.plan import EARLIEST, Request, SourceStart
 from slackwater.operations.plan.targets import NamedPosition, log_text, parse_target, position_target, target_text
-from slackwater.sinks.files.backfill_output import backfill_output, found_in, open_backfill_output
 from slackwater.sources import kind_of, kinds
 from slackwater.sources.common.contract import Claims, Position, SourceRange
 from slackwater.sources.common.source import Source
@@ -38,7 +35,6 @@ if TYPE_CHECKING:
     from slackwater.operations.planner import Planner
 
 _SHOWN = 3
-_ANOTHER = "give --into a directory that does not exist yet, outside of every output and of what streams read"
 _OF_OPERATIONS = frozenset({"operation-unfinished", "operation-running"})
 
 
@@ -215,41 +211,14 @@ def check_free(
         )
 
 
-def backfill_directory(workspace: Workspace, stream: StreamRecord, request: Request) -> BackfillDirectory | None:
-    """Raises Refused (``backfill-directory-...``) if it cannot be used."""
-    if request.into is None:
-        return None
-    output, ledger = backfill_output(stream.sink, request.into), workspace.ledger
-    place = open_backfill_output(output).location
-    for taken in (home_place(workspace.home), *outputs(ledger), *checkpoints(ledger), *inputs(ledger)):
-        if overlap(place, taken.place):
-            raise Refused(
-                "backfill-directory-shared",
-                f"The backfill directory would be shared with {taken.what}",
-                where=place,
-                expected="a directory of its own",
-                found=taken.place,
-                hint=_ANOTHER,
-            )
-    names = found_in(output)
-    if names:
-        raise Refused(
-            "backfill-directory-occupied",
-            "There is something in the backfill directory already",
-            where=place,
-            expected="an empty directory, or none",
-            found=listed(names),
-            hint=_ANOTHER,
-        )
-    return output
-
-
-def named_range(request: Request, facts: StreamFacts) -> tuple[NamedPosition, NamedPosition]:
+def named_range(
+    request: Request, facts: StreamFacts, read_file: Callable[[str], str]
+) -> tuple[NamedPosition, NamedPosition]:
     """Raises UsageError (``target``), and Refused for a batch's position."""
     batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
     return (
-        position_target(request.target, batches, written),
-        position_target(request.to or target_text(Target("latest")), batches, written),
+        position_target(request.target, batches, written, read_file),
+        position_target(request.to or target_text(Target("latest")), batches, written, read_file),
     )
 
 
@@ -369,8 +338,8 @@ class Backfill(Goal):
     def complete(self, request: Request, planner: Planner, facts: StreamFacts, /) -> Request:
         require_code(facts.stream, request.goal, facts.stream.pipeline_file)
         check_ready(facts.snapshot)
-        backfill_directory(planner.workspace, facts.stream, request)
-        ends = named_range(request, facts)
+        planner.backfill_directory(facts.stream, request)
+        ends = named_range(request, facts, planner.read_file)
         with planner.present_query(facts.stream) as replayer:
             return with_range(request, ends, facts, replayer)
 

@@ -132,7 +132,7 @@ class Replay(Goal):
             return request
         snapshot, batches = facts.snapshot, BatchHistory(facts.history)
         written, now_ms = snapshot.written_or_committed, round(time.time() * 1000)
-        target, offsets = position_target(request.target, batches, written)
+        target, offsets = position_target(request.target, batches, written, planner.read_file)
         batch = FirstBatch(snapshot.stream.full_name, batches, written, target, now_ms, offsets or {}).find()
         planned = iso_text(planned_ms(batches, batch))
         planner.say(f"{request.target}: batch {batch} is the first; it was planned at {planned}")

@@ -131,7 +131,8 @@ class Reset(Goal):
 
     def complete(self, request: Request, planner: Planner, facts: StreamFacts, /) -> Request:
         require_code(facts.stream, request.goal, facts.stream.pipeline_file)
-        named = position_target(request.target, BatchHistory(facts.history), facts.snapshot.written_or_committed)
+        batches, written = BatchHistory(facts.history), facts.snapshot.written_or_committed
+        named = position_target(request.target, batches, written, planner.read_file)
         with planner.present_query(facts.stream) as replayer:
             return replace(request, starts=starts_at(request, named, facts.history, replayer))
 

@@ -22,7 +22,6 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TypeAlias, assert_never
 
 from slackwater.core.errors import Refused, UsageError
@@ -30,7 +29,6 @@ from slackwater.core.targets import Target
 from slackwater.core.units import EPOCH, iso_text
 from slackwater.formats.text_log import shown
 from slackwater.ledger.recording.batch_history import BatchHistory, offsets_by_source
-from slackwater.storage.user_files import read_text
 
 LARGEST = 2**63 - 1
 FILE_NAME_MAX = 4096
@@ -225,23 +223,14 @@ def _invalid(text: str, expected: str, hint: str) -> UsageError:
 NamedPosition: TypeAlias = tuple[Target, Mapping[str, str] | None]
 
 
-def position_target(text: str, batches: BatchHistory, written: int) -> NamedPosition:
+def position_target(text: str, batches: BatchHistory, written: int, read_file: Callable[[str], str]) -> NamedPosition:
     """``written`` is the newest batch.
 
     Raises UsageError (``target``), and Refused (``target-unknown``) for a batch that is not recorded.
     """
     target = parse_target(text)
     if target.kind == "offsets":
-        try:
-            content = read_text(Path(target.file))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(
-                "target",
-                f"The file of offsets cannot be read: {error}",
-                where=target.file,
-                hint="offsets:FILE names a JSON file",
-            ) from error
-        return target, parse_offsets(content, target.file)
+        return target, parse_offsets(read_file(target.file), target.file)
     if target.kind == "last-written":
         return Target("offsets", file=RECORDED), _recorded_ends(batches, written, text)
     if target.kind == "batch":
