@@ -18,6 +18,7 @@ from slackwater.core.errors import NotFound, PipelineError, UsageError
 from slackwater.runtime.pipeline import Pipeline
 from slackwater.sinks.common.contract import Sink
 from tests.sinks.test_all_of import SINGLE
+from tests.support.errors import raises_code
 
 PIPELINE = """
 import os
@@ -142,13 +143,11 @@ def reference(tmp_path: Path) -> Iterator[str]:
 
 def test_the_streams_with_a_reader_are_audited(reference: str) -> None:
     assert selected(reference, AuditOptions())[1] == ("orders",)
-    with pytest.raises(PipelineError) as missing:
+    with raises_code(PipelineError, "audit-reader-missing"):
         selected(reference, AuditOptions(streams=("other",)))
-    assert missing.value.code == "audit-reader-missing"
     for options in (AuditOptions(streams=("none",)), AuditOptions(variables={"AUDITED": "{run}-orders"})):
-        with pytest.raises(NotFound) as unknown:
+        with raises_code(NotFound, "stream-unknown"):
             selected(reference, options)
-        assert unknown.value.code == "stream-unknown"
 
 
 @pytest.mark.parametrize("sink", SINGLE, ids=lambda sink: sink.kind)
@@ -156,9 +155,8 @@ def test_sinks_that_call_a_function(sink: Sink) -> None:
     if sink.traits.combines or sink.kind in {"foreach", "all_of"}:
         check_drilled(sink, "shop/orders")
         return
-    with pytest.raises(PipelineError) as refused:
+    with raises_code(PipelineError, "audit-sink"):
         check_drilled(sink, "shop/orders")
-    assert refused.value.code == "audit-sink"
 
 
 def test_a_reader_is_one_function() -> None:
@@ -166,6 +164,5 @@ def test_a_reader_is_one_function() -> None:
     pipeline.audit_reader("orders")(print)
     not_a_function: Any = "orders"
     for stream, function in (("orders", print), ("other", not_a_function)):
-        with pytest.raises(PipelineError) as refused:
+        with raises_code(PipelineError, "audit-reader"):
             pipeline.audit_reader(stream)(function)
-        assert refused.value.code == "audit-reader"

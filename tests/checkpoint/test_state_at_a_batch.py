@@ -22,6 +22,7 @@ from slackwater.core.errors import NotFound
 from slackwater.core.state import AtomicType, ColumnFamily, Field, Operator, OperatorStore, StructType
 from slackwater.storage.local import LocalStore
 from tests.checkpoint.cases import CASES, checkpoint_folder, cut_after, remove_above
+from tests.support.errors import raises_code
 
 ROW_CHECKSUMS = [case for case in CASES if case[1].startswith("row_checksum_")]
 AVRO = [case for case in CASES if "_avro_" in case[1]]
@@ -123,9 +124,8 @@ def test_partitions_that_a_repartition_left_are_not_read(tmp_path: Path) -> None
         (store.rows, store.first, store.last, store.missing) for store in same.stores
     ]
     assert rows_of(checkpoint, batch) == rows_of(whole, batch)
-    with pytest.raises(NotFound) as caught:
+    with raises_code(NotFound, "no-such-partition"):
         inspect_state(str(checkpoint), StateRequest(0, partition=count))
-    assert caught.value.code == "no-such-partition"
 
 
 def test_a_partition_with_the_newest_state_is_shown_whatever_the_plan_pins(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from tests.cli.conftest import Slackwater
 from tests.cli.test_confirmation import Terminal
 from tests.cli.test_documents import undocumented
 from tests.support.adopted import AdoptedProject, make_adopted
+from tests.support.errors import raises_code
 from tests.support.homes import QUERY_ID, RAN_MS
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
@@ -152,9 +153,8 @@ def test_a_program_shows_where_its_query_writes(
         adopt_checkpoint(workspace, location, name="clicks")
         assert workspace.ledger.find_stream("clicks") == stream
         sink = {**sink, "name": "lake.shop.others"}
-        with pytest.raises(Refused) as refused:
+        with raises_code(Refused, "adopt-sink"):
             adopt_checkpoint(workspace, location, name="clicks", program=program)
-        assert refused.value.code == "adopt-sink"
     assert read == ["watched/clicks"] * 2
     assert "slackwater run app.py" in slackwater("status", "clicks", *HOME).out
 

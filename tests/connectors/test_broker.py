@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from examples.demo.broker import Broker, main
 from slackwater.core.errors import EnvironmentMissing
+from tests.support.errors import raises_code
 
 pytestmark = pytest.mark.kafka
 MESSAGES = [f"message {number}" for number in range(10)]
@@ -80,9 +81,8 @@ def test_a_killed_broker_is_not_taken_for_a_running_one(broker: Broker, tmp_path
 
 
 def test_a_taken_port_is_refused_by_name(broker: Broker, tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentMissing) as caught:
+    with raises_code(EnvironmentMissing, "port-taken") as caught:
         Broker.start(tmp_path / "other", broker.port)
-    assert caught.value.code == "port-taken"
     assert str(broker.port) in str(caught.value)
 
 

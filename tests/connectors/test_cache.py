@@ -13,6 +13,7 @@ import pytest
 
 from slackwater.connectors.cache import Download, Jar, JarCache
 from slackwater.core.errors import EnvironmentMissing
+from tests.support.errors import raises_code
 
 CONTENT = b"not a real jar"
 
@@ -38,9 +39,8 @@ def test_another_hash_is_refused_and_leaves_nothing(
     tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
 ) -> None:
     cache = JarCache(tmp_path, ways=[serving(b"something else")])
-    with pytest.raises(EnvironmentMissing) as caught:
+    with raises_code(EnvironmentMissing, "connector-hash-mismatch") as caught:
         cache.complete("small", [small_jar])
-    assert caught.value.code == "connector-hash-mismatch"
     assert caught.value.exit_code == 9
     assert caught.value.expected == f"sha256 {small_jar.sha256}"
     assert _files(tmp_path) == []
@@ -55,9 +55,8 @@ def test_a_second_way_makes_up_for_a_wrong_file_of_the_first(
 
 
 def test_without_a_network_it_says_what_is_missing(tmp_path: Path, small_jar: Jar) -> None:
-    with pytest.raises(EnvironmentMissing) as caught:
+    with raises_code(EnvironmentMissing, "connector-unavailable") as caught:
         JarCache(tmp_path, ways=[_unreachable]).complete("small", [small_jar])
-    assert caught.value.code == "connector-unavailable"
     assert caught.value.where == "org.example:small:1.0"
     assert caught.value.found == "could not resolve the host"
 
@@ -80,9 +79,8 @@ def test_without_java_there_may_be_another_way(
 def test_without_java_it_says_so_unless_another_way_was_tried(
     tmp_path: Path, small_jar: Jar, last: Download, code: str
 ) -> None:
-    with pytest.raises(EnvironmentMissing) as caught:
+    with raises_code(EnvironmentMissing, code):
         JarCache(tmp_path, ways=[_without_java, last]).complete("small", [small_jar])
-    assert caught.value.code == code
 
 
 def test_what_is_cached_is_not_fetched_again(

@@ -9,6 +9,7 @@ import pytest
 from slackwater.connectors.cache import Jar, JarCache, by_ivy, by_maven, from_local_stores
 from slackwater.core.errors import EnvironmentMissing
 from tests.connectors.conftest import CONTENT
+from tests.support.errors import raises_code
 
 IVY = """#!/bin/sh
 # Fetches the jar into the cache of the settings and is ended then; the next one copies it from there.
@@ -88,6 +89,5 @@ def test_a_damaged_local_file_does_not_hide_a_good_one(tmp_path: Path, home: Pat
 
     of_ivy.unlink()
     cache.path(small_jar).unlink()
-    with pytest.raises(EnvironmentMissing) as caught:
+    with raises_code(EnvironmentMissing, "connector-unavailable"):
         cache.complete("small", [small_jar])
-    assert caught.value.code == "connector-unavailable"

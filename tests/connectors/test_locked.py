@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 from slackwater import connectors
 from slackwater.connectors.cache import Jar, jars_of, known, parse
 from slackwater.core.errors import EnvironmentMissing, UsageError
+from tests.support.errors import raises_code
 
 LOCKED = parse(resources.files("slackwater.connectors").joinpath("locked.toml").read_text())
 EVERY_JAR = [(minor, name, jar) for minor, table in LOCKED.items() for name, jars in table.items() for jar in jars]
@@ -52,16 +53,14 @@ def test_jars_of_spark_bear_the_version_of_the_installed_spark() -> None:
 
 
 def test_an_unknown_connector_is_named_with_those_that_exist() -> None:
-    with pytest.raises(UsageError, match="kafkaa") as caught:
+    with raises_code(UsageError, "connector-unknown", match="kafkaa") as caught:
         connectors.resolve(["kafkaa"], "4.1.3")
-    assert caught.value.code == "connector-unknown"
     assert "kafka-broker" in str(caught.value)
 
 
 def test_a_connector_not_locked_for_a_spark_says_for_which_it_is() -> None:
-    with pytest.raises(EnvironmentMissing) as caught:
+    with raises_code(EnvironmentMissing, "connector-not-locked") as caught:
         connectors.resolve(["kafka"], "9.9.0")
-    assert caught.value.code == "connector-not-locked"
     assert "Spark" in (caught.value.expected or "")
     assert "4.1" in (caught.value.expected or "")
 

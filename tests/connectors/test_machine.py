@@ -9,6 +9,7 @@ import pytest
 
 from slackwater.connectors.machine import java_program
 from slackwater.core.errors import EnvironmentMissing
+from tests.support.errors import raises_code
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,6 @@ def test_where_there_is_no_fitting_one_that_on_path_is_left_to_spark(tmp_path: P
 
 
 def test_no_java(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentMissing) as missing:
+    with raises_code(EnvironmentMissing, "java-missing") as missing:
         java_program(tmp_path / "jvm")
-    assert missing.value.code == "java-missing"
     assert missing.value.hint == "run scripts/setup, or install a Java 17 runtime and set JAVA_HOME"

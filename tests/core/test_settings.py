@@ -8,6 +8,7 @@ import pytest
 
 from slackwater.core.errors import SettingsError
 from slackwater.core.settings import FILE_NAME, load
+from tests.support.errors import raises_code
 
 
 def _settings_file(folder: Path, text: str) -> Path:
@@ -98,10 +99,8 @@ def test_a_home_that_is_a_file(tmp_path: Path) -> None:
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / FILE_NAME).write_bytes(b"\xff\xfe")
 
-    with pytest.raises(SettingsError) as caught:
+    with raises_code(SettingsError, "settings-unreadable"):
         load(start=tmp_path, environment={})
-
-    assert caught.value.code == "settings-unreadable"
 
 
 def test_a_variable_that_cannot_be_used_is_named(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from examples.demo.compare import row_of
 from examples.demo.gold_table import GoldTable, new_gold_table
 from examples.demo.postgres_server import check_programs
 from slackwater.core.errors import EnvironmentMissing
+from tests.support.errors import raises_code
 from tests.support.postgres_server import PostgresServer
 
 DAY = {"day": datetime(2013, 1, 2, tzinfo=UTC), "station": "EWR", "readings": 24, "mean_temperature_f": Decimal("30.1")}
@@ -90,9 +91,8 @@ def test_a_database_that_cannot_be_used(url: str) -> None:
 
 def test_a_server_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(EnvironmentMissing) as missing:
+    with raises_code(EnvironmentMissing, "postgres-missing") as missing:
         check_programs(debian=tmp_path)
-    assert missing.value.code == "postgres-missing"
     assert "apt-get install postgresql" in str(missing.value.hint)
     for name in ("initdb", "postgres"):
         program = tmp_path / "16" / "bin" / name

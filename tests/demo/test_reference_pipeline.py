@@ -29,7 +29,7 @@ from tests.support import warm_python
 from tests.support.kafka_topics import create_topic
 from tests.support.killing import kill_when_held
 from tests.support.outputs import Rows
-from tests.support.postgres_server import PostgresServer, postgres_server
+from tests.support.postgres_server import PostgresServer
 from tests.support.warm_jvm import attached
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)]
@@ -117,12 +117,6 @@ class Pipeline:
         return Counter(map(repr, rows))
 
 
-@pytest.fixture(scope="module")
-def database() -> Iterator[PostgresServer]:
-    with postgres_server() as server:
-        yield server
-
-
 @contextmanager
 def topic_of_the_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A broker with the lines of the input, a partition for each station."""
@@ -174,8 +168,8 @@ def test_kafka_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.kafka
 def test_kafka_to_delta_to_postgresql(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database: PostgresServer
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: PostgresServer
 ) -> None:
-    monkeypatch.setenv("WEATHER_DATABASE", database.url(database.new_database()))
+    monkeypatch.setenv("WEATHER_DATABASE", postgres.url(postgres.new_database()))
     with topic_of_the_input(tmp_path, monkeypatch):
         check(FORMS["kafka to tables"], tmp_path, ROTATIONS, monkeypatch)

@@ -30,6 +30,7 @@ from slackwater.formats.text_log import (
 )
 from slackwater.sources.kafka import parse_initial_offsets, render_initial_offsets
 from tests.support.corpus import VERSIONS, corpus_cases, corpus_folder
+from tests.support.errors import raises_code
 from tests.support.spark_logs import render_file_sink_log, render_file_source_log, render_query_metadata
 from tests.support.strategies import commit_entries, damaged, offset_entries, sink_files, source_files
 
@@ -213,6 +214,5 @@ def test_kafka_offsets_have_a_leading_zero_byte() -> None:
     ],
 )
 def test_codes(parse: Callable[[bytes], Any], data: bytes, code: str) -> None:
-    with pytest.raises(FormatError) as caught:
+    with raises_code(FormatError, code):
         parse(data)
-    assert caught.value.code == code

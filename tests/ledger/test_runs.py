@@ -2,12 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from slackwater.core.errors import NotFound
 from slackwater.core.records import OperationRecord
 from slackwater.ledger.lease import Lease, is_running, view_of
 from slackwater.ledger.ledger import Ledger
+from tests.support.errors import raises_code
 from tests.support.ledgers import STREAM, Clock
 
 
@@ -87,9 +86,8 @@ def test_a_stop_is_not_meant_for_the_next_run(ledger: Ledger) -> None:
 
 
 def test_an_unknown_run_cannot_end(ledger: Ledger) -> None:
-    with pytest.raises(NotFound) as caught:
+    with raises_code(NotFound, "run-unknown"):
         ledger.end_run(99, "stopped")
-    assert caught.value.code == "run-unknown"
 
 
 def test_an_operation_is_open_until_it_has_ended(ledger: Ledger, clock: Clock) -> None:
@@ -113,6 +111,5 @@ def test_a_continued_operation_is_open_again_under_its_own_id(ledger: Ledger, cl
 
 
 def test_an_unknown_operation_cannot_end(ledger: Ledger) -> None:
-    with pytest.raises(NotFound) as caught:
+    with raises_code(NotFound, "operation-unknown"):
         ledger.end_operation("nothing", "applied", "")
-    assert caught.value.code == "operation-unknown"

@@ -17,6 +17,7 @@ from slackwater.ledger.database import Database, parse_url
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.tables import Kind, Table, versions
 from tests.ledger.programs import start_program
+from tests.support.errors import raises_code
 from tests.support.ledgers import STREAM, stream_record
 from tests.support.postgres_server import PostgresServer
 
@@ -25,9 +26,8 @@ FIRST = GenerationRecord(STREAM, 1, "/home/checkpoints/0001")
 
 
 def test_a_ledger_is_made_only_when_asked_for(blank_url: str) -> None:
-    with pytest.raises(NotFound) as caught:
+    with raises_code(NotFound, "ledger-missing"):
         Ledger.open(blank_url, create=False)
-    assert caught.value.code == "ledger-missing"
     with Ledger.open(blank_url, create=True) as ledger:
         assert ledger.streams() == []
 
@@ -81,23 +81,20 @@ def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ledger.db").mkdir()
-    with pytest.raises(EnvironmentMissing) as caught:
+    with raises_code(EnvironmentMissing, "ledger-unreachable"):
         Ledger.open(tmp_path / "ledger.db", create=True)
-    assert caught.value.code == "ledger-unreachable"
 
 
 def test_an_unreachable_server_is_reported_without_the_password(tmp_path: Path) -> None:
-    with pytest.raises(EnvironmentMissing) as caught:
+    with raises_code(EnvironmentMissing, "ledger-unreachable") as caught:
         Ledger.open(f"postgresql://ann:s3cret@/ledger?host={tmp_path}", create=False)
-    assert caught.value.code == "ledger-unreachable"
     assert "s3cret" not in f"{caught.value} {caught.value.as_dict()}"
 
 
 @pytest.mark.parametrize("address", ["mysql://ann@db/ledger", "s3://bucket/ledger.db", "sqlite://", "://"])
 def test_an_address_that_is_no_ledger_is_refused(address: str) -> None:
-    with pytest.raises(SettingsError) as caught:
+    with raises_code(SettingsError, "ledger-url"):
         Ledger.open(address, create=True)
-    assert caught.value.code == "ledger-url"
 
 
 def test_reading_a_ledger_imports_no_driver_that_it_does_not_need(sqlite_url: str) -> None:
@@ -168,9 +165,8 @@ def test_a_role_that_may_only_read(postgres: PostgresServer, empty_postgres: str
         with pytest.raises(EnvironmentMissing) as caught:
             ledger.register_stream(stream_record("daily"))
     assert caught.value.code == "ledger-read-only"
-    with pytest.raises(EnvironmentMissing) as caught:
+    with raises_code(EnvironmentMissing, "ledger-read-only"):
         Ledger.open(url, create=True)
-    assert caught.value.code == "ledger-read-only"
 
 
 def _set_version(url: str, version: str) -> None:

@@ -5,6 +5,7 @@ import pytest
 from slackwater.core.errors import NotFound, UsageError
 from slackwater.core.records import WATCHED, GenerationRecord
 from slackwater.ledger.ledger import Ledger
+from tests.support.errors import raises_code
 from tests.support.ledgers import STREAM, stream_record
 
 
@@ -15,17 +16,15 @@ def test_a_stream_is_found_by_its_name_and_by_its_full_name(ledger: Ledger) -> N
 
 
 def test_an_unknown_stream_is_reported_with_the_nearest_name(ledger: Ledger) -> None:
-    with pytest.raises(NotFound) as caught:
+    with raises_code(NotFound, "stream-unknown") as caught:
         ledger.find_stream("houly")
-    assert caught.value.code == "stream-unknown"
     assert caught.value.hint == "did you mean hourly? known streams: weather/hourly"
 
 
 def test_a_name_that_two_pipelines_share_must_be_given_in_full(ledger: Ledger) -> None:
     ledger.register_stream(stream_record(pipeline="tides"), GenerationRecord("tides/hourly", 1, "/home/tides/0001"))
-    with pytest.raises(UsageError) as caught:
+    with raises_code(UsageError, "stream-ambiguous"):
         ledger.find_stream("hourly")
-    assert caught.value.code == "stream-ambiguous"
     assert ledger.find_stream("tides/hourly").pipeline == "tides"
 
 
@@ -81,6 +80,5 @@ def test_what_is_known_later_is_filled_in_without_losing_the_rest(ledger: Ledger
 
 
 def test_a_generation_of_an_unknown_stream_is_refused(ledger: Ledger) -> None:
-    with pytest.raises(NotFound) as caught:
+    with raises_code(NotFound, "generation-unknown"):
         ledger.add_generation(GenerationRecord("weather/daily", 1, "/nowhere"))
-    assert caught.value.code == "generation-unknown"

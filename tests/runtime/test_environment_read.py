@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from slackwater.core.errors import PipelineError
 from slackwater.runtime.loader import environment_read
+from tests.support.errors import raises_code
 
 FILE = """
 import os
@@ -55,6 +54,5 @@ def test_a_file_that_reads_none(tmp_path: Path) -> None:
 
 
 def test_a_file_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, "pipeline-absent"):
         environment_read(str(tmp_path / "absent.py"))
-    assert caught.value.code == "pipeline-absent"

@@ -13,6 +13,7 @@ import pytest
 from slackwater.core.errors import PipelineError
 from slackwater.runtime.loader import load
 from tests.runtime.project import Project
+from tests.support.errors import raises_code
 from tests.support.outputs import rows_of
 
 PIPELINE = """import slackwater as sw
@@ -118,7 +119,5 @@ def test_a_class_that_cannot_be_loaded_is_no_agreement(project: Project) -> None
 def test_what_is_no_setting_is_refused_as_it_is_written(tmp_path: Path, settings: str) -> None:
     (tmp_path / "p.py").write_text(PIPELINE.replace("{settings}", settings))
 
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, "stream-settings"):
         load(str(tmp_path / "p.py"))
-
-    assert caught.value.code == "stream-settings"

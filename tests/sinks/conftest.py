@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from examples.demo.broker import Broker
-from tests.runtime.project import Project
+from tests.runtime.conftest import project
+
+__all__ = ["project"]
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     with Broker.start(tmp_path_factory.mktemp("broker")) as running:
         yield running
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    """An empty project; whatever it started has exited afterwards."""
-    project = Project(tmp_path)
-    yield project
-    for command in project.commands:
-        command.kill()

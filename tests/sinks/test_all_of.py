@@ -21,6 +21,7 @@ from tests.sinks import test_opaque_output
 from tests.sinks.databases import JDBC as JDBC_KIND
 from tests.sinks.databases import OWNER, SqliteKind
 from tests.sinks.kinds import LAST, DeltaKind, FilesKind
+from tests.support.errors import raises_code
 
 ALL_OF: Any = sinks.all_of
 DELTA = sinks.delta("out")
@@ -101,9 +102,8 @@ def test_what_cannot_be_combined(given: tuple[object, ...], code: str | None) ->
     if code is None:
         assert ALL_OF(*given).output_modes
         return
-    with pytest.raises(PipelineError) as refused:
+    with raises_code(PipelineError, code):
         ALL_OF(*given)
-    assert refused.value.code == code
 
 
 def test_an_identity_has_those_of_all_and_no_password() -> None:
@@ -119,9 +119,8 @@ def test_two_streams_do_not_share_one_of_the_outputs() -> None:
     pipeline = sw.Pipeline("clicks")
     pipeline.stream(sink=sinks.all_of(DELTA, JDBC), name="first")(save)
     for sink in (sinks.delta("out"), sinks.all_of(FUNCTION, JDBC)):
-        with pytest.raises(PipelineError) as refused:
+        with raises_code(PipelineError, "sink-shared"):
             pipeline.stream(sink=sink, name="second")(save)
-        assert refused.value.code == "sink-shared"
 
 
 def test_the_marks(tmp_path: Path) -> None:
@@ -141,9 +140,8 @@ def test_no_output_is_claimed_where_another_stream_owns_one(tmp_path: Path) -> N
     output = open_output(identity_of([FilesKind(name, 100, purged=False).identity(tmp_path / name) for name in "ab"]))
     second = open_output(FilesKind("b", 100, purged=False).identity(tmp_path / "b"))
     second.claim(Owner("other", "clicks/other", "/srv/other"))
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "sink-owned"):
         output.claim(OWNER)
-    assert refused.value.code == "sink-owned"
     assert not (tmp_path / "a").exists()
 
 
@@ -165,9 +163,8 @@ def test_nothing_is_cut_where_one_output_has_changed(tmp_path: Path) -> None:
     cut = output.cut_after(7, {})
     whole = dict(kind.everything(tmp_path / "a"))
     (tmp_path / "b" / "_spark_metadata" / "12").unlink()
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "cut-mismatch"):
         output.cut(cut, {}, LocalStore(tmp_path / "backup"))
-    assert refused.value.code == "cut-mismatch"
     assert kind.everything(tmp_path / "a") == whole
 
 
@@ -176,9 +173,8 @@ def test_an_output_that_cannot_be_cut_refuses_for_all(tmp_path: Path) -> None:
     kind.write(tmp_path / "a")
     database.write(tmp_path / "b")
     output = open_output(identity_of([kind.identity(tmp_path / "a"), database.identity(tmp_path / "b")]))
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "sink-uncuttable") as refused:
         output.cut_after(7, {})
-    assert refused.value.code == "sink-uncuttable"
     assert "out" in refused.value.message
 
 
@@ -189,12 +185,12 @@ def test_a_later_stage_reads_the_first_that_can_be_read(tmp_path: Path) -> None:
     files = FilesKind("a", 100, purged=False).identity(tmp_path / "a")
     table = DeltaKind("b").identity(tmp_path / "b")
     assert path_of(JDBC.identity(), files, table) == str(tmp_path / "a")
-    with pytest.raises(PipelineError) as refused:
+    with raises_code(PipelineError, "output-unreadable"):
         path_of(JDBC.identity(), FUNCTION.identity())
-    assert refused.value.code == "output-unreadable"
-    with pytest.raises(PipelineError) as refused:
+    # It will exist, and must not be replaced by another meanwhile.
+    # It will exist, and must not be replaced by another meanwhile.
+    with raises_code(PipelineError, "output-absent"):
         path_of(table, files)
-    assert refused.value.code == "output-absent", "it will exist, and must not be replaced by another meanwhile"
 
 
 class Frame:

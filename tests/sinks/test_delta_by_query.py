@@ -17,6 +17,7 @@ from slackwater.sinks.delta.sink import DeltaOutput, DeltaQueryTable
 from tests.sinks import delta_logs
 from tests.sinks.delta_killed import points_of
 from tests.sinks.swap_scene import SwapScene
+from tests.support.errors import raises_code
 
 QUERY, EARLIER = "11111111-2222-4333-8444-555555555555", "99999999-2222-4333-8444-555555555555"
 OPERATION = "20260105T093000-1a2b3c"
@@ -170,6 +171,5 @@ def test_each_change_of_a_cut_and_its_undo_can_be_killed(tmp_path: Path, after: 
 def test_a_table_of_a_stream_of_slackwater_is_not_swapped(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     DeltaOutput(str(scene.table)).claim(Owner("another", "clicks/counts", "/srv/home"))
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "swap-foreign"):
         scene.make()
-    assert refused.value.code == "swap-foreign"

@@ -19,6 +19,7 @@ from slackwater.sinks.delta.table import WRITABLE_FEATURES, DeltaVersion
 from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs
 from tests.sinks.delta_killed import points_of
+from tests.support.errors import raises_code
 
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
 APP = app_of(OWNER.stream_id)
@@ -134,9 +135,8 @@ def test_rows_of_another_writer_are_never_cut(table: Path) -> None:
     _write(table, 0, 4)
     delta_logs.commit(table, [delta_logs.remove(table, "part-3-0 a.parquet")])
     before = delta_logs.newest(table)
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "sink-uncuttable"):
         DeltaOutput(str(table)).cut_after(1, {})
-    assert refused.value.code == "sink-uncuttable"
     assert delta_logs.newest(table) == before
 
 
@@ -145,16 +145,14 @@ def test_a_table_that_was_written_to_since_is_not_cut_or_restored(table: Path) -
     output, backup = DeltaOutput(str(table)), LocalStore(table.parent / "backup")
     cut = output.cut_after(2, {})
     delta_logs.commit(table, [delta_logs.add(table, "other.parquet", b"others")])
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "cut-mismatch"):
         output.cut(cut, {}, backup)
-    assert refused.value.code == "cut-mismatch"
 
     cut = output.cut_after(2, {})
     output.cut(cut, {}, backup)
     delta_logs.write_batch(table, APP, 3)
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "restore-conflict"):
         output.restore(cut, backup)
-    assert refused.value.code == "restore-conflict"
 
 
 @pytest.mark.parametrize("by_restore", [True, False])
@@ -175,14 +173,12 @@ def test_a_cut_that_another_writer_was_faster_than(
         real(log, record, newest)
 
     monkeypatch.setattr(changes, "delete_batches", raced)
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "output-changed"):
         output.cut(cut, {}, backup)
-    assert refused.value.code == "output-changed"
     monkeypatch.undo()
     whole, version = delta_logs.live_files(table), delta_logs.newest(table)
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "cut-mismatch"):
         output.cut(cut, {}, backup)
-    assert refused.value.code == "cut-mismatch"
     output.check_restore(cut, backup)
     output.restore(cut, backup)
     assert (delta_logs.live_files(table), delta_logs.newest(table)) == (whole, version)
@@ -215,9 +211,8 @@ def test_files_that_were_compacted_behind_the_record_are_not_removed_one_by_one(
     compacted = delta_logs.add(table, "compacted.parquet", b"rows", data_change=False)
     delta_logs.commit(table, [compacted, delta_logs.remove(table, cut.files[0], data_change=False)])
     before = delta_logs.live_files(table)
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "sink-uncuttable"):
         output.cut(cut, {}, backup)
-    assert refused.value.code == "sink-uncuttable"
     output.restore(cut, backup)
     assert delta_logs.live_files(table) == before
 
@@ -229,9 +224,8 @@ def test_files_that_vacuum_has_deleted_cannot_be_restored(table: Path) -> None:
     output.cut(cut, {}, backup)
     (table / cut.files[0]).unlink()
     version = delta_logs.newest(table)
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "delta-restore"):
         output.restore(cut, backup)
-    assert refused.value.code == "delta-restore"
     assert delta_logs.newest(table) == version
 
 
@@ -242,9 +236,8 @@ def test_commits_that_the_log_no_longer_has(table: Path) -> None:
         (table / delta_logs.LOG / f"{version:020}.json").unlink()
     output = DeltaOutput(str(table))
     assert output.cut_after(3, {}).batches == (4, 5)
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "delta-log-cleaned"):
         output.cut_after(0, {})
-    assert refused.value.code == "delta-log-cleaned"
 
 
 def test_the_newest_batch_is_in_the_checkpoint_alone(table: Path) -> None:
@@ -285,9 +278,8 @@ def test_damage(table: Path) -> None:
         entry.write_bytes(torn)
         assert [one.kind for one in output.damage()] == ["delta-log"]
     entry.write_bytes(b'{"txn"')
-    with pytest.raises(SinkUnreadable) as unreadable:
+    with raises_code(SinkUnreadable, "delta-log-unreadable"):
         output.last_written()
-    assert unreadable.value.code == "delta-log-unreadable"
     entry.write_bytes(whole)
     (table / delta_logs.LOG / f"{2:020}.json").unlink()
     assert next((one.path, one.kind) for one in output.damage()) == (f"{delta_logs.LOG}/{2:020}.json", "missing")
@@ -295,9 +287,8 @@ def test_damage(table: Path) -> None:
 
 def test_readers(table: Path, tmp_path: Path) -> None:
     assert DeltaOutput(str(table)).reader_path() == str(table)
-    with pytest.raises(PipelineError) as absent:
+    with raises_code(PipelineError, "output-absent"):
         DeltaOutput(str(tmp_path / "nothing")).reader_path()
-    assert absent.value.code == "output-absent"
     output = DeltaOutput(str(table))
     assert output.relative_path((table / delta_logs.LOG / "0.json").as_uri()) is None
 
@@ -330,9 +321,8 @@ def test_a_damaged_record_is_refused(table: Path, changed: bytes) -> None:
     output.cut(cut, {}, backup)
     version = delta_logs.newest(table)
     backup.write("delta.json", changed)
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backup-damaged"):
         output.restore(cut, backup)
-    assert refused.value.code == "backup-damaged"
     assert delta_logs.newest(table) == version
 
 
@@ -375,9 +365,8 @@ def test_a_writer_between_the_check_and_the_commit(table: Path, *, by_restore: b
     delta_logs.commit(table, [delta_logs.add(table, "between.parquet", b"others")])
     before = delta_logs.live_files(table)
     for act in (changes.delete_batches, changes.restore):
-        with pytest.raises(Refused) as refused:
+        with raises_code(Refused, "output-changed"):
             act(log, record, newest)
-        assert refused.value.code == "output-changed"
         assert (delta_logs.live_files(table), delta_logs.newest(table)) == (before, newest + 1)
     changes.restore(log, record, newest + 1)
     assert "between.parquet" not in delta_logs.live_files(table)
@@ -411,9 +400,8 @@ def test_what_deltalake_writes_is_what_it_is_said_to_write(table: Path, *, writa
         with pytest.raises(Refused) as refused:
             output.cut_after(0, {})
         assert (refused.value.code, feature in str(refused.value.found)) == ("sink-uncuttable", True)
-        with pytest.raises(Refused) as uncommitted:
+        with raises_code(Refused, "delta-commit"):
             DeltaVersion(str(table)).commit(APP, 0, {})
-        assert uncommitted.value.code == "delta-commit"
         assert delta_logs.newest(table) == version
 
 

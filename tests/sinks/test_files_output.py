@@ -19,6 +19,7 @@ from slackwater.sinks.files.sink import FilesOutput
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from tests.sinks.manifests import MANIFEST, content_of, data_file, listed_files, write_batches
+from tests.support.errors import raises_code
 
 TORN = ["", "v", "v9\n", 'v1\n{"path":"file:///x"', "v1\nnothing"]
 
@@ -37,9 +38,8 @@ def test_last_written_is_the_newest_entry(tmp_path: Path) -> None:
 def test_newest_entry_that_cannot_be_parsed_is_an_error(tmp_path: Path, content: str) -> None:
     write_batches(tmp_path, 3, 10)
     (tmp_path / MANIFEST / "4").write_text(content)
-    with pytest.raises(SinkUnreadable) as caught:
+    with raises_code(SinkUnreadable, "sink-unreadable") as caught:
         _output(tmp_path).last_written()
-    assert caught.value.code == "sink-unreadable"
     assert str(caught.value.where).endswith(f"{MANIFEST}/4")
 
 
@@ -89,17 +89,15 @@ def test_cut_leaves_exactly_the_batches_before(
 
 def test_cut_is_refused_where_the_files_of_a_batch_are_unknown(tmp_path: Path) -> None:
     write_batches(tmp_path, 9, 10, purged=True)
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, "sink-cut-unknown"):
         _output(tmp_path).cut_after(6, {})
-    assert caught.value.code == "sink-cut-unknown"
 
 
 def test_an_entry_of_a_huge_batch_is_refused_at_once(tmp_path: Path) -> None:
     write_batches(tmp_path, 3, 10)
     (tmp_path / MANIFEST / str(10**18)).write_text("v1")
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, "sink-cut-unknown"):
         _output(tmp_path).cut_after(2, {})
-    assert caught.value.code == "sink-cut-unknown"
     assert [(one.kind, one.path) for one in _output(tmp_path).damage()] == [("missing", f"{MANIFEST}/4")]
 
 
@@ -108,9 +106,8 @@ def test_a_copied_output_is_recognised_and_the_original_is_not_touched(tmp_path:
     shutil.copytree(tmp_path / "prod", tmp_path / "staging")
     before = _bytes(tmp_path)
     staging = _output(tmp_path / "staging")
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, "manifest-foreign") as caught:
         staging.cut_after(3, recorded)
-    assert caught.value.code == "manifest-foreign"
     assert "copied or moved" in caught.value.message
     real = _output(tmp_path / "prod").cut_after(3, recorded)
     with pytest.raises(Refused):
@@ -143,9 +140,8 @@ def test_a_manifest_that_names_a_file_outside_the_output_is_refused(tmp_path: Pa
     line = {"path": path.format(out=out.as_uri()), "size": 1, "isDir": False, "modificationTime": 0, "action": "add"}
     (out / MANIFEST / "4").write_text("v1\n" + json.dumps(line))
     before = _bytes(tmp_path)
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, "manifest-foreign"):
         _output(out).cut_after(2, {})
-    assert caught.value.code == "manifest-foreign"
     assert _bytes(tmp_path) == before
 
 
@@ -201,9 +197,8 @@ def test_a_compacted_entry_that_stands_for_all_before_is_not_taken_for_one_batch
     output, again = _output(tmp_path / "out"), merged | {batch: recorded[batch] for batch in (10, 11, 12)}
     before = _bytes(tmp_path)
 
-    with pytest.raises(Refused, match="batch 9") as caught:
+    with raises_code(Refused, "sink-cut-unknown", match="batch 9"):
         output.cut_after(8, again)
-    assert caught.value.code == "sink-cut-unknown"
     assert output.cut_after(9, again) == output.cut_after(9, recorded)
     assert _bytes(tmp_path) == before
 
@@ -333,17 +328,15 @@ class TestDamage:
 def test_an_owner_that_cannot_be_parsed_is_an_error(tmp_path: Path, content: str) -> None:
     (tmp_path / "_slackwater.json").write_text(content)
     for ask in (_output(tmp_path).owner, lambda: _output(tmp_path).claim(Owner("a", "b", "c"))):
-        with pytest.raises(SinkUnreadable) as caught:
+        with raises_code(SinkUnreadable, "sink-owner-unreadable"):
             ask()
-        assert caught.value.code == "sink-owner-unreadable"
     assert (tmp_path / "_slackwater.json").read_text() == content
 
 
 @pytest.mark.parametrize("name", ["a?b", "a[1]", "{a,b}", "a*b", "a\\b"])
 def test_a_glob_is_not_given_to_readers(tmp_path: Path, name: str) -> None:
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, "sink-path"):
         _output(tmp_path / name).reader_path()
-    assert caught.value.code == "sink-path"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -357,9 +350,8 @@ def test_readers_find_a_manifest(tmp_path: Path, name: str) -> None:
 
 def _refused(folder: Path, code: str, act: Callable[[], object]) -> None:
     before = _bytes(folder)
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, code):
         act()
-    assert caught.value.code == code
     assert _bytes(folder) == before
 
 

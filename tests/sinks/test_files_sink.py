@@ -9,6 +9,7 @@ import pytest
 import slackwater as sw
 from slackwater.core.errors import PipelineError, SinkUnreadable
 from slackwater.sinks.common.registry import open_output
+from tests.support.errors import raises_code
 
 
 def test_a_path_may_be_a_pathlib_path(tmp_path: Path) -> None:
@@ -36,9 +37,8 @@ def test_a_path_may_be_a_pathlib_path(tmp_path: Path) -> None:
     ],
 )
 def test_a_path_that_cannot_be_used_is_refused(path: object) -> None:
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, "sink-path") as caught:
         sw.sinks.files("json", path)  # type: ignore[arg-type] # what a user may write
-    assert caught.value.code == "sink-path"
     assert caught.value.exit_code == 2
 
 
@@ -58,9 +58,8 @@ def test_two_streams_on_one_output_are_recognised(other: str, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     pipeline = sw.Pipeline("work")
     pipeline.stream(name="one", sink=sw.sinks.files("json", "real/out"))(_source)
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, "sink-shared"):
         pipeline.stream(name="two", sink=sw.sinks.files("json", other.format(folder=tmp_path)))(_source)
-    assert caught.value.code == "sink-shared"
     pipeline.stream(name="three", sink=sw.sinks.files("json", "real/other"))(_source)
 
 
@@ -82,16 +81,14 @@ def test_defining_streams_opens_no_store() -> None:
     pipeline = sw.Pipeline("work")
     for number in range(2):
         pipeline.stream(name=f"s{number}", sink=sw.sinks.files("json", f"gs://bucket/{number}"))(_source)
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, "sink-shared"):
         pipeline.stream(name="again", sink=sw.sinks.files("json", "gs://bucket/1/"))(_source)
-    assert caught.value.code == "sink-shared"
 
 
 @pytest.mark.parametrize("identity", [{"kind": "files"}, {"kind": "files", "path": ""}])
 def test_an_incomplete_identity_is_an_error(identity: dict[str, str]) -> None:
-    with pytest.raises(SinkUnreadable) as caught:
+    with raises_code(SinkUnreadable, "sink-identity"):
         open_output(identity)
-    assert caught.value.code == "sink-identity"
 
 
 def _source(spark: object) -> object:

@@ -19,6 +19,7 @@ from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks import Batch
 from slackwater.sinks.common.batch_function import BatchFailed
 from slackwater.sinks.common.registry import open_output
+from tests.support.errors import raises_code
 
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append", planned=4)
 
@@ -216,9 +217,8 @@ def test_a_plain_function_of_pyspark_is_at_least_once() -> None:
     ],
 )
 def test_a_function_that_cannot_be_used(function: Any, code: str) -> None:
-    with pytest.raises(PipelineError) as refused:
+    with raises_code(PipelineError, code):
         sw.sinks.foreach_batch(function)
-    assert refused.value.code == code
 
 
 def _claim(sink: sw.sinks.ForeachBatchSink) -> None:

@@ -26,6 +26,7 @@ from slackwater.sinks.iceberg.output import CATALOG_TRAITS, ICEBERG_TRAITS, OWNE
 from slackwater.storage.local import LocalStore
 from tests.sinks.iceberg_catalogs import NAME, Lake, in_postgres, in_sqlite
 from tests.sinks.iceberg_changes import change
+from tests.support.errors import raises_code
 from tests.support.postgres_server import postgres_server
 
 STREAM = Owner("5f0e", "clicks/per_page", "/srv/home")
@@ -78,9 +79,8 @@ def _output() -> CatalogOutput:
 
 def _refused(lake: Lake, code: str, act: Callable[[], object]) -> None:
     before = lake.table()
-    with pytest.raises(SlackwaterError) as caught:
+    with raises_code(SlackwaterError, code):
         act()
-    assert caught.value.code == code
     assert lake.table().metadata_location == before.metadata_location
 
 
@@ -194,9 +194,8 @@ def test_another_writer_between_the_check_and_the_commit(lake: Lake, what: str, 
         "branch": lambda: lake.append(99, branch=STAGED_BRANCH),
     }[what]
     swap, rows = _output().swap_of(OPERATION, STREAM.stream_id), lake.rows()
-    with pytest.raises(Refused) as moved:
+    with raises_code(Refused, "swap-moved"):
         _overtaken(change).swap(swap, LocalStore(tmp_path / "swap"))
-    assert moved.value.code == "swap-moved"
     assert set(lake.table().refs()) == {"main", STAGED_BRANCH}
     assert lake.rows() == ([*rows, 99] if what == "rows" else rows)
     if what == "branch":
@@ -204,9 +203,8 @@ def test_another_writer_between_the_check_and_the_commit(lake: Lake, what: str, 
     lake.append(100)
     lake.write_batch(STREAM.stream_id, LAST + 1)
     cut, rows = _output().cut_after(LAST, {}), lake.rows()
-    with pytest.raises(Refused) as changed:
+    with raises_code(Refused, "output-changed"):
         _overtaken(change).cut(cut, {}, LocalStore(tmp_path / "cut"))
-    assert changed.value.code == "output-changed"
     assert set(rows) <= set(lake.rows())
 
 
@@ -231,9 +229,8 @@ def test_owners(lake: Lake) -> None:
     output.claim(moved)
     assert (output.owner(), output.last_written()) == (moved, LAST)
     lake.set_properties({OWNER: "{"})
-    with pytest.raises(SinkUnreadable) as malformed:
+    with raises_code(SinkUnreadable, "sink-owner-unreadable"):
         output.owner()
-    assert malformed.value.code == "sink-owner-unreadable"
 
 
 THOROUGH = ("restore", "stage", "swap_back")
@@ -292,9 +289,8 @@ def test_a_catalog_without_tables_and_one_without_this_table(tmp_path: Path, mon
         assert (output.last_written(), output.owner(), output.damage()) == (-1, None, ())
         output.claim(STREAM)
         assert output.cut_after(-1, {}).batches == ()
-        with pytest.raises(Refused) as refused:
+        with raises_code(Refused, "swap-unsupported"):
             output.stage(OPERATION, -1, {})
-        assert refused.value.code == "swap-unsupported"
     assert not (tmp_path / "warehouse").exists(), "nothing is created"
 
 
@@ -332,14 +328,12 @@ def test_a_catalog_or_metadata_that_cannot_be_read(lite: Lake) -> None:
         file.unlink()
         if damaged is not None:
             file.write_bytes(damaged)
-        with pytest.raises(SinkUnreadable) as unreadable:
+        with raises_code(SinkUnreadable, "iceberg-catalog-unreadable"):
             _output().last_written()
-        assert unreadable.value.code == "iceberg-catalog-unreadable"
         file.write_bytes(data)
     lite.write_settings(**{".uri": "jdbc:postgresql://127.0.0.1:1/none?connect_timeout=1"})
-    with pytest.raises(SinkUnreadable) as unreadable:
+    with raises_code(SinkUnreadable, "iceberg-catalog-unreadable") as unreadable:
         _output().last_written()
-    assert unreadable.value.code == "iceberg-catalog-unreadable"
     assert "lake" in (unreadable.value.hint or "")
 
 
@@ -364,9 +358,8 @@ def test_secrets_of_a_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert "hidden" not in repr(unreadable.value) + str(unreadable.value)
         monkeypatch.delenv("LAKE_PASSWORD")
         if reference.startswith("env"):
-            with pytest.raises(StreamFailed) as missing:
+            with raises_code(StreamFailed, "sink-password-missing"):
                 _output().last_written()
-            assert missing.value.code == "sink-password-missing"
 
 
 def test_which_catalogs_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,9 +375,8 @@ def test_which_catalogs_are_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         lake.write_settings(**opaque)
         output = open_output({"kind": "iceberg", "table": NAME})
         assert (output.traits, output.last_written(), output.owner()) == (CATALOG_TRAITS, None, None)
-        with pytest.raises(Refused) as refused:
+        with raises_code(Refused, "swap-unsupported"):
             iceberg(NAME).staged(OPERATION)
-        assert refused.value.code == "swap-unsupported"
     lake.write_settings(**{".type": "hadoop"})
     assert open_output({"kind": "iceberg", "table": "lake.hourly"}).traits == CATALOG_TRAITS, "no namespace"
     output = open_output({"kind": "iceberg", "table": NAME})

@@ -22,6 +22,7 @@ from slackwater.sinks.iceberg.output import CATALOG_TRAITS, IcebergOutput
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import StoreTraits
 from tests.sinks import iceberg_tables
+from tests.support.errors import raises_code
 
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
 
@@ -51,9 +52,8 @@ def _snapshots(table: Path) -> list[dict[str, Any]]:
 
 
 def _refused(code: str, call: Any, *arguments: object) -> Refused:
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, code) as refused:
         call(*arguments)
-    assert refused.value.code == code
     return refused.value
 
 
@@ -126,9 +126,8 @@ def test_expired_snapshots_do_not_change_what_was_written(table: Path) -> None:
         (table / "metadata" / f"v{version}.metadata.json").unlink()
     for path in (table / "metadata").glob("0*.metadata.json"):
         path.unlink()
-    with pytest.raises(SinkUnreadable) as unknown:
+    with raises_code(SinkUnreadable, "iceberg-history"):
         _output(table).last_written()
-    assert unknown.value.code == "iceberg-history"
 
 
 def test_snapshots_that_have_expired_cannot_be_gone_back_to(table: Path) -> None:
@@ -310,9 +309,8 @@ def test_damage(table: Path) -> None:
     current = _snapshots(table)[-1]["manifest-list"]
     Path(current).unlink()
     assert [(f"{table}/{one.path}", one.kind) for one in _output(table).damage()] == [(current, "missing")]
-    with pytest.raises(SinkUnreadable) as unreadable:
+    with raises_code(SinkUnreadable, "iceberg-manifest"):
         _output(table).cut_after(2, {})
-    assert unreadable.value.code == "iceberg-manifest"
 
     newest = table / "metadata" / f"v{iceberg_tables.newest(table)}.metadata.json"
     for torn in (
@@ -323,16 +321,14 @@ def test_damage(table: Path) -> None:
     ):
         newest.write_bytes(torn)
         assert [one.kind for one in _output(table).damage()] == ["iceberg-metadata"]
-        with pytest.raises(SinkUnreadable) as unreadable:
+        with raises_code(SinkUnreadable, "iceberg-unreadable"):
             _output(table).last_written()
-        assert unreadable.value.code == "iceberg-unreadable"
 
 
 def test_readers(table: Path, tmp_path: Path) -> None:
     assert _output(table).reader_path() == str(table)
-    with pytest.raises(PipelineError) as absent:
+    with raises_code(PipelineError, "output-absent"):
         IcebergOutput(str(tmp_path / "nothing")).reader_path()
-    assert absent.value.code == "output-absent"
     assert _output(table).relative_path((table / "metadata" / "v1.metadata.json").as_uri()) is None
 
 
@@ -388,9 +384,8 @@ def test_a_table_of_a_catalog_shows_nothing() -> None:
     assert (output.location, output.reader_path()) == ("iceberg table lake.gold.hourly", "lake.gold.hourly")
     assert output.traits == CATALOG_TRAITS
     _refused("sink-uncuttable", output.cut_after, 3, {})
-    with pytest.raises(SinkUnreadable) as incomplete:
+    with raises_code(SinkUnreadable, "sink-identity"):
         open_output({"kind": "iceberg"})
-    assert incomplete.value.code == "sink-identity"
 
 
 @pytest.mark.parametrize("action", ["cut", "restore"])

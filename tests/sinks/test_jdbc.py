@@ -21,6 +21,7 @@ from slackwater.core.errors import PipelineError
 from slackwater.core.sink import Owner, WriteContext
 from slackwater.sinks.common.batch_function import BatchFailed
 from slackwater.sinks.common.registry import open_output
+from tests.support.errors import raises_code
 from tests.support.postgres_server import PostgresServer
 
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
@@ -171,16 +172,13 @@ def test_a_table_or_an_option_that_cannot_be_used(file: Path) -> None:
         with closing(sqlite3.connect(file)) as connection:
             if columns:
                 connection.execute(f"CREATE TABLE {table} ({columns})")
-        with pytest.raises(PipelineError) as refused:
+        with raises_code(PipelineError, code):
             start(sw.sinks.jdbc(f"sqlite:///{file}", table))
-        assert refused.value.code == code
     for options in ({"driver": "x"}, {"jdbc_url": "jdbc:x:", "isolationLevel": "NONE"}):
-        with pytest.raises(PipelineError) as bad:
+        with raises_code(PipelineError, "sink-option"):
             sw.sinks.jdbc(f"sqlite:///{file}", "out", **options)
-        assert bad.value.code == "sink-option"
     for number in ("0", "-1", "many", ""):
-        with pytest.raises(PipelineError) as bad:
+        with raises_code(PipelineError, "sink-option-value"):
             sw.sinks.jdbc(f"sqlite:///{file}", "out", jdbc_url="jdbc:x:", numPartitions=number)
-        assert bad.value.code == "sink-option-value"
     limited = sw.sinks.jdbc(f"sqlite:///{file}", "out", jdbc_url="jdbc:x:", NumPartitions="4", batchsize="9")
     assert (limited.partitions_max, limited.options) == (4, {"batchsize": "9"})

@@ -26,6 +26,7 @@ from slackwater.sinks.common.registry import open_output
 from slackwater.sinks.jdbc.sink import POSTGRESQL_DRIVER, JdbcSink
 from slackwater.sinks.jdbc.writer import JdbcWriter, stage
 from tests.runtime.project import Project
+from tests.support.errors import raises_code
 from tests.support.postgres_server import PostgresServer, postgres_server
 
 if TYPE_CHECKING:
@@ -218,9 +219,8 @@ def test_staged_rows_that_the_server_has_lost(spark: SparkSession, database: Dat
     rows = stage(frame, writer.sink, "staged")
     assert rows == 100
     database.execute(lost)
-    with pytest.raises(StreamFailed, match=found) as failed:
+    with raises_code(StreamFailed, "sink-staged-lost", match=found):
         writer._publish(0, frame, "staged", rows)
-    assert failed.value.code == "sink-staged-lost"
     assert (database.rows(), writer.target.last_written()) == ([], -1)
     writer.write(frame, 0)
     assert [row[0] for row in database.rows()] == list(range(100))

@@ -13,6 +13,7 @@ from slackwater.core.sink import Cut, Owner, WriteContext
 from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.registry import catalogue, open_output
 from slackwater.storage.open import open_write_store
+from tests.support.errors import raises_code
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -67,15 +68,13 @@ def test_the_output_shows_nothing_and_cannot_be_changed(identity: Mapping[str, s
         lambda: output.cut(cut, {}, backup),
         lambda: output.restore(cut, backup),
     ):
-        with pytest.raises(Refused) as refused:
+        with raises_code(Refused, "sink-uncuttable"):
             act()
-        assert refused.value.code == "sink-uncuttable"
     if identity.get("kind") == "kafka":
         assert output.reader_path() == "clicks", "the topic, for subscribe"
         return
-    with pytest.raises(PipelineError) as unreadable:
+    with raises_code(PipelineError, "output-unreadable"):
         output.reader_path()
-    assert unreadable.value.code == "output-unreadable"
 
 
 @pytest.mark.parametrize("sink", SINKS, ids=_id)
@@ -131,9 +130,8 @@ TABLE: Any = sw.sinks.table
     ],
 )
 def test_what_cannot_be_used_is_refused(make: Callable[[], Sink], code: str) -> None:
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, code):
         make()
-    assert caught.value.code == code
 
 
 def test_secrets_among_the_options_are_not_in_the_identity_or_the_repr() -> None:
@@ -160,9 +158,8 @@ def test_which_sinks_two_streams_may_share(one: Sink, two: Sink, *, shared: bool
     if not shared:
         pipeline.stream(name="two", sink=two)(_source)
         return
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, "sink-shared"):
         pipeline.stream(name="two", sink=two)(_source)
-    assert caught.value.code == "sink-shared"
 
 
 @pytest.mark.parametrize(
@@ -171,25 +168,22 @@ def test_which_sinks_two_streams_may_share(one: Sink, two: Sink, *, shared: bool
     ids=["memory", "table complete", "table update"],
 )
 def test_an_output_mode_that_spark_does_not_allow(sink: Sink, mode: str) -> None:
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, "output-mode"):
         sw.Pipeline("work").stream(name="one", sink=sink, output_mode=mode)(_source)
-    assert caught.value.code == "output-mode"
 
 
 def test_a_memory_sink_is_not_restarted_in_append_mode() -> None:
     sink = sw.sinks.memory("clicks")
     sink.check(_frame(), _context(planned=-1))
     sink.check(_frame(), _context(planned=4, output_mode="complete"))
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, "memory-restart"):
         sink.check(_frame(), _context(planned=4))
-    assert caught.value.code == "memory-restart"
 
 
 @pytest.mark.parametrize("sink", SINKS[:6], ids=_id)
 def test_partitions_are_refused_where_there_are_none(sink: Sink) -> None:
-    with pytest.raises(PipelineError) as caught:
+    with raises_code(PipelineError, "partition-by-unused"):
         sink.check(_frame(), _context(partition_by=("day",)))
-    assert caught.value.code == "partition-by-unused"
 
 
 def _frame() -> DataFrame:

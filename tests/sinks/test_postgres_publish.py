@@ -22,6 +22,7 @@ from slackwater.sinks.postgres.sink import PostgresOutput
 from slackwater.sinks.postgres.table import Mode, PostgresName, Publication
 from slackwater.sinks.postgres.writer import PostgresWriter
 from tests.support.dropping_proxy import Drop, DroppingProxy, dropping_proxy
+from tests.support.errors import raises_code
 from tests.support.postgres_server import PostgresServer
 
 CONTEXT = WriteContext("5f0e", "clicks/orders", 3, "append")
@@ -54,9 +55,8 @@ def test_a_connection_lost_at_commit(
     writer.target.claim(Owner(CONTEXT.stream_id, CONTEXT.stream, "/srv/home"))
     proxy.drop_next = dropped
     if dropped == "request":
-        with pytest.raises(StreamFailed) as lost:
+        with raises_code(StreamFailed, "sink-unreachable"):
             writer._publish(STAGED, 0)
-        assert lost.value.code == "sink-unreachable"
         assert _ids(postgres.url(database)) == []
         assert writer.target.last_written() == -1
     writer._publish(STAGED, 0)
@@ -70,9 +70,8 @@ def test_a_row_that_violates_a_constraint_publishes_nothing(database: str, postg
     url = postgres.url(database)
     _execute(url, "INSERT INTO out VALUES (3)")
     writer = _writer(url)
-    with pytest.raises(StreamFailed) as failed:
+    with raises_code(StreamFailed, "sink-constraint") as failed:
         writer._publish(STAGED, 0)
-    assert failed.value.code == "sink-constraint"
     assert "already exists" in (failed.value.found or "")
     assert _ids(url) == [3]
     assert writer.target.last_written() == -1
@@ -181,9 +180,8 @@ def test_a_wrong_or_missing_password(
     for password in (None, "wrong"):
         if password:
             monkeypatch.setenv("PGPASSWORD", password)
-        with pytest.raises(SinkUnreadable) as refused:
+        with raises_code(SinkUnreadable, "output-login"):
             PostgresOutput(Address(url), TABLE, keep_batch_id=False).last_written()
-        assert refused.value.code == "output-login"
     monkeypatch.delenv("PGPASSWORD")
 
     monkeypatch.setenv("ORDERS_PASSWORD", "open/s@same")
@@ -193,9 +191,8 @@ def test_a_wrong_or_missing_password(
         assert open_output(sink.identity()).last_written() == -1
         assert sink.identity()["password"] == reference
     monkeypatch.delenv("ORDERS_PASSWORD")
-    with pytest.raises(SinkUnreadable) as missing:
+    with raises_code(SinkUnreadable, "output-password-missing"):
         open_output({"kind": "postgres", "url": url, "table": "out", "password": "env:ORDERS_PASSWORD"}).last_written()
-    assert missing.value.code == "output-password-missing"
 
 
 def test_a_password_in_the_url_is_used_and_never_recorded(database: str, postgres: PostgresServer) -> None:
@@ -212,18 +209,16 @@ def test_a_server_that_cannot_be_reached() -> None:
         "postgresql://me@/db?host=/none",
     ):
         output = open_output({"kind": "postgres", "url": url, "table": "out"})
-        with pytest.raises(SinkUnreadable) as unreachable:
+        with raises_code(SinkUnreadable, "output-unreachable"):
             output.last_written()
-        assert unreachable.value.code == "output-unreachable"
 
 
 @pytest.mark.parametrize(
     "url", [None, "", "out.db", "postgresql://", "postgresql://me:pa/ss@host/db", "sqlite:///out.db"]
 )
 def test_an_address_that_cannot_be_used(url: Any) -> None:
-    with pytest.raises(PipelineError) as refused:
+    with raises_code(PipelineError, "sink-url") as refused:
         sw.sinks.postgres(url, "out")
-    assert refused.value.code == "sink-url"
     assert "pa/ss" not in str(refused.value.as_dict())
 
 
@@ -288,9 +283,8 @@ def test_parameters_of_other_databases_are_those_of_a_web_form() -> None:
     ],
 )
 def test_another_secret_among_the_parameters_is_refused_and_not_shown(url: str) -> None:
-    with pytest.raises(PipelineError) as refused:
+    with raises_code(PipelineError, "sink-url") as refused:
         address_of(url)
-    assert refused.value.code == "sink-url"
     assert "env:NAME" in (refused.value.hint or "")
     assert "hunter2" not in str(refused.value.as_dict())
 
@@ -309,9 +303,8 @@ def test_other_parameters_are_no_secrets(url: str) -> None:
 
 def test_a_literal_password_is_refused_and_not_shown() -> None:
     literal = "hunter2"
-    with pytest.raises(PipelineError) as refused:
+    with raises_code(PipelineError, "sink-password") as refused:
         sw.sinks.postgres("postgresql://me@host/db", "out", password=literal)
-    assert refused.value.code == "sink-password"
     assert literal not in str(refused.value.as_dict())
 
 

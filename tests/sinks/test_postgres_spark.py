@@ -20,6 +20,7 @@ from slackwater.core.sink import Owner, WriteContext
 from slackwater.runtime.session.session import end_session
 from slackwater.sinks.common.batch_function import BatchFailed
 from slackwater.sinks.common.registry import open_output
+from tests.support.errors import raises_code
 from tests.support.postgres_server import PostgresServer
 from tests.support.small_disk import small_disk
 
@@ -161,9 +162,8 @@ def test_a_batch_is_written_once_in_each_mode(spark: SparkSession, database: Dat
     assert [row[0] for row in database.rows("SELECT count(*) FROM out GROUP BY _slackwater_batch")] == [3, 3]
     write(frame.where("false"), 2)
     assert open_output(sink.identity()).last_written() == 2
-    with pytest.raises(PipelineError) as refused:
+    with raises_code(PipelineError, "sink-columns"):
         database.start(database.sink(keys="id"), frame)
-    assert refused.value.code == "sink-columns"
 
     database.execute("DROP TABLE out")
     upsert = database.start(database.sink(keys="id", create=True), frame)
@@ -208,12 +208,10 @@ def test_a_task_that_fails_and_a_run_that_was_replaced(spark: SparkSession, data
     database.start(database.sink(), frame, WriteContext("5f0e", "clicks/orders", 4, "append"))
     assert database.tables() == {"out", "slackwater_marker"}
     _fails("sink-fenced", lambda: write(frame, 1))
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "sink-fenced"):
         database.start(database.sink(), frame)
-    assert refused.value.code == "sink-fenced"
-    with pytest.raises(Refused) as owned:
+    with raises_code(Refused, "sink-owned"):
         database.start(database.sink(), frame, WriteContext("other", "clicks/other", 9, "append"))
-    assert owned.value.code == "sink-owned"
     assert len(database.rows()) == 1000
 
 
@@ -221,9 +219,8 @@ def test_values_and_tables_that_do_not_fit(spark: SparkSession, database: Databa
     from pyspark.sql import functions as F  # noqa: PLC0415 - heavy
 
     frame = spark.createDataFrame([(1, "short"), (2, "much longer")], "id LONG, name STRING")
-    with pytest.raises(PipelineError) as missing:
+    with raises_code(PipelineError, "sink-table-missing"):
         database.start(database.sink(), frame)
-    assert missing.value.code == "sink-table-missing"
     database.execute("CREATE TABLE out (id smallint, name varchar(6))")
     write = database.start(database.sink(), frame)
     assert "character varying(6)" in _fails("sink-value", lambda: write(frame, 0))
@@ -249,9 +246,8 @@ def test_values_and_tables_that_do_not_fit(spark: SparkSession, database: Databa
         ("id bigint, name text, more text NOT NULL", "sink-columns"),
     ):
         database.execute(f"DROP TABLE out; CREATE TABLE out ({types})")
-        with pytest.raises(PipelineError) as refused:
+        with raises_code(PipelineError, code):
             database.start(database.sink(), frame)
-        assert refused.value.code == code
     assert database.tables() == {"out", "slackwater_marker"}
 
 

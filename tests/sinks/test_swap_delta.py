@@ -26,6 +26,7 @@ from slackwater.storage.local import LocalStore
 from tests.sinks import delta_logs
 from tests.sinks.delta_killed import points_of
 from tests.sinks.swap_scene import SwapScene
+from tests.support.errors import raises_code
 
 OPERATION = "20260105T093000-1a2b3c"
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
@@ -71,9 +72,8 @@ def _write(table: Path, last: int, prefix: str) -> None:
 
 def refused(scene: Scene, code: str, act: Callable[[], object]) -> None:
     before = scene.visible(), delta_logs.newest(scene.table), delta_logs.transactions(scene.table)
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, code):
         act()
-    assert caught.value.code == code
     assert (scene.visible(), delta_logs.newest(scene.table), delta_logs.transactions(scene.table)) == before
 
 
@@ -443,9 +443,8 @@ class TestWrittenByALibrary:
         output.swap(swap, backup)
         DeltaTable(tmp_path / "out").vacuum(0, enforce_retention_duration=False, dry_run=False)
         new = self._rows(tmp_path / "out")
-        with pytest.raises(Refused) as caught:
+        with raises_code(Refused, "backup-damaged"):
             output.swap_back(swap, backup)
-        assert caught.value.code == "backup-damaged"
         assert self._rows(tmp_path / "out") == new
         assert len(new) == 6
 
@@ -499,9 +498,8 @@ class TestRefused:
     def test_no_table(self, tmp_path: Path) -> None:
         output = DeltaOutput(str(tmp_path / "out"))
         output.stage(OPERATION, -1, {})
-        with pytest.raises(Refused) as caught:
+        with raises_code(Refused, "swap-unsupported"):
             output.swap(output.swap_of(OPERATION, OWNER.stream_id), LocalStore(tmp_path / "backup"))
-        assert caught.value.code == "swap-unsupported"
 
     @pytest.mark.parametrize(
         "configuration",

@@ -22,6 +22,7 @@ from slackwater.sinks.files.sink import FilesOutput
 from slackwater.storage.local import LocalStore
 from tests.sinks.manifests import MANIFEST, data_file, listed_files, write_batches
 from tests.sinks.swap_scene import SwapScene
+from tests.support.errors import raises_code
 from tests.support.kill_points import kill_points
 
 OPERATION = "20260105T093000-1a2b3c"
@@ -67,9 +68,8 @@ def bytes_below(folder: Path) -> dict[str, bytes]:
 
 def refused(folder: Path, code: str, act: Callable[[], object]) -> None:
     before = bytes_below(folder)
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, code):
         act()
-    assert caught.value.code == code
     assert bytes_below(folder) == before
 
 
@@ -252,14 +252,12 @@ def test_older_batches_that_the_output_does_not_have_are_not_staged(tmp_path: Pa
     write_batches(tmp_path / "out", LAST, 4, purged=True)
     output = FilesOutput(str(tmp_path / "out"))
     for after, code in ((LAST + 1, "stage-incomplete"), (6, "sink-cut-unknown")):
-        with pytest.raises(Refused) as caught:
+        with raises_code(Refused, code):
             output.stage(OPERATION, after, {})
-        assert caught.value.code == code
         output.discard_staged(OPERATION)
     data_file(tmp_path / "out", 4).unlink()
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, "stage-incomplete"):
         output.stage(OPERATION, LAST, {})
-    assert caught.value.code == "stage-incomplete"
     output.discard_staged(OPERATION)
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
 
@@ -270,9 +268,8 @@ def test_a_cut_after_a_swap_does_not_trust_copies_of_the_replaced_manifest(tmp_p
     scene.make()
     if interval == 4:
         # Batches up to 7 are in a compacted entry; the ledger's copies of them name files of the replaced output.
-        with pytest.raises(Refused) as caught:
+        with raises_code(Refused, "sink-cut-unknown"):
             scene.output.cut_after(5, scene.recorded)
-        assert caught.value.code == "sink-cut-unknown"
     cut = scene.output.cut_after(7, scene.recorded)
     assert cut.files == (str(data_file(Path(), 9, partitioned=True)),)
 
@@ -344,16 +341,14 @@ class TestRefused:
         output = FilesOutput("memory://bucket/")
         assert not output.traits.swaps
         assert not files("json", "memory://bucket").traits.swaps
-        with pytest.raises(Refused) as caught:
+        with raises_code(Refused, "swap-unsupported"):
             output.stage(OPERATION, -1, {})
-        assert caught.value.code == "swap-unsupported"
 
     @pytest.mark.parametrize("path", ["/proc", "/proc/out"])
     def test_a_directory_that_cannot_be_exchanged(self, path: str) -> None:
         """A mount point, and one in a folder where nobody can create another."""
-        with pytest.raises(Refused) as caught:
+        with raises_code(Refused, "swap-unsupported"):
             FilesOutput(path).stage(OPERATION, -1, {})
-        assert caught.value.code == "swap-unsupported"
 
     def test_a_directory_that_cannot_be_renamed(self, tmp_path: Path) -> None:
         place = StagingDirectory(str(tmp_path / "out"), OPERATION)

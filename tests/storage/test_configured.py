@@ -13,6 +13,7 @@ from slackwater.storage.registry import configure
 from tests.restart.conftest import file_baseline
 from tests.restart.scenario import FileClicks, Workspace
 from tests.restart.stored import stored_rows
+from tests.support.errors import raises_code
 from tests.support.processes import Command
 from tests.support.s3 import s3_endpoint, s3_location
 
@@ -78,9 +79,8 @@ def test_a_secret_that_is_not_there_is_named(project: Workspace) -> None:
 )
 def test_what_cannot_be_used_is_refused_and_not_shown(table: dict[str, dict[str, str]], where: str, found: str) -> None:
     before = dict(os.environ)
-    with pytest.raises(SettingsError) as refused:
+    with raises_code(SettingsError, "storage-settings") as refused:
         configure(table)
-    assert refused.value.code == "storage-settings"
     assert (refused.value.where, refused.value.found) == (where, found)
     assert SECRET not in str(refused.value)
     assert dict(os.environ) == before

@@ -22,6 +22,7 @@ from slackwater.storage.hdfs_filesystem import HdfsFileSystem
 from slackwater.storage.kinds import http_addresses, umask
 from slackwater.storage.open import open_read_store, open_write_store
 from slackwater.storage.protocols import WriteStore
+from tests.support.errors import raises_code
 from tests.support.hdfs import USER, HdfsServer
 from tests.support.s3_proxy import LosingProxy, losing_proxy
 
@@ -57,9 +58,8 @@ def test_the_configuration_of_hadoop(tmp_path: Path) -> None:
     assert hadoop_settings({}) == {}
     assert hadoop_settings({"HADOOP_HOME": str(tmp_path)}) == {}
     (tmp_path / "hdfs-site.xml").write_text("<configuration>")
-    with pytest.raises(UsageError) as refused:
+    with raises_code(UsageError, "hadoop-configuration"):
         hadoop_settings({"HADOOP_CONF_DIR": str(tmp_path)})
-    assert refused.value.code == "hadoop-configuration"
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,8 @@ def test_the_umask_of_hadoop(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "8", "u=rwx", "u=rwx,g=rwx,o=rwz", "u=rwx,u=rwx,o=rwx"])
 def test_what_is_no_umask_is_refused(text: str) -> None:
-    with pytest.raises(UsageError) as refused:
+    with raises_code(UsageError, "hadoop-configuration"):
         umask({"fs.permissions.umask-mode": text})
-    assert refused.value.code == "hadoop-configuration"
 
 
 def test_a_location_without_a_host_is_on_the_default_file_system(

@@ -28,8 +28,6 @@ LIGHT = (
 )
 INTERPRETED = "-Dspark.sql.codegen.wholeStage=false -Dspark.sql.codegen.factoryMode=NO_CODEGEN"
 """For the few rows of a test a class costs more than it saves; ``scripts/test --all`` compiles as users' Spark does."""
-UNVERIFIED = "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
-"""Not for the JVM that makes the archive, which has to verify what it archives."""
 EVERY = "SLACKWATER_TEST_EVERY"
 LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For the JVM that puts together the command line of another one."""
@@ -62,7 +60,7 @@ def use_quick_jvms() -> None:
             os.environ[CLASS_PATH] = os.pathsep.join(filter(None, [str(jar), *paths]))
         if not archive.exists():
             _make(archive, ARCHIVED, {OPTIONS: f"{LIGHT} {SILENT} -XX:ArchiveClassesAtExit={{}}"})
-    options = [LIGHT] if EVERY in os.environ else [LIGHT, UNVERIFIED, INTERPRETED]
+    options = [LIGHT] if EVERY in os.environ else [LIGHT, INTERPRETED]
     if archive.exists():
         options += [SILENT, f"-XX:SharedArchiveFile={archive}"]
     os.environ[OPTIONS] = " ".join(options)

@@ -27,6 +27,7 @@ from slackwater.runtime.run.before_start import check_same_sink
 from slackwater.runtime.session.options import SessionOptions
 from slackwater.sinks.common.registry import UNKNOWN, is_same_sink, open_output, recognised
 from slackwater.triggers import as_trigger
+from tests.support.errors import raises_code
 
 QUERY = "spark.readStream.text('in').writeStream.option('checkpointLocation', 'c').start('out')\n"
 PIPELINE = "import slackwater as sw\npipeline = sw.Pipeline('p')\n"
@@ -278,9 +279,8 @@ def test_a_query_whose_checkpoint_was_moved_is_the_same_stream(tmp_path: Path) -
 def test_another_output_of_a_program_is_refused_with_the_command_that_forgets_the_recorded_one() -> None:
     known = StreamRecord(WATCHED, "counts", {"kind": "table", "name": "t", "format": "parquet"}, "append", "shop.py")
     now = known._replace(sink={"kind": "table", "name": "t", "format": "iceberg", "path": "/lake/t"})
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "sink-changed") as refused:
         check_same_sink(known, now)
-    assert refused.value.code == "sink-changed"
     assert "slackwater release watched/counts forgets the recorded one" in (refused.value.hint or "")
 
 
@@ -305,9 +305,8 @@ def test_what_makes_a_session_of_spark_connect(
 def test_an_application_that_ends_itself_is_named_with_how_to_give_its_arguments(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
     file.write_text(f"import argparse\nargparse.ArgumentParser().parse_args()\n{QUERY}")
-    with pytest.raises(PipelineError) as ended:
+    with raises_code(PipelineError, "application-fails") as ended:
         captured(f"{file} -- --day 1", None, SessionOptions())
-    assert ended.value.code == "application-fails"
     assert f"slackwater check '{file} -- ARGUMENTS'; --pipeline" in (ended.value.hint or "")
 
 
@@ -315,6 +314,5 @@ def test_a_second_query_of_one_name_is_refused() -> None:
     one: Any = SimpleNamespace(name="out", full_name="watched/out", checkpoint="/b")
     active: Any = SimpleNamespace(_active={"out": one}, _poll=lambda *_: None)
     kind = next(kind for kind in vars(running).values() if hasattr(kind, "_refuse_second"))
-    with pytest.raises(Refused) as second:
+    with raises_code(Refused, "query-duplicate"):
         kind._refuse_second(active, one)
-    assert second.value.code == "query-duplicate"

@@ -12,6 +12,7 @@ from slackwater.checkpoint.state import rocksdb_scan
 from slackwater.checkpoint.state.loader import read_tables
 from slackwater.core.errors import FormatError
 from slackwater.formats.rocksdb_zip import RocksDbVersion, TableFile
+from tests.support.errors import raises_code
 
 PAIRS = {index.to_bytes(4, "big"): random.Random(index).randbytes(100 + index % 100) for index in range(20_000)}
 
@@ -48,9 +49,8 @@ def test_damage_is_found(database: tuple[dict[bytes, bytes], Path], place: float
     damaged = {table.stored_name: bytearray((folder / table.stored_name).read_bytes()) for table in version.tables}
     data = max(damaged.values(), key=len)
     data[int(len(data) * place)] ^= 1
-    with pytest.raises(FormatError, match="RocksDB cannot read") as raised:
+    with raises_code(FormatError, "torn", match="RocksDB cannot read"):
         read_tables(version, lambda table: bytes(damaged[table.stored_name]))
-    assert raised.value.code == "torn"
 
 
 def test_a_scan_that_does_not_come_to_its_end_is_none(tmp_path: Path) -> None:

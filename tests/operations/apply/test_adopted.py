@@ -38,9 +38,10 @@ from slackwater.runtime.run.before_start import check
 from slackwater.sinks.common.staging import StagingDirectory
 from slackwater.storage.local import LocalStore
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
+from tests.support.errors import raises_code
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
-from tests.support.rebuilds import BEGINNING, StopBefore, make_project
+from tests.support.rebuilds import BEGINNING, Project, StopBefore, make_project
 
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
 EVERY, EVERY_OF_UNDO = (int(os.environ.get("SLACKWATER_TEST_EVERY", number)) for number in (24, 9))
@@ -81,9 +82,8 @@ def project(tmp_path: Path) -> AdoptedProject:
 
 
 def refused(code: str, call: Callable[[], object]) -> SlackwaterError:
-    with pytest.raises(SlackwaterError) as caught:
+    with raises_code(SlackwaterError, code) as caught:
         call()
-    assert caught.value.code == code, str(caught.value)
     return caught.value
 
 
@@ -137,7 +137,7 @@ def test_an_undo_that_is_killed_is_continued(scene: Scene) -> None:
     some = range(1 + random.Random(SEED).randrange(EVERY_OF_UNDO), sys.maxsize, EVERY_OF_UNDO)
     restore = partial(scene.restore, "applied")
     for number in kill_points(lambda: project.undo(plan), project.folder, restore, every=some):
-        _checked(lambda: project.undo(plan), f"seed {SEED}, undo killed before change {number}")
+        checked(lambda: project.undo(plan), f"seed {SEED}, undo killed before change {number}")
         assert project.in_use() == scene.original, number
     assert project.in_use() == scene.original
 
@@ -145,21 +145,21 @@ def test_an_undo_that_is_killed_is_continued(scene: Scene) -> None:
 def _finish(scene: Scene, then: str, applied: dict[str, str], where: str) -> None:
     project, plan = scene.project, scene.plan
     if then == "continue":
-        _checked(lambda: project.apply(plan), where)
+        checked(lambda: project.apply(plan), where)
         assert project.in_use() == applied, where
-    elif _is_known(project, plan):
-        _checked(lambda: project.undo(plan), where)
+    elif is_known(project, plan):
+        checked(lambda: project.undo(plan), where)
         assert project.in_use() == scene.original, where
     with project.open() as workspace:
         assert workspace.ledger.open_operation(ADOPTED) is None, where
 
 
-def _is_known(project: AdoptedProject, plan: Plan) -> bool:
+def is_known(project: Project, plan: Plan) -> bool:
     with project.open() as workspace:
         return any(one.id == plan.id for one in workspace.ledger.operations(plan.stream))
 
 
-def _checked(step: Callable[[], object], where: str) -> None:
+def checked(step: Callable[[], object], where: str) -> None:
     try:
         step()
     except BaseException as error:

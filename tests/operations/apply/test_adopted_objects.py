@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,11 @@ import pytest
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.verbs.prune import delete_prunable
-from slackwater.core.errors import OutcomeUnknown, SlackwaterError
+from slackwater.core.errors import OutcomeUnknown
 from slackwater.operations.plan.document import ALL_MS
 from slackwater.operations.plan.plan import Plan
 from slackwater.storage.open import open_read_store, open_write_store
+from tests.operations.apply.test_adopted import refused
 from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
@@ -260,14 +261,7 @@ def test_prune_removes_the_copy(project: ObjectsProject) -> None:
     assert removed.generations == (1,)
     assert not kept.exists()
     assert project.objects() == in_place
-    _refused("undo-pruned", lambda: project.undo(plan, stopped=True))
-
-
-def _refused(code: str, call: Callable[[], object]) -> SlackwaterError:
-    with pytest.raises(SlackwaterError) as caught:
-        call()
-    assert caught.value.code == code, str(caught.value)
-    return caught.value
+    refused("undo-pruned", lambda: project.undo(plan, stopped=True))
 
 
 def test_a_query_that_is_alive(project: ObjectsProject) -> None:
@@ -275,7 +269,7 @@ def test_a_query_that_is_alive(project: ObjectsProject) -> None:
     store = open_write_store(project.location)
     # In the second in which ``metadata`` was put there, or in a later one: S3 has times in seconds.
     store.write("commits/3", store.read("commits/3"))
-    error = _refused("checkpoint-in-use", lambda: project.apply(plan))
+    error = refused("checkpoint-in-use", lambda: project.apply(plan))
     assert (error.where or "").startswith(project.location)
     assert project.in_use() == before
 
@@ -285,7 +279,7 @@ def test_an_undo_after_the_query_has_run(project: ObjectsProject) -> None:
     project.apply(plan, stopped=True)
     store = open_write_store(project.location)
     store.write("commits/4", store.read("commits/3"))
-    _refused("undo-late", lambda: project.undo(plan, stopped=True))
+    refused("undo-late", lambda: project.undo(plan, stopped=True))
     store.delete("commits/4")
     project.undo(plan, stopped=True)
 
@@ -334,7 +328,7 @@ def test_a_copy_that_was_damaged_meanwhile(project: ObjectsProject, lost: str) -
         with pytest.raises(OutcomeUnknown, match="backup is missing or damaged"):
             project.apply(plan, stopped=True)
     else:
-        _refused("backup-damaged", lambda: project.undo(plan, stopped=True))
+        refused("backup-damaged", lambda: project.undo(plan, stopped=True))
     assert project.objects() == between
     moved.rename(file)
     if lost.startswith("checkpoint"):

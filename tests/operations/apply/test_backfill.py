@@ -31,6 +31,7 @@ from slackwater.sinks.common.registry import SINKS, SinkKind
 from slackwater.sources.common.contract import Served
 from slackwater.sources.files import NO_FILES, Files
 from slackwater.storage.local import LocalStore
+from tests.support.errors import raises_code
 from tests.support.homes import STATELESS, STREAM, HomeSpec
 from tests.support.outputs import manifest_ids
 from tests.support.rebuilds import Project, StubReplayer, make_project, old_files, reset_behind
@@ -162,29 +163,24 @@ def test_a_file_that_no_longer_exists(project: Project) -> None:
     plan = project.plan_backfill(files)
     (project.folder / "clicks" / "old-1.json").unlink()
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "source-files-lost"):
         _apply(project, plan)
-
-    assert refused.value.code == "source-files-lost"
 
 
 def test_a_query_with_state_is_refused_with_the_alternative(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project", HomeSpec())
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-stateful") as refused:
         project.plan_backfill(old_files(project, 1))
 
-    assert refused.value.code == "backfill-stateful"
     assert str(refused.value.hint).endswith(f"slackwater plan reset {STREAM} --from earliest")
 
 
 def test_rows_that_would_replace_newer_ones(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project", replace(SPEC, output_mode="update"))
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-replaces"):
         project.plan_backfill(old_files(project, 1))
-
-    assert refused.value.code == "backfill-replaces"
 
 
 def test_where_it_is_not_recorded_what_was_read(project: Project) -> None:
@@ -193,10 +189,8 @@ def test_where_it_is_not_recorded_what_was_read(project: Project) -> None:
     with closing(sqlite3.connect(project.home / "ledger.db")) as ledger, ledger:
         ledger.execute("DELETE FROM log_lines WHERE generation = 3 AND log = 'offsets'")
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-unknown"):
         project.plan_backfill(files)
-
-    assert refused.value.code == "backfill-unknown"
 
 
 def test_a_lost_ledger_is_restored_with_what_was_read(project: Project) -> None:
@@ -215,12 +209,10 @@ def test_a_lost_ledger_is_restored_with_what_was_read(project: Project) -> None:
 @pytest.mark.parametrize("offset", ['{"logOffset":"2"}', '{"logOffset":1e3}', "{}", '{"somewhere":0}', '"2"', "true"])
 def test_an_offset_in_an_edited_plan_that_is_none(project: Project, offset: str) -> None:
     start = SourceStart("0", offset, {}, None, "source 0")
-    with pytest.raises(UsageError) as refused:
+    with raises_code(UsageError, "target"):
         project.plan_backfill_of(start, NO_FILES)
-    assert refused.value.code == "target"
-    with pytest.raises(UsageError) as refused:
+    with raises_code(UsageError, "target"):
         project.plan_reset("keep", start)
-    assert refused.value.code == "target"
 
 
 def test_a_source_of_which_nothing_is_known(project: Project) -> None:
@@ -231,10 +223,8 @@ def test_a_source_of_which_nothing_is_known(project: Project) -> None:
         lines = "UPDATE log_lines SET text = CAST(replace(CAST(text AS TEXT), 'logOffset', 'somewhere') AS BLOB)"
         ledger.execute(f"{lines} WHERE log = 'offsets'")
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-unknown"):
         project.plan_backfill_of(start, '{"somewhere":5}')
-
-    assert refused.value.code == "backfill-unknown"
 
 
 @pytest.mark.parametrize(
@@ -249,10 +239,9 @@ def test_a_source_of_which_nothing_is_known(project: Project) -> None:
 def test_a_stream_without_a_position_to_keep(spec: HomeSpec, hint: str, tmp_path: Path) -> None:
     project = make_project(tmp_path / "project", spec)
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-unready") as refused:
         project.plan_backfill(old_files(project, 1))
 
-    assert refused.value.code == "backfill-unready"
     assert hint in str(refused.value.hint)
 
 
@@ -262,10 +251,9 @@ def test_a_stream_without_a_position_to_keep(spec: HomeSpec, hint: str, tmp_path
 def test_batches_before_it_are_not_processed_again(goal: str, target: str, project: Project) -> None:
     _apply(project, project.plan_backfill(old_files(project, 3)))
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "target-unknown") as refused:
         project.plan(target, goal=goal)
 
-    assert refused.value.code == "target-unknown"
     assert str(refused.value.hint).endswith(f"slackwater plan reset {STREAM} --from earliest")
 
 
@@ -325,10 +313,9 @@ def test_offsets_that_the_broker_has_removed_since(tmp_path: Path) -> None:
     before, output = project.in_use(), project.files(project.folder / "out")
     plan = project.plan_backfill_of(*_range({"0": 360, "1": 300}, {"0": 1000, "1": 1000}))
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "source-rows-lost") as refused:
         project.apply(plan, Shortened(project.folder / "clicks.py", STATELESS))
 
-    assert refused.value.code == "source-rows-lost"
     assert refused.value.found == "clicks-0: offsets 360 to 399; the oldest that is left is 400"
     assert (project.in_use(), project.files(project.folder / "out")) == (before, output)
     _apply(project, project.plan_backfill_of(*_range({"0": 400, "1": 300}, {"0": 1000, "1": 1000})))
@@ -380,14 +367,12 @@ def test_a_sink_that_keeps_the_rows(kind: str, undone: bool, tmp_path: Path) -> 
         project.undo(plan)
         assert project.in_use() == before
         return
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-kept"):
         project.undo(plan)
-    assert refused.value.code == "backfill-kept"
     project.apply(plan, replayer)
     assert _snapshot(project).marks.next_batch == BATCH + 1
-    with pytest.raises(Refused) as kept:
+    with raises_code(Refused, "backfill-kept") as kept:
         project.undo(plan)
-    assert kept.value.code == "backfill-kept"
     assert "slackwater run" in str(kept.value.hint)
 
 

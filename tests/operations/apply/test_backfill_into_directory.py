@@ -24,6 +24,7 @@ from slackwater.sinks.files.backfill_output import backfill_output, directory_si
 from slackwater.sinks.files.sink import FilesSink
 from slackwater.sources.files import Files
 from slackwater.storage.local import LocalStore
+from tests.support.errors import raises_code
 from tests.support.homes import STATELESS, STREAM, HomeSpec
 from tests.support.outputs import manifest_ids
 from tests.support.rebuilds import Project, StubReplayer, make_project, old_files, reset_behind
@@ -106,9 +107,8 @@ def test_the_range_is_still_free(project: Project, plan: Plan, side: Path) -> No
     assert manifest_ids(project.folder / "out")[-1] == NEWEST + 1
     assert {"old-0.json", "old-1.json", "old-2.json"} <= _read(project)
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-overlaps"):
         project.plan_backfill(old_files(project, 3), side.with_name("third"))
-    assert refused.value.code == "backfill-overlaps"
     for one in (plan, real, other):
         project.undo(one)
     assert manifest_ids(project.folder / "out")[-1] == NEWEST
@@ -121,10 +121,9 @@ def test_the_operation_that_stands_in_the_way_of_an_undo_is_one_that_has_switche
     _apply(project, rebuilt)
     _apply(project, project.plan_backfill(old_files(project, 3)[1:], side))
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "undo-superseded") as refused:
         project.undo(first)
 
-    assert refused.value.code == "undo-superseded"
     assert rebuilt.id in str(refused.value.hint)
 
 
@@ -134,10 +133,9 @@ def test_a_plan_that_was_made_before_it_is_made_again(project: Project, plan: Pl
     _apply(project, plan)
     before = project.in_use()
 
-    with pytest.raises(Moved) as moved:
+    with raises_code(Moved, "moved-number") as moved:
         _apply(project, older)
 
-    assert moved.value.code == "moved-number"
     assert moved.value.hint == f"plan again: slackwater plan rebuild {STREAM}"
     assert project.in_use() == before
     project.undo(plan)
@@ -152,9 +150,8 @@ def test_a_directory_with_something_in_it(project: Project, side: Path) -> None:
     with pytest.raises(Refused) as refused:
         project.plan_backfill(old_files(project, 3), side)
     assert (refused.value.code, refused.value.found) == ("backfill-directory-occupied", "notes.txt")
-    with pytest.raises(Refused) as again:
+    with raises_code(Refused, "backfill-directory-occupied"):
         _apply(project, plan)
-    assert again.value.code == "backfill-directory-occupied"
     with pytest.raises(Refused) as file:
         project.plan_backfill(old_files(project, 3), side / "notes.txt")
     assert (file.value.code, file.value.found) == ("backfill-directory-occupied", "a file")
@@ -191,10 +188,8 @@ def test_a_directory_that_is_shared(place: str, project: Project) -> None:
         workspace.ledger.register_stream(StreamRecord("clicks", "later", sink, "append", "clicks.py"), first)
     (project.folder / "link").symlink_to(project.folder / "out")
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "backfill-directory-shared"):
         project.plan_backfill(old_files(project, 3), project.folder / place)
-
-    assert refused.value.code == "backfill-directory-shared"
 
 
 class _Fails(StubReplayer):
@@ -290,10 +285,9 @@ def test_an_edited_pipeline_does_not_continue_it(project: Project, plan: Plan, s
         project.apply(plan, interrupted)
     (project.folder / "clicks.py").write_text("import slackwater as sw\n")
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "pipeline-edited") as refused:
         _apply(project, plan)
 
-    assert refused.value.code == "pipeline-edited"
     assert "plan again" in str(refused.value.hint)
     assert list(side.iterdir()) == []
 

@@ -20,6 +20,7 @@ from slackwater.operations.goals.backfill import check_writer
 from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.storage.local import LocalStore
 from tests.support.adopted import ADOPTED, AdoptedProject, make_adopted
+from tests.support.errors import raises_code
 from tests.support.homes import STATELESS, HomeSpec
 from tests.support.outputs import manifest_ids
 from tests.support.rebuilds import BEGINNING, StopBefore, StubReplayer, old_files
@@ -140,9 +141,8 @@ def test_another_writer_or_mode_is_refused(sink: Mapping[str, str] | None, mode:
         output_mode = mode
 
     stream = StreamRecord("watched", "clicks", {"kind": "files", "path": "/out"}, "append", "app.py")
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, code):
         check_writer(stream, Query(Path("app.py"), sink=sink), into_directory=False)
-    assert refused.value.code == code
     if mode == "append":
         check_writer(stream, Query(Path("app.py"), sink=sink), into_directory=True)
         check_writer(stream._replace(pipeline="clicks"), Query(Path("app.py"), sink=sink), into_directory=False)

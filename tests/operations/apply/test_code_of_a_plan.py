@@ -19,6 +19,7 @@ from slackwater.operations.plan.document import DIGEST, digest_of, plan_again, r
 from slackwater.operations.plan.plan import Plan
 from slackwater.runtime.run.before_start import program_json
 from tests.support import warm_python
+from tests.support.errors import raises_code
 from tests.support.homes import STREAM
 from tests.support.rebuilds import BEGINNING, Project, StopBefore, StubReplayer, make_project
 from tests.support.stages import DAY, three_stages
@@ -99,10 +100,9 @@ def test_an_operation_is_not_continued_with_another_query_of_the_same_files(proj
     with pytest.raises(KeyboardInterrupt):
         project.apply(plan, ReadsSettings(pipeline), display=StopBefore("replay-batches"))
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "pipeline-edited") as refused:
         project.apply(plan, ReadsSettings(pipeline, threshold=5))
 
-    assert refused.value.code == "pipeline-edited"
     assert "filter (n > 5) was added" in str(refused.value.found)
     assert not project.checkpoint(2).exists()
     assert project.apply(project.plan("batch:3"))
@@ -147,10 +147,9 @@ def test_a_staged_run_is_not_continued_with_another_query_of_the_same_files(
     with pytest.raises(KeyboardInterrupt):
         project.apply(plan, KilledStaged(pipeline))
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "pipeline-edited") as refused:
         project.apply(plan, ReadsSettings(pipeline, **other))
 
-    assert refused.value.code == "pipeline-edited"
     assert f"filter {found} was added" in str(refused.value.found)
     assert {name: project.in_use().get(name) for name in before} == before
 
@@ -205,10 +204,9 @@ def test_what_plans_again_names_the_file_that_was_named(project: Project) -> Non
     plan = project.plan_unread("rebuild", "last-written", str(upgraded))
     upgraded.write_text(upgraded.read_text() + "# edited\n")
 
-    with pytest.raises(Moved) as moved:
+    with raises_code(Moved, "moved-pipeline") as moved:
         project.apply(plan)
 
-    assert moved.value.code == "moved-pipeline"
     assert moved.value.hint == f"plan again: slackwater plan rebuild {STREAM} --pipeline {upgraded}"
     assert plan_again(project.plan()) == f"slackwater plan rebuild {STREAM}", "the file of the last run is not named"
 
@@ -217,10 +215,9 @@ def test_what_plans_otherwise_names_the_file_that_was_named(tmp_path: Path) -> N
     stages = three_stages(tmp_path / "project")
     upgraded = _upgraded(stages)
 
-    with pytest.raises(Refused) as refused:
+    with raises_code(Refused, "cut-was-read") as refused:
         stages.plan_unread("replay", "batch:3", str(upgraded))
 
-    assert refused.value.code == "cut-was-read"
     hints = (refused.value.hint or "").splitlines()
     assert hints[0].endswith(f"plan replay {STREAM} --from batch:3 --downstream --pipeline {upgraded}")
     assert all(hint.endswith(f" --pipeline {upgraded}") for hint in hints)

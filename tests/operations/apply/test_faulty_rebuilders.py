@@ -13,6 +13,7 @@ from slackwater.checkpoint.logs import read_logs
 from slackwater.core.errors import Refused
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
+from tests.support.errors import raises_code
 from tests.support.homes import ROWS
 from tests.support.rebuilds import CLEAN, StubReplayer, make_project
 
@@ -110,10 +111,9 @@ def test_a_faulty_rebuilder_is_refused(tmp_path: Path, fault: type[FaultyReplaye
     project = make_project(tmp_path, CLEAN)
     before, plan = project.in_use(), project.plan()
 
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, code):
         project.apply(plan, fault(tmp_path / "clicks.py"))
 
-    assert caught.value.code == code
     after = project.in_use()
     assert {name: after[name] for name in before} == before
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from slackwater.core.errors import FormatError
 from slackwater.operations.apply.journal import JOURNAL, Journal, State
+from tests.support.errors import raises_code
 
 STEPS: list[tuple[int, str, State]] = [
     (0, "build-generation", "started"),
@@ -91,6 +92,5 @@ def test_a_torn_last_line_was_never_acted_on(tmp_path_factory: pytest.TempPathFa
 )
 def test_a_damaged_line_is_an_error(tmp_path: Path, line: str) -> None:
     (tmp_path / JOURNAL).write_text(line + "\n")
-    with pytest.raises(FormatError, match="cannot be parsed") as caught:
+    with raises_code(FormatError, "journal-damaged", match="cannot be parsed"):
         Journal(tmp_path)
-    assert caught.value.code == "journal-damaged"

@@ -10,7 +10,7 @@ import os
 import random
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ import pytest
 from slackwater.core.errors import Refused
 from slackwater.core.sink import OutputTreatment
 from slackwater.operations.plan.plan import Plan
+from tests.operations.apply.test_adopted import checked, is_known
 from tests.support.homes import LAYOUT, STATELESS, HomeSpec
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
@@ -121,13 +122,13 @@ def test_a_killed_apply_is_continued_or_undone(scene: Scene, applied: dict[str, 
         then = choose.choice(["continue", "undo"])
         where = f"seed {SEED}, apply killed before change {count}, then {then}"
         if then == "continue":
-            _checked(scene.apply, where)
+            checked(scene.apply, where)
             assert scene.in_use() == applied, where
-        elif _is_known(project, plan):
-            _checked(lambda: project.undo(plan), where)
+        elif is_known(project, plan):
+            checked(lambda: project.undo(plan), where)
             assert scene.in_use() == scene.original, where
             if choose.random() < 1 / 3:
-                _checked(scene.apply, f"{where}, then apply")
+                checked(scene.apply, f"{where}, then apply")
                 assert scene.in_use() == applied, f"{where}, then apply"
         _is_settled(project, where)
     assert count > 50, f"only {count} changes were counted"
@@ -146,10 +147,10 @@ def test_a_killed_undo_is_continued_or_applied_again(scene: Scene, applied: dict
         then = choose.choice(["undo", "apply"])
         where = f"seed {SEED}, undo killed before change {count}, then {then}"
         if then == "undo":
-            _checked(lambda: project.undo(plan), where)
+            checked(lambda: project.undo(plan), where)
             assert scene.in_use() == scene.original, where
         else:
-            _checked(lambda: _apply_or_finish_undo(scene), where)
+            checked(lambda: _apply_or_finish_undo(scene), where)
             assert scene.in_use() == applied, where
         _is_settled(project, where)
     assert count > 20, f"only {count} changes were counted"
@@ -168,19 +169,6 @@ def _apply_or_finish_undo(scene: Scene) -> None:
         if scene.in_use() != scene.original:
             raise
         scene.apply()
-
-
-def _checked(step: Callable[[], object], where: str) -> None:
-    try:
-        step()
-    except BaseException as error:
-        error.add_note(where)
-        raise
-
-
-def _is_known(project: Project, plan: Plan) -> bool:
-    with project.open() as workspace:
-        return any(one.id == plan.id for one in workspace.ledger.operations(plan.stream))
 
 
 def _is_settled(project: Project, where: str) -> None:

@@ -14,6 +14,7 @@ from slackwater.core.errors import LeaseHeld
 from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.plan.plan import Plan
+from tests.support.errors import raises_code
 from tests.support.rebuilds import Project, make_project
 
 
@@ -61,10 +62,9 @@ def test_an_apply_without_its_lease_changes_nothing_more(step: int, tmp_path: Pa
     assert len(plan.actions) == 6
     display = _TakenOver(project, plan, step)
 
-    with pytest.raises(LeaseHeld) as caught:
+    with raises_code(LeaseHeld, "lease-lost"):
         project.apply(plan, display=display)
 
-    assert caught.value.code == "lease-lost"
     assert display.at == step
     assert _seen(project, plan) == display.seen
 

@@ -14,6 +14,7 @@ from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.plan import Plan, Request
 from slackwater.runtime.program.code_reach import environment_of
 from slackwater.runtime.run.before_start import program_json
+from tests.support.errors import raises_code
 from tests.support.homes import STREAM, HomeSpec
 from tests.support.rebuilds import BEGINNING, Project, StubReplayer, StubRuntime, make_project
 from tests.support.stages import DAY, make_stages, read_next, read_uncopied
@@ -89,10 +90,9 @@ def test_a_rebuild_that_leaves_the_output_wrong_is_refused(tmp_path: Path, targe
     project = _project(tmp_path, made_by(_windowed(1_800_000)))
     before, plan = project.in_use(), project.plan(target)
 
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, "rebuild-insufficient") as caught:
         project.apply(plan, OfHours(project.folder / "clicks.py"))
 
-    assert caught.value.code == "rebuild-insufficient"
     assert "window length was 30 minutes, is 1 hour" in str(caught.value)
     assert "plan reset clicks/per_page --from earliest --output swap" in str(caught.value.hint)
     assert project.in_use() == before
@@ -142,10 +142,9 @@ def test_a_later_stage_that_keeps_batches_of_other_code_is_refused(tmp_path: Pat
     request = Request.at("replay", "earliest", downstream=True)
     spec = HomeSpec(planned=2, committed=2, state=2, written=2)
 
-    with pytest.raises(Refused) as caught:
+    with raises_code(Refused, "rebuild-insufficient") as caught:
         _plan_with_stage(tmp_path / "project", spec, "other", request=request, read=3)
 
-    assert caught.value.code == "rebuild-insufficient"
     assert DAY in str(caught.value)
 
 

@@ -1,0 +1,21 @@
+"""An error is named by its class and its code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import pytest
+
+from slackwater.core.errors import SlackwaterError
+
+Error = TypeVar("Error", bound=SlackwaterError)
+
+
+@contextmanager
+def raises_code(kind: type[Error], code: str, match: str | None = None) -> Iterator[pytest.ExceptionInfo[Error]]:
+    """The block ends with an error of this class and code."""
+    with pytest.raises(kind, match=match) as caught:
+        yield caught
+    assert caught.value.code == code, str(caught.value)
