@@ -12,10 +12,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from functools import partial
 from hashlib import sha256
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Shape = TypeVar("_Shape", bound="DataclassInstance")
 
 OperatorKind = Literal[
     "aggregate", "deduplicate", "deduplicate-within-watermark", "join", "limit", "pandas-state", "transform-with-state",
@@ -40,15 +46,6 @@ class Traced:
     reads: tuple[str, ...] = ()
     type: str = ""
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Traced:
-        return cls(
-            str(value.get("name", "")),
-            str(value.get("text", "")),
-            _texts(value.get("reads")),
-            str(value.get("type", "")),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -62,19 +59,11 @@ class Window:
     gap: str = ""
     text: str = ""
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Window:
-        return cls(**{key: value[key] for key in cls.__slots__ if key in value})
-
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
     column: str
     delay_ms: int = 0
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Watermark:
-        return cls(str(value["column"]), int(value.get("delay_ms", 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +76,6 @@ class SourceShape:
     location: str = ""
     schema: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> SourceShape:
-        return cls(
-            str(value["kind"]),
-            str(value.get("location", "")),
-            dict(value.get("schema") or {}),
-            dict(value.get("options") or {}),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +92,6 @@ class InputShape:
     watermarks: tuple[Watermark, ...] = ()
     functions: tuple[str, ...] = ()
     side: Literal["", "left", "right"] = ""
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> InputShape:
-        return cls(
-            str(value.get("base", "")),
-            _texts(value.get("steps")),
-            _texts(value.get("filters")),
-            tuple(Traced.from_json(one) for one in value.get("columns") or ()),
-            tuple(Watermark.from_json(one) for one in value.get("watermarks") or ()),
-            _texts(value.get("functions")),
-            value.get("side", ""),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,22 +111,6 @@ class OperatorShape:
     output_schema: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     functions: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> OperatorShape:
-        return cls(
-            kind=value["kind"],
-            inputs=tuple(InputShape.from_json(one) for one in value.get("inputs") or ()),
-            keys=tuple(Traced.from_json(one) for one in value.get("keys") or ()),
-            windows=tuple(Window.from_json(one) for one in value.get("windows") or ()),
-            aggregates=tuple(Traced.from_json(one) for one in value.get("aggregates") or ()),
-            join_type=str(value.get("join_type", "")),
-            conditions=_texts(value.get("conditions")),
-            state_schema=_texts(value.get("state_schema")),
-            output_schema=_texts(value.get("output_schema")),
-            settings=dict(value.get("settings") or {}),
-            functions=_texts(value.get("functions")),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,26 +151,46 @@ class Program:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Program:
-        return cls(
-            spark_version=str(value.get("spark_version", "")),
-            output_mode=str(value.get("output_mode", "append")),
-            sources=tuple(SourceShape.from_json(one) for one in value.get("sources") or ()),
-            operators=tuple(OperatorShape.from_json(one) for one in value.get("operators") or ()),
-            rows=tuple(InputShape.from_json(one) for one in value.get("rows") or ()),
-            output_schema=_texts(value.get("output_schema")),
-            functions=dict(value.get("functions") or {}),
-            settings=dict(value.get("settings") or {}),
-            environment=dict(value.get("environment") or {}),
-            output_environment=dict(value.get("output_environment") or {}),
-            versions=dict(value.get("versions") or {}),
-            values={name: dict(one) for name, one in (value.get("values") or {}).items()},
-            outside={name: _texts(one) for name, one in (value.get("outside") or {}).items()},
-            code=value.get("code"),
-        )
+        """Raises LookupError, ValueError, TypeError or AttributeError for a malformed program."""
+        return _decoded(cls, value)
 
 
-def _texts(value: Sequence[Any] | None) -> tuple[str, ...]:
-    return tuple(str(one) for one in value or ())
+def _decoded(kind: type[_Shape], value: Mapping[str, Any]) -> _Shape:
+    """Absent fields, and null, are the default."""
+    return kind(**{one.name: _field(one, value[one.name]) for one in fields(kind) if value.get(one.name) is not None})
+
+
+def _field(field: Field[Any], value: Any) -> Any:
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    part = _PARTS.get(field.name, str)
+    match default:
+        case tuple():
+            return tuple(part(one) for one in value)
+        case dict():
+            return {name: part(one) for name, one in value.items()}
+        case int() | str():
+            return type(default)(value)
+    return value
+
+
+def _texts(value: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(str(one) for one in value)
+
+
+_PARTS: Mapping[str, Callable[[Any], object]] = {
+    "sources": partial(_decoded, SourceShape),
+    "operators": partial(_decoded, OperatorShape),
+    "rows": partial(_decoded, InputShape),
+    "inputs": partial(_decoded, InputShape),
+    "columns": partial(_decoded, Traced),
+    "keys": partial(_decoded, Traced),
+    "aggregates": partial(_decoded, Traced),
+    "windows": partial(_decoded, Window),
+    "watermarks": partial(_decoded, Watermark),
+    "values": dict,
+    "outside": _texts,
+}
+"""Decoders of one value, by the name of a program's field with several; other fields have texts."""
 
 
 Entry = Mapping[str, object]
