@@ -12,7 +12,7 @@ import pytest
 
 from slackwater.checkpoint.logs import marks, read_logs
 from slackwater.checkpoint.reader import read_checkpoint
-from slackwater.core.checkpoint import CheckpointReport, ReadOptions
+from slackwater.core.checkpoint import CheckpointReport
 from tests.checkpoint.cases import CASES, NAMES, checkpoint_folder, description, opened
 
 
@@ -40,7 +40,7 @@ def parsed(offset: object) -> object:
 
 @cache
 def report_of(case: tuple[str, str], *, state: bool = False) -> CheckpointReport:
-    return read_checkpoint(opened(*case), ReadOptions(state=state))
+    return read_checkpoint(opened(*case), state=state)
 
 
 def test_no_damage(case: tuple[str, str]) -> None:

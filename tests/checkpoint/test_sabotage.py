@@ -14,7 +14,7 @@ from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.checkpoint.operators import OperatorReader
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.state.reader import StateChoice, StateReader
-from slackwater.core.checkpoint import CheckpointReport, Damage, ReadOptions
+from slackwater.core.checkpoint import CheckpointReport, Damage
 from slackwater.storage.local import LocalStore
 from tests.checkpoint.cases import CASES, checkpoint_folder
 from tests.support.memory import folder_in_memory
@@ -48,7 +48,7 @@ def folder() -> Iterator[Path]:
 def read(checkpoint: Path) -> tuple[CheckpointReport, Rows, list[Damage]]:
     """The report with state, and every row of every store."""
     opened = open_checkpoint(LocalStore(checkpoint))
-    report = read_checkpoint(opened, ReadOptions(state=True))
+    report = read_checkpoint(opened, state=True)
     operators = OperatorReader(opened.store, opened.listing, opened.inventory).operators()
     rows: Rows = {}
     damage: list[Damage] = []

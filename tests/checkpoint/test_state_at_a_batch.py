@@ -17,7 +17,6 @@ from slackwater.checkpoint.state.decoder import FamilyRows
 from slackwater.checkpoint.state.reader import StateChoice, StateReader, StateRows, shape
 from slackwater.cli.verbs.inspect import StateRequest
 from slackwater.cli.verbs.inspect.rows import inspect_state
-from slackwater.core.checkpoint import ReadOptions
 from slackwater.core.errors import NotFound
 from slackwater.core.state import AtomicType, ColumnFamily, Field, Operator, OperatorStore, StructType
 from slackwater.storage.local import LocalStore
@@ -89,7 +88,7 @@ def test_without_any_readable_plan_rows_stay_bytes(case: tuple[str, str], tmp_pa
     assert (len(rows.table), [item.path for item in rows.damage]) == (0, [f"offsets/{batch}"])
     assert rows.undecoded is not None
     assert "no entry of offsets/ can be read" in rows.undecoded.column("reason")[0].as_py()
-    [operator] = read_checkpoint(opened(checkpoint), ReadOptions(state=True)).operators
+    [operator] = read_checkpoint(opened(checkpoint), state=True).operators
     assert [store.rows for store in operator.stores] == [None]
 
 
@@ -115,7 +114,7 @@ def test_partitions_that_a_repartition_left_are_not_read(tmp_path: Path) -> None
     checkpoint, batch = with_old_partition(tmp_path)
     count = partitions_pinned(checkpoint)[batch]
 
-    report, before = (read_checkpoint(opened(one), ReadOptions(state=True)) for one in (checkpoint, whole))
+    report, before = (read_checkpoint(opened(one), state=True) for one in (checkpoint, whole))
 
     assert find_damage(opened(checkpoint), "all").damage == report.damage == ()
     [operator], [same] = report.operators, before.operators

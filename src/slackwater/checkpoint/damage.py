@@ -31,7 +31,7 @@ from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.operators import schema_paths
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.sources import names_of_entries, parse_source_entry
-from slackwater.core.checkpoint import CommitEntry, Damage, ReadOptions, StateFile, StateFileKind, UnreadState, holes
+from slackwater.core.checkpoint import CommitEntry, Damage, StateFile, StateFileKind, UnreadState, holes
 from slackwater.core.errors import FormatError
 from slackwater.core.units import MIB
 from slackwater.formats.compactible import parse_entry_name
@@ -87,7 +87,7 @@ def find_damage(
         check = _StartCheck(opened, all_state=depth == "start", source_logs=source_logs or {})
         damage = _distinct(check.run())
         return FoundDamage(damage, check.unread_state())
-    report = read_checkpoint(opened, ReadOptions(state=True, source_files=True))
+    report = read_checkpoint(opened, state=True, source_files=True)
     start = _StartCheck(opened, source_logs=source_logs or {}).run()
     return FoundDamage(_distinct([*report.damage, *start, *_FileCheck(opened).run()]))
 

@@ -39,7 +39,6 @@ from slackwater.core.checkpoint import (
     OffsetEntry,
     OperatorLine,
     ReadLimits,
-    ReadOptions,
     StateFileKind,
     StateInventory,
     StoreLine,
@@ -61,8 +60,12 @@ MOST_GAPS = 1000
 
 @dataclass(slots=True)
 class CheckpointReader:
+    """``batch`` shows operators as they were then; ``state`` loads state and counts its rows."""
+
     opened: OpenedCheckpoint
-    options: ReadOptions = field(default_factory=ReadOptions)
+    batch: int | None = None
+    state: bool = False
+    source_files: bool = False
     damage: list[Damage] = field(default_factory=list)
     _file_count: int = field(init=False)
 
@@ -80,10 +83,10 @@ class CheckpointReader:
         newest = offsets.get(logs.planned)
         marks = marks_of_inventory(logs, inventory)
         operators = self._operators()
-        sources = SourceReader(self.opened.store, listing, with_files=self.options.source_files)
+        sources = SourceReader(self.opened.store, listing, with_files=self.source_files)
         # Where the newest entry is damaged, an older one still has the sources.
         source_lines = sources.sources(newest or next(iter(offsets.values()), None))
-        batch = marks.committed if self.options.batch is None else self.options.batch
+        batch = marks.committed if self.batch is None else self.batch
         operator_lines = tuple(self._operator_line(operator, batch, offsets.get(batch)) for operator in operators)
         self.damage.extend(sources.damage)
         self.damage.extend(damage_by_names(self.opened, marks, commits.get(marks.committed)))
@@ -115,7 +118,7 @@ class CheckpointReader:
 
     @property
     def _sizes_are_asked(self) -> bool:
-        return self._is_small or self.options.state
+        return self._is_small or self.state
 
     @property
     def _is_remote(self) -> bool:
@@ -125,7 +128,7 @@ class CheckpointReader:
         """All entries, but of a large remote checkpoint only the newest and the requested entry."""
         if self._is_small or not self._is_remote:
             return list(ids)
-        asked = {self.options.batch, (self.options.batch or 0) - 1} if self.options.batch is not None else set()
+        asked = {self.batch, (self.batch or 0) - 1} if self.batch is not None else set()
         return sorted(set(ids[-_NEWEST_OF_MANY:]) | (asked & set(ids)))
 
     def _batches(self) -> list[int]:
@@ -174,7 +177,7 @@ class CheckpointReader:
 
     def _operators(self) -> tuple[Operator, ...]:
         reader = OperatorReader(self.opened.store, self.opened.listing, self.opened.inventory)
-        operators = reader.operators(self.options.batch)
+        operators = reader.operators(self.batch)
         self.damage.extend(reader.damage)
         return operators
 
@@ -198,7 +201,7 @@ class CheckpointReader:
         )
 
     def _count_rows(self, operator: Operator, store: OperatorStore, batch: int) -> int | None:
-        if not self.options.state or batch < 0:
+        if not self.state or batch < 0:
             return None
         from slackwater.checkpoint.state.reader import StateReader  # noqa: PLC0415  (imports numpy and pyarrow)
 
@@ -276,8 +279,10 @@ def _each_once(damage: list[Damage]) -> tuple[Damage, ...]:
     return tuple({(item.path, item.kind): item for item in reversed(damage)}.values())[::-1]
 
 
-def read_checkpoint(opened: OpenedCheckpoint, options: ReadOptions | None = None) -> CheckpointReport:
-    return CheckpointReader(opened, options or ReadOptions()).read()
+def read_checkpoint(
+    opened: OpenedCheckpoint, *, batch: int | None = None, state: bool = False, source_files: bool = False
+) -> CheckpointReport:
+    return CheckpointReader(opened, batch, state, source_files).read()
 
 
 @contextmanager

@@ -192,15 +192,6 @@ class ReadLimits(NamedTuple):
         return cls(limit, limit, limit, limit, limit)
 
 
-class ReadOptions(NamedTuple):
-    """``batch`` shows operators as they were then; ``state`` loads state and counts its rows."""
-
-    batch: int | None = None
-    state: bool = False
-    source_files: bool = False
-    limits: ReadLimits = ReadLimits()
-
-
 class NextBatch(NamedTuple):
     """The batch Spark will run. ``rerun``: its ``end`` is fixed already; ``replan``: only the start is."""
 

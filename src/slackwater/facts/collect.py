@@ -16,7 +16,6 @@ from slackwater.core.checkpoint import (
     Damage,
     Marks,
     OffsetEntry,
-    ReadOptions,
     SourceLine,
 )
 from slackwater.core.commands import mention
@@ -171,7 +170,7 @@ def facts_of_location(store: ReadStore, sink: Fact[Mapping[str, str]] | None, de
 def _checkpoint(opened: OpenedCheckpoint, start_damage: tuple[Damage, ...]) -> CheckpointSeen:
     logs = opened.logs
     before = offset_before(opened)
-    report = read_checkpoint(opened, ReadOptions(source_files=True))
+    report = read_checkpoint(opened, source_files=True)
     return CheckpointSeen(
         report=report,
         offset_ids=logs.offset_ids,

@@ -26,7 +26,7 @@ from slackwater.cli.common.console import (
 from slackwater.cli.common.examine import named_sink, require_recorded
 from slackwater.cli.common.pages import labelled, marks_text
 from slackwater.cli.common.stream_status import FILES_MAX
-from slackwater.core.checkpoint import BatchLine, ReadOptions, SourceLine
+from slackwater.core.checkpoint import BatchLine, SourceLine
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.facts import Unknown
 from slackwater.core.masking import KNOWN_SECRETS
@@ -53,7 +53,7 @@ def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[s
     require_recorded(store, None)
     with collector_off():
         opened = open_checkpoint(store)
-        report = read_checkpoint(opened, ReadOptions(source_files=True))
+        report = read_checkpoint(opened, source_files=True)
     newest_ms = max((written for _, written in store.written_ms()), default=None)
     written: int | None = None
     problem: str | None = "add --sink with the path or URI of the output"

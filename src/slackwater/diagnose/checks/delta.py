@@ -8,7 +8,7 @@ from slackwater.core.commands import reset_command
 from slackwater.core.facts import Facts, Severity, Unknown
 from slackwater.diagnose.checks.common.check import Check, Found, move_checkpoint_away
 from slackwater.diagnose.checks.kafka import lacking
-from slackwater.diagnose.checks.sink import only_other_application
+from slackwater.diagnose.checks.sink import is_query, only_other_application
 
 
 @Check[Facts]("SW-DELTA-006", Severity.STOP, risk="loss", goal="reset", needs=("positions",))
@@ -92,21 +92,22 @@ def transaction_ahead(facts: Facts) -> Iterator[Found]:
     other = only_other_application(facts)
     if other is None or isinstance(facts.sink, Unknown):
         return
-    if not other.is_query and other.newest >= facts.marks.next_batch:
+    application, newest = other
+    if not is_query(application) and newest >= facts.marks.next_batch:
         set_aside = move_checkpoint_away(facts.checkpoint)
         yield Found(
-            f"the table has transactions of {other.id} up to {other.newest}: a batch function that writes with this "
-            f"txnAppId skips batches {facts.marks.next_batch} to {other.newest} silently",
+            f"the table has transactions of {application} up to {newest}: a batch function that writes with this "
+            f"txnAppId skips batches {facts.marks.next_batch} to {newest} silently",
             where=facts.sink.seen.location,
             expected=f"transactions below {facts.marks.next_batch}",
-            found=f"{other.newest}",
+            found=f"{newest}",
             advice=(
                 "give the batch function a new txnAppId; if the checkpoint is newer than the transactions, none of its "
                 f"batches has written anything; then start the query where this one started, after {set_aside}"
             ),
             facts={
-                "application": other.id,
-                "newest": other.newest,
+                "application": application,
+                "newest": newest,
                 "batch": facts.marks.next_batch,
                 "set_aside": set_aside,
             },

@@ -11,7 +11,7 @@ from slackwater.core.facts import Facts, HistoryFacts, Severity
 from slackwater.core.units import batch_range
 from slackwater.diagnose.checks.common.check import Check, Found, rebuild, write_query_id
 from slackwater.diagnose.checks.common.settings import PARTITIONS, PINNED
-from slackwater.diagnose.checks.sink import only_other_application
+from slackwater.diagnose.checks.sink import is_query, only_other_application
 
 _UUID = re.compile(r"[0-9a-fA-F]{1,8}(-[0-9a-fA-F]{1,4}){3}-[0-9a-fA-F]{1,12}")
 """What Java's ``UUID.fromString`` accepts."""
@@ -227,8 +227,8 @@ def query_id_changed(facts: Facts) -> Iterator[Found]:
     recorded, other = facts.snapshot.generation.query_id, only_other_application(facts)
     if recorded is not None and recorded != query_id:
         yield _case(facts, query_id, recorded, "the ledger")
-    elif other is not None and other.is_query:
-        yield _case(facts, query_id, other.id, "the output")
+    elif other is not None and is_query(other[0]):
+        yield _case(facts, query_id, other[0], "the output")
 
 
 def _changes(earlier: BatchLine, later: BatchLine) -> Iterator[str]:

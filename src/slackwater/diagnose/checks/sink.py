@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from slackwater.core.commands import run_command
 from slackwater.core.escaping import quoted
@@ -16,25 +15,19 @@ from slackwater.diagnose.checks.common.snapshot import sink_kind
 _QUERY_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-class Application(NamedTuple):
-    id: str
-    newest: int
-
-    @property
-    def is_query(self) -> bool:
-        """Whether it has the form of a query id, which the sinks of Delta and Iceberg use."""
-        return _QUERY_ID.fullmatch(self.id) is not None
+def is_query(application: str) -> bool:
+    """Whether it has the form of a query id, which the sinks of Delta and Iceberg use."""
+    return _QUERY_ID.fullmatch(application) is not None
 
 
-def only_other_application(facts: Facts) -> Application | None:
-    """The output's one application, if it is not the query."""
+def only_other_application(facts: Facts) -> tuple[str, int] | None:
+    """The output's one application, if it is not the query, and its newest transaction."""
     if isinstance(facts.sink, Unknown) or not facts.sink.transactions:
         return None
-    applications = dict(facts.sink.transactions)
+    applications = facts.sink.transactions
     if facts.checkpoint.report.query_id in applications or len(applications) > 1:
         return None
-    ((application, newest),) = applications.items()
-    return Application(application, newest)
+    return next(iter(applications.items()))
 
 
 LIMIT = 100_000

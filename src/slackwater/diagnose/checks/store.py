@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from slackwater.core.checkpoint import BatchLine, SourceOffset
 from slackwater.core.errors import FormatError
@@ -28,22 +27,13 @@ _TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:
 """Names of ``RenameBasedFSDataOutputStream``: a dot, the file's name, a UUID, in a task also its id, ``.tmp``."""
 
 
-class Temporary(NamedTuple):
-    folder: str
-    name: str
-    target: str
-
-    @property
-    def path(self) -> str:
-        return f"{self.folder}/{self.name}"
-
-
-def temporary_files(checkpoint: CheckpointSeen) -> Iterator[Temporary]:
+def temporary_files(checkpoint: CheckpointSeen) -> Iterator[tuple[str, str, str]]:
+    """The folder of each temporary file, its name, and the name that it should get."""
     for folder, names in sorted(checkpoint.folders.items()):
         for name in sorted(names):
             match = _TEMPORARY.fullmatch(name)
             if match is not None:
-                yield Temporary(folder, name, match[1])
+                yield folder, name, match[1]
 
 
 _MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -102,16 +92,16 @@ _CHANGES = frozenset({"delta", "changelog"})
 """Spark writes whole state (``snapshot``, ``zip``) when it suits; no version needs it."""
 
 
-def _is_lost(checkpoint: CheckpointSeen, one: Temporary) -> bool:
-    names = checkpoint.folders.get(one.folder, ())
-    number, _, kind = one.target.partition(".")
-    if not (number.isascii() and number.isdigit()) or one.target in names:
+def _is_lost(checkpoint: CheckpointSeen, folder: str, target: str) -> bool:
+    names = checkpoint.folders.get(folder, ())
+    number, _, kind = target.partition(".")
+    if not (number.isascii() and number.isdigit()) or target in names:
         return False
     last = {
         "offsets": max(checkpoint.planned, checkpoint.committed),
         # The newest planned batch may have been interrupted while its commit was written.
         "commits": checkpoint.planned - 1,
-    }.get(one.folder, checkpoint.committed + 1 if one.folder.startswith("state/") and kind in _CHANGES else -1)
+    }.get(folder, checkpoint.committed + 1 if folder.startswith("state/") and kind in _CHANGES else -1)
     versions = _versions(names)
     # Below the oldest one Spark has removed what it no longer needs.
     return int(number) not in versions and min(versions, default=int(number)) <= int(number) <= last
@@ -137,8 +127,12 @@ def rename_lost(facts: Facts) -> Iterator[Found]:
     References: SPARK-40826
     """
     checkpoint = facts.checkpoint
-    lost = (one for one in temporary_files(checkpoint) if _is_lost(checkpoint, one))
-    for path, temporary in {f"{one.folder}/{one.target}": one.path for one in lost}.items():
+    lost = {
+        f"{folder}/{target}": f"{folder}/{name}"
+        for folder, name, target in temporary_files(checkpoint)
+        if _is_lost(checkpoint, folder, target)
+    }
+    for path, temporary in lost.items():
         yield Found(
             f"{path} is missing, and its temporary file is there: the store has lost a rename",
             where=f"{checkpoint.location}/{path}",
@@ -345,9 +339,9 @@ def two_writers(facts: Facts) -> Iterator[Found]:
     """
     yield from list(_times(facts))[-1:]
     attempts = Counter(
-        (one.folder, int(one.target))
-        for one in temporary_files(facts.checkpoint)
-        if one.folder in _LOGS and one.target.isascii() and one.target.isdigit()
+        (folder, int(target))
+        for folder, _, target in temporary_files(facts.checkpoint)
+        if folder in _LOGS and target.isascii() and target.isdigit()
     )
     for (folder, batch), files in sorted(attempts.items()):
         if files > 1:

@@ -22,7 +22,6 @@ from slackwater.core.checkpoint import (
     NextBatch,
     OperatorLine,
     ReadLimits,
-    ReadOptions,
     SourceLine,
     SourceOffset,
     StoreLine,
@@ -92,8 +91,7 @@ def inspect(
             "--store, --side, --partition, --limit, --to and --force need --state",
             hint="add --state OP",
         )
-    options = ReadOptions(batch=batch, state=operators, source_files=sources, limits=limits)
-    report = inspect_checkpoint(target, home=home, options=options)
+    report = inspect_checkpoint(target, home=home, batch=batch, state=operators, source_files=sources, limits=limits)
     if shown_as is Format.JSON:
         print_json(inspect_document(report))
     else:
@@ -177,10 +175,19 @@ def open_target(target: str, home: str | None = None, limits: ReadLimits | None 
     return open_checkpoint(store, limits)
 
 
-def inspect_checkpoint(target: str, *, home: str | None = None, options: ReadOptions | None = None) -> CheckpointReport:
+def inspect_checkpoint(
+    target: str,
+    *,
+    home: str | None = None,
+    batch: int | None = None,
+    state: bool = False,
+    source_files: bool = False,
+    limits: ReadLimits | None = None,
+) -> CheckpointReport:
     with collector_off():
-        report = read_checkpoint(open_target(target, home, options.limits if options else None), options)
-    batch, ids = options.batch if options else None, [line.id for line in report.batches]
+        opened = open_target(target, home, limits)
+        report = read_checkpoint(opened, batch=batch, state=state, source_files=source_files)
+    ids = [line.id for line in report.batches]
     if batch is not None and batch not in ids:
         raise NotFound(
             "no-such-batch",
