@@ -67,15 +67,6 @@ def test_an_unwritten_batch_is_refused(slackwater: Slackwater, tmp_path: Path) -
     assert (done.code, done.error["code"]) == (5, "target-unwritten")
 
 
-@pytest.mark.parametrize("at", ["", "earliest", "batch:", "batch:-1", "batch:x", "batch:1e3"])
-def test_what_is_no_position(slackwater: Slackwater, tmp_path: Path, at: str) -> None:
-    make_home(tmp_path)
-
-    done = slackwater("offsets", "per_page", f"--at={at}", "--format", "json")
-
-    assert (done.code, done.error["code"]) == (2, "target")
-
-
 def test_files_that_were_read_and_those_to_come(slackwater: Slackwater, tmp_path: Path) -> None:
     make_home(tmp_path)
 

@@ -28,6 +28,10 @@ def _unreachable(jars: Sequence[Jar], folder: Path) -> str:
     return "could not resolve the host"
 
 
+def _without_java(jars: Sequence[Jar], folder: Path) -> str:
+    raise EnvironmentMissing("java-missing", f"Java is missing for {len(jars)} jars in {folder.name}")
+
+
 def test_what_has_the_locked_hash_gets_in(tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]) -> None:
     cache = JarCache(tmp_path, ways=[serving(CONTENT)])
     cache.complete("small", [small_jar])
@@ -46,10 +50,12 @@ def test_another_hash_is_refused_and_leaves_nothing(
     assert _files(tmp_path) == []
 
 
-def test_a_second_way_makes_up_for_a_wrong_file_of_the_first(
-    tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
+@pytest.mark.parametrize("content", [b"half a downl", None], ids=["wrong file", "no Java"])
+def test_a_second_way_makes_up_for_the_first(
+    tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download], content: bytes | None
 ) -> None:
-    cache = JarCache(tmp_path, ways=[serving(b"half a downl"), serving(CONTENT)])
+    first = _without_java if content is None else serving(content)
+    cache = JarCache(tmp_path, ways=[first, serving(CONTENT)])
     cache.complete("small", [small_jar])
     assert cache.has(small_jar)
 
@@ -59,18 +65,6 @@ def test_without_a_network_it_says_what_is_missing(tmp_path: Path, small_jar: Ja
         JarCache(tmp_path, ways=[_unreachable]).complete("small", [small_jar])
     assert caught.value.where == "org.example:small:1.0"
     assert caught.value.found == "could not resolve the host"
-
-
-def _without_java(jars: Sequence[Jar], folder: Path) -> str:
-    raise EnvironmentMissing("java-missing", f"Java is missing for {len(jars)} jars in {folder.name}")
-
-
-def test_without_java_there_may_be_another_way(
-    tmp_path: Path, small_jar: Jar, serving: Callable[[bytes], Download]
-) -> None:
-    cache = JarCache(tmp_path, ways=[_without_java, serving(CONTENT)])
-    cache.complete("small", [small_jar])
-    assert cache.has(small_jar)
 
 
 @pytest.mark.parametrize(
