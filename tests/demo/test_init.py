@@ -73,19 +73,15 @@ def test_a_folder_that_holds_something_is_refused_and_left_as_it_is(tmp_path: Pa
     assert files_of(tmp_path) == {f"mine/{name}": b"mine"}
 
 
-def test_a_file_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("place", "expected"), [("mine", (5, "error init-not-empty")), ("mine/try", (2, "error init-unwritable"))]
+)
+def test_a_file_and_a_folder_below_it_are_refused(tmp_path: Path, place: str, expected: tuple[int, str]) -> None:
     (tmp_path / "mine").write_text("mine")
 
-    assert init("mine", folder=tmp_path).returncode == 5
-    assert files_of(tmp_path) == {"mine": b"mine"}
+    done = init(place, folder=tmp_path)
 
-
-def test_a_folder_below_a_file_is_a_wrong_argument(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("mine")
-
-    done = init("mine/try", folder=tmp_path)
-
-    assert (done.returncode, done.stderr.split(":")[0]) == (2, "error init-unwritable")
+    assert (done.returncode, done.stderr.split(":")[0]) == expected
     assert files_of(tmp_path) == {"mine": b"mine"}
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.support.warm_jvm import attached
+from tests.support.warm_jvm import output_of
 
 PROGRAM = Path(__file__).with_name("programs") / "batches_without_data.py"
 SILENT = {
@@ -26,16 +23,7 @@ SILENT = {
 @pytest.mark.thorough
 @pytest.mark.timeout(900)
 def test_the_batches_of_each_query_are_those_that_spark_runs(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, str(PROGRAM), str(tmp_path)],
-        env={**os.environ, **attached(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=800,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    printed = json.loads(ended.stdout)
+    printed = json.loads(output_of(PROGRAM, tmp_path))
 
     assert printed["expected"] == {case: number == 1 for case, number in printed["ran"].items()}
     assert {case for case, number in printed["ran"].items() if case.endswith("(append)") and not number} >= SILENT

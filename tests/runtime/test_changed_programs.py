@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -18,7 +15,7 @@ from slackwater.core.verdict import Effect
 from slackwater.diagnose.program_changes import changes, verdict
 from tests.runtime.program_case import Case
 from tests.runtime.program_cases import cases
-from tests.support.warm_jvm import attached
+from tests.support.warm_jvm import recorded_programs
 
 PROGRAM = Path(__file__).with_name("programs") / "program_cases.py"
 IN_OTHER_MODES = {
@@ -42,21 +39,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("programs")
-    environment = {**os.environ, **attached(folder)}
-    path = os.pathsep.join([str(Path(__file__).parents[2]), environment["PYTHONPATH"]])
-    ended = subprocess.run(
-        [sys.executable, str(PROGRAM), str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        cwd=Path(__file__).parents[2],
-        env={**environment, "PYTHONPATH": path},
-    )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    found: dict[str, Any] = json.loads((folder / "programs.json").read_text())
-    return found
+    return recorded_programs(PROGRAM, tmp_path_factory.mktemp("programs"))
 
 
 def _programs(recorded: dict[str, Any], name: str) -> tuple[Program, Program]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from slackwater.runtime.session.options import spark_version
-from tests.support.warm_jvm import attached
+from tests.support.warm_jvm import output_of
 
 pytestmark = pytest.mark.spark
 
@@ -34,10 +31,7 @@ EXPECTED = {
 
 
 def test_codes_and_places(tmp_path: Path) -> None:
-    command, environment = [sys.executable, str(PROGRAM), str(tmp_path)], {**os.environ, **attached(tmp_path)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert ended.returncode == 0, ended.stderr
-    found = json.loads(ended.stdout)
+    found = json.loads(output_of(PROGRAM, tmp_path))
 
     added = found.pop("operator-added")
     expected = dict(EXPECTED)

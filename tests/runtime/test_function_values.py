@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -15,7 +11,7 @@ import pytest
 from slackwater.core.program import Program
 from slackwater.diagnose.program_changes import changes
 from tests.runtime.function_ways import HARMLESS, UNCOMPARED, WAYS
-from tests.support.warm_jvm import attached
+from tests.support.warm_jvm import recorded_programs
 
 PROGRAM = Path(__file__).with_name("programs") / "function_values.py"
 
@@ -24,20 +20,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("values")
-    environment = {**os.environ, **attached(folder)}
-    path = os.pathsep.join([str(Path(__file__).parents[2]), environment["PYTHONPATH"]])
-    ended = subprocess.run(
-        [sys.executable, str(PROGRAM), str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-        env={**environment, "PYTHONPATH": path},
-    )
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    found: dict[str, Any] = json.loads((folder / "programs.json").read_text())
-    return found
+    return recorded_programs(PROGRAM, tmp_path_factory.mktemp("values"))
 
 
 @pytest.mark.parametrize("way", WAYS)

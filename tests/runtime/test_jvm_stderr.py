@@ -40,18 +40,21 @@ def test_whole_lines_are_shown_but_for_the_warning(output: bytes, shown: bytes, 
     assert whole_lines(output) == (shown, kept)
 
 
-def test_a_process_that_writes_in_pieces_loses_only_the_warning(capfd: pytest.CaptureFixture[str]) -> None:
-    pieces = ["first\n", "WARNING: Using incubator ", "modules: jdk.incubator.vector\n", "WARN", "ING: real\n", "tail"]
+def _relayed(pieces: list[str], capfd: pytest.CaptureFixture[str]) -> str:
+    """The lines that are shown of a process that writes these pieces."""
     program = f"import os, time\nfor piece in {pieces}:\n    os.write(2, piece.encode()); time.sleep(0.05)"
-
     with relayed_stderr() as stderr:
         process = subprocess.Popen([sys.executable, "-c", program], stderr=stderr)
     process.wait(30)
-
     # Read once, when the relay has ended: pytest loses what is written while it reads.
     for relay in [thread for thread in threading.enumerate() if thread.name == "jvm-stderr"]:
         relay.join(10)
-    assert capfd.readouterr().err == "first\nWARNING: real\ntail"
+    return capfd.readouterr().err.replace("\r\n", "\n")
+
+
+def test_a_process_that_writes_in_pieces_loses_only_the_warning(capfd: pytest.CaptureFixture[str]) -> None:
+    pieces = ["first\n", "WARNING: Using incubator ", "modules: jdk.incubator.vector\n", "WARN", "ING: real\n", "tail"]
+    assert _relayed(pieces, capfd) == "first\nWARNING: real\ntail"
 
 
 def test_secrets_are_masked_and_controls_escaped(capfd: pytest.CaptureFixture[str]) -> None:
@@ -64,16 +67,8 @@ def test_secrets_are_masked_and_controls_escaped(capfd: pytest.CaptureFixture[st
         "a \u202egnp.exe \x1b[2J \u009b2J\r\n",
         "\u2066",
     ]
-    program = f"import os, time\nfor piece in {pieces}:\n    os.write(2, piece.encode()); time.sleep(0.05)"
-
-    with relayed_stderr() as stderr:
-        process = subprocess.Popen([sys.executable, "-c", program], stderr=stderr)
-    process.wait(30)
-
-    for relay in [thread for thread in threading.enumerate() if thread.name == "jvm-stderr"]:
-        relay.join(10)
-    shown = "jdbc: ***\npassword=***\na \\u202egnp.exe \\x1b[2J \\x9b2J\r\n\\u2066"
-    assert capfd.readouterr().err.replace("\r\n", "\n") == shown.replace("\r\n", "\n")
+    shown = "jdbc: ***\npassword=***\na \\u202egnp.exe \\x1b[2J \\x9b2J\n\\u2066"
+    assert _relayed(pieces, capfd) == shown
 
 
 @pytest.mark.spark

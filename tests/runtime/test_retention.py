@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from slackwater.core.program import QueryProfile
-from tests.support.warm_jvm import attached
+from tests.support.warm_jvm import output_of
 
 PROGRAM = Path(__file__).with_name("programs") / "bounds.py"
 MINUTE = 60_000
@@ -35,16 +32,7 @@ SILENT = ["no bound", "truncated event time as a key", "event time as a null-saf
 
 @pytest.mark.spark
 def test_only_what_event_times_cover_has_a_bound(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, str(PROGRAM), str(tmp_path)],
-        env={**os.environ, **attached(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    printed = json.loads(ended.stdout)
+    printed = json.loads(output_of(PROGRAM, tmp_path))
 
     # Spark runs a batch without data for each of the others when the watermark advances.
     assert (printed["silent"], printed["complete"]) == (SILENT, False)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from slackwater.core.program import QueryProfile
-from tests.support.warm_jvm import attached
+from tests.support.warm_jvm import output_of
 
 PROGRAM = Path(__file__).with_name("programs") / "digests.py"
 AS_BASE = (
@@ -24,21 +21,8 @@ UNKNOWN = (
 )  # fmt: skip
 
 
-def _output(program: Path, folder: Path, *arguments: str) -> str:
-    ended = subprocess.run(
-        [sys.executable, str(program), str(folder), *arguments],
-        env={**os.environ, **attached(folder)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
-
-
 def _digests(folder: Path, noise: int) -> dict[str, str | None]:
-    found: dict[str, str | None] = json.loads(_output(PROGRAM, folder, str(noise)))
+    found: dict[str, str | None] = json.loads(output_of(PROGRAM, folder, str(noise)))
     return found
 
 
@@ -56,7 +40,7 @@ def test_the_digest_follows_the_code_below_the_watermark(tmp_path: Path) -> None
 
 @pytest.mark.spark
 def test_what_a_profile_shows_of_what_a_replay_may_compute_otherwise(tmp_path: Path) -> None:
-    found: dict[str, list[object]] = json.loads(_output(PROGRAM.with_name("profiles.py"), tmp_path))
+    found: dict[str, list[object]] = json.loads(output_of(PROGRAM.with_name("profiles.py"), tmp_path))
     assert {name: random for name, (random, *_) in found.items() if random} == {
         "filter": ["rand"],
         "key": ["uuid"],

@@ -6,7 +6,9 @@ Spark keeps one context in a JVM, so that two commands cannot use it at a time.
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -22,7 +24,8 @@ from tests.support.warm_python import NUMBERED
 CONNECTORS = ("kafka", "delta", "iceberg", "avro", "postgresql", "s3a")
 KEPT_MIB_MAX = 500
 """Each context leaves some MiB behind. Near the 2 GiB that it may have, it does little but collect."""
-LOG_SETTINGS = Path(__file__).parents[2] / "src" / "slackwater" / "runtime" / "session" / "log4j2.properties"
+ROOT = Path(__file__).parents[2]
+LOG_SETTINGS = ROOT / "src" / "slackwater" / "runtime" / "session" / "log4j2.properties"
 
 
 def attached(folder: Path) -> dict[str, str]:
@@ -48,6 +51,29 @@ def attached(folder: Path) -> dict[str, str]:
         "PYSPARK_GATEWAY_SECRET": address.auth_token,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(NUMBERED), os.environ.get("PYTHONPATH")])),
     }
+
+
+def output_of(program: Path, folder: Path, *arguments: str) -> str:
+    """What a program that uses the JVM of this process prints."""
+    environment = {**os.environ, **attached(folder)}
+    ended = subprocess.run(
+        [sys.executable, str(program), str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
+        cwd=ROOT,
+        env={**environment, "PYTHONPATH": os.pathsep.join([str(ROOT), environment["PYTHONPATH"]])},
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return ended.stdout
+
+
+def recorded_programs(program: Path, folder: Path) -> dict[str, Any]:
+    """What a program that uses the JVM of this process writes to ``programs.json``."""
+    output_of(program, folder)
+    found: dict[str, Any] = json.loads((folder / "programs.json").read_text())
+    return found
 
 
 def _kept_mib(jvm: Any) -> int:
