@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from slackwater.core.facts import Facts, HistoryFacts, Judged, Unserved
+from slackwater.core.facts import Facts, HistoryFacts, Unserved
 from slackwater.core.records import BatchRecord, BatchSource, RunRecord
 from slackwater.core.verdict import StreamVerdict
 
@@ -53,7 +53,7 @@ def with_settings(**settings: str) -> Callable[[Facts], Facts]:
 def with_session(settings: Mapping[str, str]) -> Callable[[Facts], Facts]:
     """A change of the facts: code was compared with the checkpoint, in a session with these settings."""
     verdict = StreamVerdict("web/out", 7, "checkpoint")
-    return lambda facts: facts._replace(code=Judged(verdict, settings=settings))
+    return lambda facts: facts._replace(code=replace(verdict, session=settings))
 
 
 def with_runs(*releases: str) -> Callable[[Facts], Facts]:

@@ -10,7 +10,7 @@ import pytest
 
 from slackwater.cli.common.examine import Examined
 from slackwater.cli.verbs.doctor import doctor_page
-from slackwater.core.facts import Facts, Judged, Unknown
+from slackwater.core.facts import Facts, Unknown
 from slackwater.core.verdict import Change, Effect, StreamVerdict, Verdict
 from slackwater.diagnose.checks.common.check import write_query_id
 from slackwater.diagnose.doctor import diagnose
@@ -111,7 +111,7 @@ def test_a_checksum_is_named_where_the_words_are_no_command(
 
 def test_a_change_of_the_code_is_a_finding_and_nothing_is_called_clean_beside_it(tmp_path: Path) -> None:
     change = Change("window-changed", Effect.NEEDS_REBUILD, "the window has another length", goal="rebuild")
-    judged = Judged(StreamVerdict("web/out", 7, "recorded", Verdict((change,))), ("slackwater plan rebuild web/out",))
+    judged = StreamVerdict("web/out", 7, "recorded", Verdict((change,)), ways=("slackwater plan rebuild web/out",))
     facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)._replace(recorded=True)
     assert codes(facts) == ["clean"]
 
@@ -131,7 +131,7 @@ def test_code_that_cannot_be_compared_is_not_healthy(tmp_path: Path) -> None:
 
 
 def test_code_that_cannot_be_read_is_not_healthy(tmp_path: Path) -> None:
-    judged = Judged(StreamVerdict("web/out", 7, "unreadable"))
+    judged = StreamVerdict("web/out", 7, "unreadable")
     facts = Case("", "", output_in_place, with_sink=True).facts(tmp_path)._replace(code=judged)
 
     assert "code" in [one.code for one in diagnose(facts).not_checked]
@@ -171,7 +171,7 @@ def test_rows_are_at_stake_where_the_output_has_no_batch(tmp_path: Path) -> None
 def test_what_a_checkpoint_does_not_show_of_a_change_is_not_checked(
     corpus: str, missing: str, shown: str, tmp_path: Path
 ) -> None:
-    judged = Judged(StreamVerdict("web/out", 7, "checkpoint"))
+    judged = StreamVerdict("web/out", 7, "checkpoint")
     facts = Case("", "", nothing, corpus).facts(tmp_path)._replace(code=judged)
 
     codes = {one.code for one in diagnose(facts).not_checked}
@@ -183,7 +183,7 @@ def test_what_a_checkpoint_does_not_show_of_a_change_is_not_checked(
 
 
 def test_with_the_recorded_program_every_change_is_checked(tmp_path: Path) -> None:
-    judged = Judged(StreamVerdict("web/out", 7, "recorded"))
+    judged = StreamVerdict("web/out", 7, "recorded")
     facts = Case("", "", nothing, AGGREGATION).facts(tmp_path)._replace(code=judged)
 
     assert "window-changed" not in {one.code for one in diagnose(facts).not_checked}
@@ -191,7 +191,7 @@ def test_with_the_recorded_program_every_change_is_checked(tmp_path: Path) -> No
 
 def test_of_a_checkpoint_that_is_not_recorded_no_command_is_named_for_a_change(tmp_path: Path) -> None:
     change = Change("keys-changed", Effect.NEEDS_REBUILD, "the state has 2 keys, the query has 1", goal="rebuild")
-    judged = Judged(StreamVerdict("web/out", 7, "checkpoint", Verdict((change,))), ("slackwater plan rebuild web/out",))
+    judged = StreamVerdict("web/out", 7, "checkpoint", Verdict((change,)), ways=("slackwater plan rebuild web/out",))
     facts = Case("", "", nothing, AGGREGATION).facts(tmp_path)._replace(code=judged)
 
     advice = {one.finding.code: str(one.finding.advice) for one in diagnose(facts).found}["keys-changed"]

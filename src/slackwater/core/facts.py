@@ -177,17 +177,6 @@ class SinkFacts(NamedTuple):
     transactions: Mapping[str, int] | None = None
 
 
-class Judged(NamedTuple):
-    """Remedies start with the safest.
-
-    ``settings`` are the session's values of settings that Spark takes from a checkpoint.
-    """
-
-    verdict: StreamVerdict
-    ways: tuple[str, ...] = ()
-    settings: Mapping[str, str] = MappingProxyType({})
-
-
 class HistoryFacts(NamedTuple):
     """Runs are newest first, batches newest last.
 
@@ -209,7 +198,7 @@ class Facts(NamedTuple):
     sources: tuple[SourceFacts, ...]
     sink: Fact[SinkFacts]
     history: Fact[HistoryFacts]
-    code: Fact[Judged] | None = None
+    code: Fact[StreamVerdict] | None = None
 
     @property
     def batches(self) -> tuple[BatchRecord, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal
@@ -106,7 +107,8 @@ class OtherSetting:
 class StreamVerdict:
     """``committed`` is the newest committed batch, -1 for none. ``basis`` of the comparison is the recorded program,
     the checkpoint, or nothing, as no batch was planned. ``unreadable``: plan or code cannot be read. ``settings``
-    explain all changes: the query may continue under their old values.
+    explain all changes: the query may continue under their old values. A diagnosis adds remedies (``ways``), the safest
+    first, and the ``session``'s values of settings that Spark takes from a checkpoint.
     """
 
     stream: str
@@ -114,6 +116,8 @@ class StreamVerdict:
     basis: Basis
     verdict: Verdict = field(default_factory=Verdict)
     settings: tuple[OtherSetting, ...] = ()
+    ways: tuple[str, ...] = ()
+    session: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def effect(self) -> Effect | None:

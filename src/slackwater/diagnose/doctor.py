@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from slackwater.core.commands import command
-from slackwater.core.facts import Facts, Finding, Judged, Severity, Unknown
+from slackwater.core.facts import Facts, Finding, Severity, Unknown
 from slackwater.core.units import counted, size_text
-from slackwater.core.verdict import Effect
+from slackwater.core.verdict import Effect, StreamVerdict
 from slackwater.diagnose.checkpoint_changes import operator_kind
 from slackwater.diagnose.checks import (
     application,
@@ -166,9 +166,9 @@ def _of_number_line(facts: Facts) -> Iterator[Diagnosed]:
         yield Diagnosed(shown, "certain", None, {}, covers.get(finding.code, ()))
 
 
-def _of_code(judged: Judged, *, recorded: bool) -> Iterator[Diagnosed]:
+def _of_code(judged: StreamVerdict, *, recorded: bool) -> Iterator[Diagnosed]:
     ways = (judged.ways if recorded else (_WITHOUT_HOME,)) or (None,)
-    for change in judged.verdict.verdict.changes:
+    for change in judged.verdict.changes:
         keeps = change.effect <= Effect.COMPATIBLE
         severity = Severity.WARNING if change.effect is Effect.CHANGES_ROWS else Severity.STOP
         finding = Finding(
@@ -182,7 +182,7 @@ def _of_code(judged: Judged, *, recorded: bool) -> Iterator[Diagnosed]:
             expected=change.before,
             found=change.after,
         )
-        certainty: Certainty = "certain" if judged.verdict.basis == "recorded" else "likely"
+        certainty: Certainty = "certain" if judged.basis == "recorded" else "likely"
         yield Diagnosed(finding, certainty, None, {"effect": change.effect.word}, ())
 
 
@@ -190,10 +190,10 @@ def _code_not_checked(unknown: Unknown) -> NotChecked:
     return NotChecked("code", "The code and the kept state do not fit.", *unknown)
 
 
-def _not_in_files(facts: Facts, judged: Judged) -> Iterator[NotChecked]:
-    if judged.verdict.basis == "unreadable":
+def _not_in_files(facts: Facts, judged: StreamVerdict) -> Iterator[NotChecked]:
+    if judged.basis == "unreadable":
         yield _code_not_checked(Unknown(_UNREADABLE, "compare the code with the one that ran before"))
-    if judged.verdict.basis != "checkpoint":
+    if judged.basis != "checkpoint":
         return
     operators = [operator_kind(one.name) for one in facts.checkpoint.report.operators]
     for text in change_texts():

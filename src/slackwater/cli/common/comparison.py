@@ -10,7 +10,7 @@ from pathlib import Path
 from slackwater.cli.common.console import say
 from slackwater.cli.common.examine import Examined
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError
-from slackwater.core.facts import Fact, Judged, Unknown
+from slackwater.core.facts import Fact, Unknown
 from slackwater.core.records import GenerationRecord
 from slackwater.core.settings import Settings
 from slackwater.core.verdict import Effect, StreamVerdict
@@ -164,12 +164,12 @@ def with_code(
 def _with(one: Examined, stream: CheckedStream | None) -> Examined:
     if one.facts is None:
         return one
-    code: Fact[Judged]
+    code: Fact[StreamVerdict]
     if stream is None:
         code = Unknown("the pipeline file has no stream of this name")
     elif stream.verdict is None:
         code = Unknown(f"the query cannot be built: {stream.error}", stream.error.hint if stream.error else None)
     else:
-        code = Judged(stream.verdict, stream.next, stream.settings)
+        code = replace(stream.verdict, ways=stream.next, session=stream.settings)
     facts = one.facts._replace(code=code)
     return replace(one, facts=facts, diagnosis=diagnose(facts))

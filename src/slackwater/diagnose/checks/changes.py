@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from slackwater.core.commands import check_command
-from slackwater.core.facts import Facts, HistoryFacts, Judged, Severity, SourceFacts
+from slackwater.core.facts import Facts, HistoryFacts, Severity, SourceFacts, Unknown
 from slackwater.core.state import JOIN
 from slackwater.diagnose.checks.common.check import Check, Found, rebuild
 from slackwater.diagnose.checks.common.settings import (
@@ -163,8 +163,8 @@ def provider_edited(facts: Facts) -> Iterator[Found]:
 
 
 def _asked(facts: Facts) -> Mapping[str, str]:
-    if isinstance(facts.code, Judged):
-        return facts.code.settings
+    if facts.code is not None and not isinstance(facts.code, Unknown):
+        return facts.code.session
     if isinstance(facts.history, HistoryFacts) and facts.history.runs:
         return facts.history.runs[0].settings or {}
     return {}

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slackwater.core.commands import mention
-from slackwater.core.facts import Judged, Severity
+from slackwater.core.facts import Severity
 from slackwater.core.program import OperatorKind
-from slackwater.core.verdict import ChangeGoal, Effect
+from slackwater.core.verdict import ChangeGoal, Effect, StreamVerdict
 from slackwater.diagnose.checks.common.check import HEADINGS, Check
 
 _GUIDE = 'Structured Streaming Programming Guide, "Recovery Semantics after Changes in a Streaming Query"'
@@ -42,7 +42,7 @@ FUNCTION: frozenset[OperatorKind] = frozenset({"pandas-state", "transform-with-s
 
 
 @dataclass(frozen=True)
-class ChangeOfCode(Check[Judged]):
+class ChangeOfCode(Check[StreamVerdict]):
     """``effect`` is the gravest possible one, ``goal`` then corrects the output.
 
     ``acceptable``: Spark can run on the kept state, at least sometimes. ``in_files``: a checkpoint shows it without a

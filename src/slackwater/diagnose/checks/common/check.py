@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.escaping import quoted
-from slackwater.core.facts import CheckpointSeen, Facts, Finding, Judged, Risk, Severity, SourceFacts, Unknown
+from slackwater.core.facts import CheckpointSeen, Facts, Finding, Risk, Severity, SourceFacts, Unknown
 from slackwater.diagnose.checks.common.snapshot import as_possible
 from slackwater.sources import kind_of
 
@@ -211,7 +211,8 @@ def _missing(need: Need, facts: Facts) -> Unknown | None:
             of_sources = map(_OF_A_SOURCE[need], facts.sources)
             return next((one for fact in of_sources if (one := _if_unknown(fact))), None)
         case "settings":
-            return None if isinstance(facts.code, Judged) else _if_unknown(facts.history)
+            is_compared = facts.code is not None and not isinstance(facts.code, Unknown)
+            return None if is_compared else _if_unknown(facts.history)
         case "renames":
             return None if facts.checkpoint.atomic_rename else _if_unknown(facts.history)
         case "source-shapes":
