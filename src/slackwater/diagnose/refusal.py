@@ -54,14 +54,12 @@ class Ways:
         return lines
 
     def _of_goal(self, goal: ChangeGoal | None) -> Iterator[str]:
-        if goal is None:
-            return
         code = ("--pipeline", self.reference, *self.session)
         if goal == "rebuild":
             yield f"recompute the state with this code: {command('plan', 'rebuild', self.stream, *code)}"
-        else:
-            reset = ("plan", "reset", self.stream, "--from", "earliest", "--output", self.output)
-            yield f"process everything again with this code: {command(*reset, *code)}"
+        elif goal == "reset":
+            again = command("plan", "reset", self.stream, "--from", "earliest", "--output", self.output, *code)
+            yield f"process everything again with this code: {again}"
             yield f"or {NO_GOAL}"
 
     def _of_settings(self, settings: Sequence[OtherSetting]) -> Iterator[str]:

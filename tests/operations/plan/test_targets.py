@@ -18,12 +18,15 @@ LONGS = st.integers(0, 2**63 - 1)
 
 targets = st.one_of(
     st.sampled_from([Target("last-written"), Target("earliest"), Target("latest")]),
-    st.builds(Target, st.just("batch"), LONGS),
-    st.builds(Target, st.just("time"), st.integers(0, 253_402_300_799_999)),
-    st.builds(Target, st.just("by"), st.integers(0, 999_999_999 * 86_400_000)),
-    st.builds(Target, st.just("shift"), st.integers(-(2**63) + 1, 2**63 - 1)),
+    st.builds(Target, st.just("batch"), LONGS, st.just("")),
+    st.builds(Target, st.just("time"), st.integers(0, 253_402_300_799_999), st.just("")),
+    st.builds(Target, st.just("by"), st.integers(0, 999_999_999 * 86_400_000), st.just("")),
+    st.builds(Target, st.just("shift"), st.integers(-(2**63) + 1, 2**63 - 1), st.just("")),
     st.builds(
-        Target, st.just("offsets"), file=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
+        Target,
+        st.just("offsets"),
+        st.just(0),
+        st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1),
     ),
 )
 
