@@ -20,7 +20,6 @@ from tests.support.stages import add_stage
 
 CHECKPOINT = ".slackwater/streams/clicks/per_page/checkpoints/0001"
 UNFINISHED = HomeSpec(planned=6, state=None, layout=STATELESS)
-NOTHING_RUN = HomeSpec(planned=-1, committed=-1, state=None, written=-1, run="none")
 IN_ORDER = HomeSpec()
 PLAN = "plan rebuild per_page"
 SILENT = """import slackwater

@@ -79,7 +79,9 @@ class HdfsServer:
         self._write_configuration()
         self._format()
         try:
-            self.start_namenode()
+            self._start(_NAMENODE)
+            # It waits in safe mode for the blocks that it knows of.
+            self._wait(_NAMENODE, self._namenode_is_ready)
             self.start_datanode()
         except BaseException:
             self.__exit__()
@@ -90,21 +92,10 @@ class HdfsServer:
         for name in tuple(self._running):
             self._stop(name, signal.SIGTERM)
 
-    def start_namenode(self, *, wait: bool = True) -> None:
-        """Start the NameNode; it waits in safe mode for the blocks that it knows of."""
-        self._start(_NAMENODE)
-        if wait:
-            self._wait(_NAMENODE, self._namenode_is_ready)
-
-    def start_datanode(self, *, wait: bool = True) -> None:
+    def start_datanode(self) -> None:
         """Start the DataNode, and wait until files can be written to it."""
         self._start(_DATANODE)
-        if wait:
-            self._wait(_DATANODE, self._datanode_is_ready)
-
-    def kill_namenode(self) -> None:
-        """End the NameNode by SIGKILL."""
-        self._stop(_NAMENODE, signal.SIGKILL)
+        self._wait(_DATANODE, self._datanode_is_ready)
 
     def kill_datanode(self) -> None:
         """End the DataNode by SIGKILL."""

@@ -22,8 +22,9 @@ from slackwater.core.program import Program, QueryProfile, RowOrder
 from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.core.settings import Settings
 from slackwater.core.sink import BackfillDirectory, OutputTreatment
+from slackwater.core.snapshot import Snapshot
 from slackwater.formats.compactible import render_source_file
-from slackwater.ledger.recording.snapshot import stream_id
+from slackwater.ledger.recording.snapshot import look_at_stream, stream_id
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.operations.action import Action, Display, Inverse
@@ -347,6 +348,10 @@ class Project:
         with self.open() as workspace:
             stream = workspace.ledger.find_stream(STREAM)
             claim_output(workspace.home, stream._replace(id=stream_id(workspace.home, stream)))
+
+    def snapshot(self, stream: str = STREAM) -> Snapshot:
+        with self.open() as workspace:
+            return look_at_stream(workspace.ledger, workspace.home, workspace.ledger.find_stream(stream))[0]
 
     def checkpoint(self, number: int) -> Path:
         return self.home / "streams" / "clicks" / "per_page" / "checkpoints" / f"{number:04d}"

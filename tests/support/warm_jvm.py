@@ -93,11 +93,6 @@ def _end(gateway: Any) -> None:
     gateway.proc.wait(30)
 
 
-def warm_gateway() -> Any:
-    """PySpark's gateway to the JVM of this process, for tests that call Spark's classes and need no session."""
-    return _gateway(os.getpid())
-
-
 @cache
 def _gateway(_: int) -> Any:
     """Of a process, not of its forks. The JVM exits when this process, whose end of a pipe it reads, has exited."""

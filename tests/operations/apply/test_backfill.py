@@ -18,11 +18,9 @@ from slackwater.core.errors import OutcomeUnknown, Refused, UsageError
 from slackwater.core.program import InputShape, Program, SourceShape, Traced
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import Cut, Delivery
-from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
 from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.recording.history import executed, history_of
-from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.actions.outputs import RECORD
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.plan import Plan, SourceStart
@@ -56,12 +54,6 @@ def _apply(project: Project, plan: Plan) -> None:
     project.apply(plan, StubReplayer(project.folder / "clicks.py", STATELESS))
 
 
-def _snapshot(project: Project) -> Snapshot:
-    with project.open() as workspace:
-        stream = workspace.ledger.find_stream(STREAM)
-        return look_at_stream(workspace.ledger, workspace.home, stream)[0]
-
-
 def _read(project: Project) -> list[str]:
     """The names of the files that batches have read, as the ledger has them."""
     with project.open() as workspace:
@@ -76,7 +68,7 @@ def test_the_batch_is_written_and_the_stream_keeps_its_place(project: Project) -
 
     _apply(project, plan)
 
-    after = _snapshot(project)
+    after = project.snapshot()
     assert (after.marks.next_batch, after.marks.next_is_planned, after.marks.written) == (BATCH + 1, False, BATCH)
     assert _position(project) == position
     assert findings(after)[0].code == "clean"
@@ -91,12 +83,12 @@ def test_the_batch_is_written_and_the_stream_keeps_its_place(project: Project) -
     assert not project.apply(plan)
     project.undo(plan)
     assert project.in_use() == before
-    assert findings(_snapshot(project))[0].code == "clean"
+    assert findings(project.snapshot())[0].code == "clean"
 
 
 def _position(project: Project) -> str:
     """Where the next batch starts."""
-    snapshot = _snapshot(project)
+    snapshot = project.snapshot()
     offsets = Path(snapshot.generation.location) / "offsets" / str(snapshot.marks.planned)
     return parse_offset_entry(offsets.read_bytes()).offsets[0].text or ""
 
@@ -109,7 +101,7 @@ def test_one_backfill_after_another(project: Project) -> None:
         plans.append(project.plan_backfill(files))
         _apply(project, plans[-1])
 
-    assert _snapshot(project).marks.next_batch == BATCH + 2
+    assert project.snapshot().marks.next_batch == BATCH + 2
     assert len(_read(project)) == NEWEST + 4
     for plan in reversed(plans):
         project.undo(plan)
@@ -357,7 +349,7 @@ def test_a_sink_that_keeps_the_rows(kind: str, undone: bool, tmp_path: Path) -> 
     with raises_code(Refused, "backfill-kept"):
         project.undo(plan)
     project.apply(plan, replayer)
-    assert _snapshot(project).marks.next_batch == BATCH + 1
+    assert project.snapshot().marks.next_batch == BATCH + 1
     with raises_code(Refused, "backfill-kept") as kept:
         project.undo(plan)
     assert "slackwater run" in str(kept.value.hint)
@@ -438,4 +430,4 @@ def test_a_value_of_the_process_does_not_stop_a_batch_that_cannot_be_taken_out(t
 
     project.apply(plan, _OfTheProcess(pipeline, STATELESS, value="second"))
 
-    assert _snapshot(project).marks.next_batch == BATCH + 1
+    assert project.snapshot().marks.next_batch == BATCH + 1

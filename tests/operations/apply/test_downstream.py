@@ -12,9 +12,7 @@ from slackwater.core.errors import Moved, OutcomeUnknown, Refused, UsageError
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import LogLine, StreamRecord
 from slackwater.core.sink import OutputTreatment
-from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
-from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.action import Display
 from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, undo_operation
 from slackwater.operations.plan.context import check_reproducible
@@ -32,11 +30,6 @@ def project(tmp_path: Path) -> Stages:
 
 def _replay(project: Project, target: str = "batch:3") -> Plan:
     return project.plan(target, goal="replay", downstream=True)
-
-
-def _snapshot(project: Project, stream: str) -> Snapshot:
-    with project.open() as workspace:
-        return look_at_stream(workspace.ledger, workspace.home, workspace.ledger.find_stream(stream))[0]
 
 
 def _asked(plan: Plan) -> list[tuple[str, str, str, str]]:
@@ -62,11 +55,11 @@ def test_all_of_them_continue_before_what_is_gone(project: Stages) -> None:
     assert project.apply(plan)
 
     for stream in (DAY, MONTH):
-        after = _snapshot(project, stream)
+        after = project.snapshot(stream)
         # Not with its recorded range: the files of that are cut.
         assert (after.marks.next_batch, after.marks.next_is_planned, after.marks.written) == (3, False, 2)
         assert findings(after)[0].code == "clean"
-    assert _snapshot(project, IDLE).stream.current_generation == 1
+    assert project.snapshot(IDLE).stream.current_generation == 1
     assert not project.apply(plan)
     project.undo(plan)
     assert project.in_use() == before
@@ -81,7 +74,7 @@ def test_a_stage_that_has_not_written_what_it_read_is_rebuilt(tmp_path: Path) ->
 
     assert _asked(plan)[1] == (DAY, "rebuild", "batch:2", "cut")
     project.apply(plan)
-    marks = _snapshot(project, DAY).marks
+    marks = project.snapshot(DAY).marks
     assert (marks.next_batch, marks.next_is_planned, marks.written) == (3, False, 2)
     project.undo(plan)
     assert project.in_use() == before
@@ -192,11 +185,11 @@ def test_where_a_stage_fails_the_whole_can_be_continued_or_undone(tmp_path: Path
         project.apply(plan, _Stops(project.folder / "clicks.py"))
 
     assert f"slackwater undo {plan.id} --yes" in (unknown.value.hint or "")
-    assert findings(_snapshot(project, DAY))[0].code == "operation-unfinished"
+    assert findings(project.snapshot(DAY))[0].code == "operation-unfinished"
     project.undo(plan)
     assert project.in_use() == before
     project.apply(plan)
-    assert _snapshot(project, DAY).marks.next_batch == 3
+    assert project.snapshot(DAY).marks.next_batch == 3
 
 
 def test_nothing_of_it_is_done_where_the_first_stream_is_refused(project: Stages) -> None:
@@ -207,7 +200,7 @@ def test_nothing_of_it_is_done_where_the_first_stream_is_refused(project: Stages
 
     assert project.in_use() == before
     for stream in (STREAM, DAY, MONTH):
-        assert findings(_snapshot(project, stream))[0].code == "clean"
+        assert findings(project.snapshot(stream))[0].code == "clean"
 
 
 def test_the_part_of_a_stage_is_neither_applied_nor_undone_alone(project: Stages) -> None:

@@ -9,9 +9,7 @@ import pytest
 
 from slackwater.core.errors import Refused
 from slackwater.core.sink import OutputTreatment
-from slackwater.core.snapshot import Snapshot
 from slackwater.diagnose.number_line import findings
-from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.plan.plan import SourceStart
 from tests.support.errors import raises_code
 from tests.support.homes import STREAM, HomeSpec
@@ -34,12 +32,6 @@ def _later(project: Project) -> SourceStart:
     return SourceStart("0", '{"logOffset":0}', {"0": "\n".join(["v1", *lines])}, None, "source 0: 6 files read -> 2")
 
 
-def _snapshot(project: Project) -> Snapshot:
-    with project.open() as workspace:
-        stream = workspace.ledger.find_stream(STREAM)
-        return look_at_stream(workspace.ledger, workspace.home, stream)[0]
-
-
 @pytest.mark.parametrize("output", ["clear", "swap", "keep"])
 def test_a_reset_leaves_a_stream_that_can_be_started(output: OutputTreatment, project: Project) -> None:
     before = project.in_use()
@@ -47,7 +39,7 @@ def test_a_reset_leaves_a_stream_that_can_be_started(output: OutputTreatment, pr
 
     project.apply(plan)
 
-    after = _snapshot(project)
+    after = project.snapshot()
     following = {"clear": 0, "swap": 3, "keep": NEWEST + 1}[output]
     assert (after.marks.next_batch, after.marks.next_is_planned) == (following, False)
     assert after.marks.written == {"clear": -1, "swap": 2, "keep": NEWEST}[output]
@@ -65,8 +57,8 @@ def test_where_the_output_is_kept_nothing_of_the_time_before_counts(project: Pro
     assert (plan.facts.target, plan.facts.contributing) == (NEWEST, NEWEST + 1)
     project.apply(plan)
 
-    assert findings(_snapshot(project))[0].code == "clean"
-    assert _snapshot(project).generation.begins == NEWEST + 1
+    assert findings(project.snapshot())[0].code == "clean"
+    assert project.snapshot().generation.begins == NEWEST + 1
     with raises_code(Refused, "target-unknown"):
         project.plan("batch:3")
 
@@ -102,9 +94,9 @@ def test_an_output_that_cannot_be_emptied_or_swapped(output: OutputTreatment, co
 def test_a_checkpoint_that_is_damaged_before_the_first_batch_since_is_resumed(project: Project) -> None:
     project.apply(project.plan_reset("keep", BEGINNING))
     (project.checkpoint(2) / "commits" / str(NEWEST)).write_bytes(b"v1\n{")
-    assert findings(_snapshot(project))[0].code == "checkpoint-damaged"
+    assert findings(project.snapshot())[0].code == "checkpoint-damaged"
 
     project.apply(project.plan(goal="resume"))
 
-    assert findings(_snapshot(project))[0].code == "clean"
-    assert _snapshot(project).marks.next_batch == NEWEST + 1
+    assert findings(project.snapshot())[0].code == "clean"
+    assert project.snapshot().marks.next_batch == NEWEST + 1
