@@ -10,7 +10,6 @@ import pytest
 
 from slackwater.core.errors import Refused
 from slackwater.diagnose.number_line import findings
-from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.actions.generations import CopyGeneration
 from slackwater.operations.actions.outputs import CutSink
 from slackwater.operations.plan.plan import Plan
@@ -85,10 +84,7 @@ NOT_RESUMED: dict[str, tuple[HomeSpec, Damage]] = {
 
 
 def _codes(project: Project) -> list[str]:
-    with project.open() as workspace:
-        stream = workspace.ledger.find_stream(STREAM)
-        snapshot = look_at_stream(workspace.ledger, workspace.home, stream)[0]
-    return [finding.code for finding in findings(snapshot)]
+    return [finding.code for finding in findings(project.snapshot())]
 
 
 def _applied_and_undone(project: Project, plan: Plan) -> None:

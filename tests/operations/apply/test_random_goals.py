@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from slackwater.core.errors import DataError, Refused
 from slackwater.core.sink import OutputTreatment
 from slackwater.diagnose.number_line import findings, stops
-from slackwater.ledger.recording.snapshot import look_at_stream
 from slackwater.operations.plan.plan import Plan
 from tests.support.homes import LAYOUT, STATELESS, STREAM, HomeSpec
 from tests.support.memory import folder_in_memory
@@ -129,9 +128,7 @@ def _made(step: Callable[[], T]) -> T | None:
 
 def _holds(project: Project, plan: Plan, before: dict[str, str]) -> None:
     event(f"applied: {plan.goal} {plan.request.output}, {len(plan.actions)} actions")
-    with project.open() as workspace:
-        stream = workspace.ledger.find_stream(STREAM)
-        snapshot = look_at_stream(workspace.ledger, workspace.home, stream)[0]
+    snapshot = project.snapshot()
     assert stops(snapshot) == (), findings(snapshot)
     assert project.plan(goal="resume").actions == ()
     if plan.actions:
