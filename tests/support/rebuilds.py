@@ -24,6 +24,7 @@ from slackwater.core.settings import Settings
 from slackwater.core.sink import BackfillDirectory, OutputTreatment
 from slackwater.core.snapshot import Snapshot
 from slackwater.formats.compactible import render_source_file
+from slackwater.ledger.recording.history import executed
 from slackwater.ledger.recording.snapshot import look_at_stream, stream_id
 from slackwater.ledger.recording.stream_files import write_stream_file_of
 from slackwater.ledger.workspace import Workspace, open_workspace
@@ -40,7 +41,7 @@ from slackwater.runtime.replay.query_runtime import SparkRuntime
 from slackwater.runtime.run.before_start import claim_output
 from slackwater.sinks.common.registry import is_same_sink, open_output
 from slackwater.sources.common.contract import Position, Served
-from slackwater.sources.files import NO_FILES
+from slackwater.sources.files import NO_FILES, Files
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import ReadStore
@@ -352,6 +353,12 @@ class Project:
     def snapshot(self, stream: str = STREAM) -> Snapshot:
         with self.open() as workspace:
             return look_at_stream(workspace.ledger, workspace.home, workspace.ledger.find_stream(stream))[0]
+
+    def files_read(self) -> list[str]:
+        """The names of the files that batches have read, as the ledger has them."""
+        with self.open() as workspace:
+            spans = executed(workspace.ledger, workspace.ledger.find_stream(STREAM))
+        return sorted(Path(file.path).name for span in spans for file in Files().files(span))
 
     def checkpoint(self, number: int) -> Path:
         return self.home / "streams" / "clicks" / "per_page" / "checkpoints" / f"{number:04d}"

@@ -20,7 +20,7 @@ from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import Cut, Delivery
 from slackwater.diagnose.number_line import findings
 from slackwater.formats.text_log import parse_offset_entry
-from slackwater.ledger.recording.history import executed, history_of
+from slackwater.ledger.recording.history import history_of
 from slackwater.operations.actions.outputs import RECORD
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.plan import Plan, SourceStart
@@ -28,7 +28,7 @@ from slackwater.runtime.run.before_start import program_json
 from slackwater.sinks.common.contract import OpaqueOutput, opaque_traits
 from slackwater.sinks.common.registry import SINKS, SinkKind
 from slackwater.sources.common.contract import Served
-from slackwater.sources.files import NO_FILES, Files
+from slackwater.sources.files import NO_FILES
 from slackwater.storage.local import LocalStore
 from tests.support.errors import raises_code
 from tests.support.homes import STATELESS, STREAM, HomeSpec
@@ -54,13 +54,6 @@ def _apply(project: Project, plan: Plan) -> None:
     project.apply(plan, StubReplayer(project.folder / "clicks.py", STATELESS))
 
 
-def _read(project: Project) -> list[str]:
-    """The names of the files that batches have read, as the ledger has them."""
-    with project.open() as workspace:
-        spans = executed(workspace.ledger, workspace.ledger.find_stream(STREAM))
-    return sorted(Path(file.path).name for span in spans for file in Files().files(span))
-
-
 def test_the_batch_is_written_and_the_stream_keeps_its_place(project: Project) -> None:
     before, position = project.in_use(), _position(project)
     plan = project.plan_backfill(old_files(project, 3))
@@ -73,7 +66,7 @@ def test_the_batch_is_written_and_the_stream_keeps_its_place(project: Project) -
     assert _position(project) == position
     assert findings(after)[0].code == "clean"
     assert manifest_ids(project.folder / "out") == [*range(BATCH + 1)]
-    assert _read(project) == [
+    assert project.files_read() == [
         *(f"{number:03d}.json" for number in range(NEWEST + 1)),
         "old-0.json",
         "old-1.json",
@@ -102,7 +95,7 @@ def test_one_backfill_after_another(project: Project) -> None:
         _apply(project, plans[-1])
 
     assert project.snapshot().marks.next_batch == BATCH + 2
-    assert len(_read(project)) == NEWEST + 4
+    assert len(project.files_read()) == NEWEST + 4
     for plan in reversed(plans):
         project.undo(plan)
     assert project.in_use() == before
@@ -246,7 +239,7 @@ def test_a_rebuild_behind_it_leaves_its_rows_and_the_position(project: Project) 
 
     assert plan.facts.target == BATCH
     assert (_position(project), project.files(project.folder / "out")) == (position, output)
-    assert len(_read(project)) == NEWEST + 4
+    assert len(project.files_read()) == NEWEST + 4
 
 
 def test_offsets_between_what_was_read_are_free(tmp_path: Path) -> None:

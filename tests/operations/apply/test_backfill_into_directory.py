@@ -15,14 +15,12 @@ from slackwater.core.errors import Moved, Refused, StreamFailed
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.core.sink import BackfillDirectory
 from slackwater.formats.text_log import parse_offset_entry
-from slackwater.ledger.recording.history import executed
 from slackwater.operations.apply.operation import Operation
 from slackwater.operations.plan.contributing import Code
 from slackwater.operations.plan.document import plan_again, title
 from slackwater.operations.plan.plan import Plan, SourceStart
 from slackwater.sinks.files.backfill_output import backfill_output, directory_sink, discard
 from slackwater.sinks.files.sink import FilesSink
-from slackwater.sources.files import Files
 from slackwater.storage.local import LocalStore
 from tests.support.errors import raises_code
 from tests.support.homes import STATELESS, STREAM, HomeSpec
@@ -62,13 +60,6 @@ def _live(project: Project) -> dict[str, str]:
     return {name: text for name, text in found.items() if f"/{GENERATION:04d}" not in name and name != "stream.json"}
 
 
-def _read(project: Project) -> set[str]:
-    """The names of the files that batches have read, as the ledger has them."""
-    with project.open() as workspace:
-        spans = executed(workspace.ledger, workspace.ledger.find_stream(STREAM))
-    return {Path(file.path).name for span in spans for file in Files().files(span)}
-
-
 def _marks(project: Project) -> tuple[int, list[int]]:
     """The generation in use, and the newest batches that the output had."""
     with project.open() as workspace:
@@ -77,14 +68,14 @@ def _marks(project: Project) -> tuple[int, list[int]]:
 
 
 def test_the_rows_are_aside_and_the_stream_is_not_changed(project: Project, plan: Plan, side: Path) -> None:
-    before, live, marks, read = project.in_use(), _live(project), _marks(project), _read(project)
+    before, live, marks, read = project.in_use(), _live(project), _marks(project), project.files_read()
     assert [action.kind for action in plan.actions] == ["start-generation", "verify-generation", "run-into-directory"]
     assert title(plan) == f"backfill {STREAM} at earliest into {side}"
     assert plan_again(plan) == f"slackwater plan backfill {STREAM} --from earliest --output aside --into {side}"
 
     assert _apply(project, plan)
 
-    assert (_live(project), _marks(project), _read(project)) == (live, marks, read)
+    assert (_live(project), _marks(project), project.files_read()) == (live, marks, read)
     assert manifest_ids(side) == [0]
     assert read_logs(LocalStore(project.checkpoint(GENERATION))).committed == 0
     assert not _apply(project, plan)
@@ -105,7 +96,7 @@ def test_the_range_is_still_free(project: Project, plan: Plan, side: Path) -> No
     _apply(project, real)
 
     assert manifest_ids(project.folder / "out")[-1] == NEWEST + 1
-    assert {"old-0.json", "old-1.json", "old-2.json"} <= _read(project)
+    assert {"old-0.json", "old-1.json", "old-2.json"} <= set(project.files_read())
 
     with raises_code(Refused, "backfill-overlaps"):
         project.plan_backfill(old_files(project, 3), side.with_name("third"))
