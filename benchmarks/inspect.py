@@ -207,7 +207,7 @@ def benchmark_state(folder: Path) -> dict[str, object]:
             return int(spark.read.format("statestore").load(checkpoint).toArrow().num_rows)
 
         def we_read(checkpoint: str = checkpoint) -> int:
-            return int(inspect_state(checkpoint, StateRequest(0)).rows.table.num_rows)
+            return int(inspect_state(checkpoint, StateRequest(0))[1].table.num_rows)
 
         if not spark_reads() == we_read() == ROWS:
             raise SystemExit(f"{provider}: not all rows were read")

@@ -146,9 +146,9 @@ def test_state_of_format_2_before_the_first_commit_is_empty(tmp_path: Path) -> N
     cut_after(checkpoint, 0)
     remove(checkpoint, "commits", 0)
 
-    result = inspect_state(str(checkpoint), StateRequest(0))
+    place, rows = inspect_state(str(checkpoint), StateRequest(0))
 
-    assert (result.batch, len(result.rows.table), result.rows.damage) == (-1, 0, ())
+    assert (place["batch"], len(rows.table), rows.damage) == (-1, 0, ())
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,14 @@ def check_pipeline(
         definitions = loaded.selected(tuple(streams))
         # Without a ledger ``stream.json`` names the generations.
         home = Home(settings.home)
-        found = {one.name: _recorded(ledger, one) or _from_file(home, one) for one in definitions}
-        generations = {name: _here(home, generation) for name, generation in found.items() if generation is not None}
+        generations: dict[str, GenerationRecord] = {}
+        for one in definitions:
+            generation = _recorded(ledger, one) or _from_file(home, one)
+            if generation is not None:
+                pipeline, _, name = generation.stream.partition("/")
+                folder = home.checkpoint(pipeline, name, generation.number)
+                is_here = open_read_store(folder).exists("")
+                generations[one.name] = generation._replace(location=str(folder)) if is_here else generation
         recorded = {} if ledger is None else {one.name: settings_of_state(ledger, one.full_name) for one in definitions}
     from slackwater.cli.common.judging import judged_streams  # noqa: PLC0415 - brings Spark
 
@@ -141,12 +147,6 @@ def _from_file(home: Home, definition: StreamDefinition) -> GenerationRecord | N
         return None
     path = definition.checkpoint
     return GenerationRecord(definition.full_name, 1, path if is_uri(path) else str(Path(path).absolute()))
-
-
-def _here(home: Home, generation: GenerationRecord) -> GenerationRecord:
-    pipeline, _, name = generation.stream.partition("/")
-    folder = home.checkpoint(pipeline, name, generation.number)
-    return generation._replace(location=str(folder)) if open_read_store(folder).exists("") else generation
 
 
 def with_code(

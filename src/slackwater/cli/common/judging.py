@@ -66,13 +66,11 @@ def _checked(
     try:
         judged = judge_one(definition)
     except SlackwaterError as error:
-        if is_new and _waits_for_output(error, loaded, definition):
-            return CheckedStream(name, StreamVerdict(name, -1, "nothing"))
+        if is_new and isinstance(error, PipelineError):
+            # It may wait for the output of another stream.
+            others = [one for one in loaded.pipeline.streams.values() if one.name != definition.name]
+            places = [output.location for one in others for output in open_each(one.sink.identity())]
+            if any(place is not None and place in str(error) for place in places):
+                return CheckedStream(name, StreamVerdict(name, -1, "nothing"))
         return CheckedStream(name, error=error)
     return CheckedStream(name, judged, next=tuple(ways(definition).lines(judged.verdict, judged.settings)))
-
-
-def _waits_for_output(error: SlackwaterError, loaded: LoadedPipeline, definition: StreamDefinition) -> bool:
-    others = [one for one in loaded.pipeline.streams.values() if one.name != definition.name]
-    places = [output.location for one in others for output in open_each(one.sink.identity())]
-    return isinstance(error, PipelineError) and any(place is not None and place in str(error) for place in places)

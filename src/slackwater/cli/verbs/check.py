@@ -42,25 +42,26 @@ NOT_ALL_COMPARED = 5
 
 
 def check_document(checked: CheckedPipeline) -> dict[str, Any]:
+    streams = []
+    for stream in checked.streams:
+        judged = stream.verdict
+        streams.append(
+            {
+                "stream": stream.stream,
+                "effect": None if judged is None else _word(judged.effect),
+                "starts": judged is not None and judged.verdict.starts,
+                "compared_with": None if judged is None else judged.basis,
+                "batch": None if judged is None else judged.committed,
+                "changes": [] if judged is None else [change.as_json() for change in judged.verdict.changes],
+                "next": list(stream.next),
+                "error": None if stream.error is None else stream.error.as_dict(),
+            }
+        )
     return {
         "schema": SCHEMA,
         "pipeline_file": checked.reference,
         "effect": _word(checked.effect),
-        "streams": [_fields(stream) for stream in checked.streams],
-    }
-
-
-def _fields(stream: CheckedStream) -> dict[str, Any]:
-    judged = stream.verdict
-    return {
-        "stream": stream.stream,
-        "effect": None if judged is None else _word(judged.effect),
-        "starts": judged is not None and judged.verdict.starts,
-        "compared_with": None if judged is None else judged.basis,
-        "batch": None if judged is None else judged.committed,
-        "changes": [] if judged is None else [change.as_json() for change in judged.verdict.changes],
-        "next": list(stream.next),
-        "error": None if stream.error is None else stream.error.as_dict(),
+        "streams": streams,
     }
 
 

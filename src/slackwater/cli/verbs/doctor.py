@@ -22,7 +22,7 @@ from slackwater.core.units import counted
 from slackwater.diagnose.catalogue import error_codes
 from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.doctor import Diagnosis
-from slackwater.diagnose.error_texts import Symptom, signs_of
+from slackwater.diagnose.error_texts import signs_of
 
 SCHEMA = "slackwater.doctor/1"
 _line = partial(labelled, width=12)
@@ -49,7 +49,19 @@ def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
 
 
 def _fields(one: Examined) -> dict[str, Any]:
-    errors, own, read = [_error(error) for error in one.errors], list(one.own_codes), dict(one.read)
+    errors = [
+        {
+            "symptom": symptom.symptom,
+            "certainty": str(symptom.certainty),
+            "line": symptom.line,
+            "line_number": symptom.where,
+            "params": dict(symptom.params),
+            "causes": [asdict(cause) for cause in symptom.causes],
+            "signs": dict(signs_of(symptom)),
+        }
+        for symptom in one.errors
+    ]
+    own, read = list(one.own_codes), dict(one.read)
     if one.facts is None or one.diagnosis is None:
         problem = one.error.as_dict() if one.error is not None else None
         return {
@@ -86,18 +98,6 @@ def finding_document(found: Diagnosed) -> dict[str, Any]:
         "facts": found.facts,
     }
     return {key: value for key, value in fields.items() if value not in (None, [], {})}
-
-
-def _error(symptom: Symptom) -> dict[str, Any]:
-    return {
-        "symptom": symptom.symptom,
-        "certainty": str(symptom.certainty),
-        "line": symptom.line,
-        "line_number": symptom.where,
-        "params": dict(symptom.params),
-        "causes": [asdict(cause) for cause in symptom.causes],
-        "signs": dict(signs_of(symptom)),
-    }
 
 
 def doctor(

@@ -179,17 +179,15 @@ def _ranges(workspace: Workspace, stream: StreamRecord, wanted: _Range) -> dict[
         base = max(share.base, first - 1)
         last = min((one for one in (share.last_batch, wanted[1]) if one is not None), default=None)
         lines = workspace.ledger.lines(stream.full_name, "offsets", max(base, 0), last, generation=share.generation)
-        entries = {batch: _entry(line) for batch, line in lines.items()}
+        entries: dict[int, OffsetEntry | None] = {}
+        for batch, line in lines.items():
+            try:
+                entries[batch] = parse_offset_entry(line.encode("utf-8", "surrogateescape"))
+            except FormatError:
+                # The ledger keeps lines as Spark wrote them, damaged ones too.
+                entries[batch] = None
         found |= {batch: (entries.get(batch - 1), entry) for batch, entry in entries.items() if batch > base}
     return found
-
-
-def _entry(text: str) -> OffsetEntry | None:
-    try:
-        return parse_offset_entry(text.encode("utf-8", "surrogateescape"))
-    except FormatError:
-        # The ledger keeps lines as Spark wrote them, damaged ones too.
-        return None
 
 
 def _batch_fields(

@@ -17,7 +17,6 @@ from slackwater.cli.common.stream_status import next_watermark_ms
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
 from slackwater.core.program import not_reproducible
-from slackwater.core.records import History
 from slackwater.ledger.lease import JVM_WAIT_S, view_of, wait_until_free
 from slackwater.ledger.recording.batch_history import BatchHistory
 from slackwater.ledger.workspace import Workspace, open_workspace
@@ -73,7 +72,10 @@ def position_of(workspace: Workspace, name: str, at: str, say: Callable[[str], N
     contributing: int | None = 0
     try:
         if newest >= 0:
-            contributing = first_contributing(batches, newest, state, _code_of(history))
+            # The code that ran: a restart would have to read the same values again.
+            ran = history.runs[max(history.runs)] if history.runs else None
+            code = Code("") if ran is None else Code(ran.code or "", ran.rows_digest, ran.spark_version)
+            contributing = first_contributing(batches, newest, state, code)
     except Refused:
         if at == CONTRIBUTING:
             raise
@@ -113,14 +115,6 @@ def _watermark_ms(batches: BatchHistory, newest: int) -> int:
         return 0
     planned = batches.offset(newest + 1) if newest + 1 in batches.batches else None
     return next_watermark_ms(planned, batches.offset(newest), batches.commit(newest))
-
-
-def _code_of(history: History) -> Code:
-    """The code that ran: a restart would have to read the same values again."""
-    if not history.runs:
-        return Code("")
-    run = history.runs[max(history.runs)]
-    return Code(run.code or "", run.rows_digest, run.spark_version)
 
 
 def offsets_document(position: PositionFound) -> dict[str, Any]:

@@ -66,18 +66,14 @@ def plan(
     if shown_as is Format.JSON:
         sys.stdout.write(render(made))
     else:
-        _show(made, file)
+        out().print(plan_page(made))
+        following = start_command(made, made.request.session)
+        if made.actions and file is not None:
+            following = command("apply", str(file), *made.request.session)
+        elif made.actions:
+            following = f"{plan_again(made)} --out {made.id}.json"
+        say(f"next: {following}")
     return 0
-
-
-def _show(made: Plan, file: Path | None) -> None:
-    out().print(plan_page(made))
-    session = made.request.session
-    if not made.actions:
-        say(f"next: {start_command(made, session)}")
-        return
-    again = f"{plan_again(made)} --out {made.id}.json"
-    say(f"next: {again if file is None else command('apply', str(file), *session)}")
 
 
 def _value(flag: Flag, text: str | None) -> Value:

@@ -183,12 +183,6 @@ def _size(location: Location) -> int:
     return total
 
 
-def _owns(workspace: Workspace, stream: StreamRecord) -> bool:
-    """False for an output of the original home in a copied home."""
-    owners = [output.owner() for output in open_each(stream.sink)]
-    return all(owner is None or owner.stream_id == stream_id(workspace.home, stream) for owner in owners)
-
-
 @contextmanager
 def _no_operation_starts(
     workspace: Workspace, stream: StreamRecord, say: Callable[[str], None]
@@ -219,7 +213,11 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_le
     if output.traits.swaps:
         # Before its backup is removed, which shows that a prune was interrupted.
         for identifier in (*what.operations, *what.interrupted):
-            if is_own(workspace, identifier) and _owns(workspace, stream):
+            if not is_own(workspace, identifier):
+                continue
+            # In a copied home, an output can be the original home's.
+            owners = [one.owner() for one in open_each(stream.sink)]
+            if all(owner is None or owner.stream_id == stream_id(home, stream) for owner in owners):
                 check_lease()
                 output.discard_replaced(identifier)
     for folder in what.folders:

@@ -308,22 +308,18 @@ def status(*, stream: str | None, verify: bool, watch: str | None, home: str | N
     settings = prepare(home, shown_as)
     depth: Depth = "all" if verify else "quick"
     if watch is not None:
-        return _watch(settings, stream, _interval(watch), depth, shown_as)
+        interval_s = parse_seconds(watch)
+        if interval_s < SHORTEST_INTERVAL_S:
+            raise UsageError(
+                "watch-interval",
+                "The interval of --watch is too short",
+                expected=f"at least {SHORTEST_INTERVAL_S} s",
+                found=watch,
+            )
+        return _watch(settings, stream, interval_s, depth, shown_as)
     found = read_status(settings, stream, depth)
     show(shown_as, status_document(found), lambda: status_page(found))
     return found.exit_code
-
-
-def _interval(text: str) -> float:
-    seconds = parse_seconds(text)
-    if seconds < SHORTEST_INTERVAL_S:
-        raise UsageError(
-            "watch-interval",
-            "The interval of --watch is too short",
-            expected=f"at least {SHORTEST_INTERVAL_S} s",
-            found=text,
-        )
-    return seconds
 
 
 def _watch(settings: Settings, stream: str | None, interval_s: float, depth: Depth, shown_as: Format) -> int:

@@ -26,7 +26,7 @@ from slackwater.cli.common.console import (
 from slackwater.cli.common.examine import named_sink, require_recorded
 from slackwater.cli.common.pages import labelled, marks_text
 from slackwater.cli.common.stream_status import FILES_MAX
-from slackwater.core.checkpoint import BatchLine, SourceLine
+from slackwater.core.checkpoint import SourceLine
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.facts import Unknown
 from slackwater.core.masking import KNOWN_SECRETS
@@ -66,6 +66,8 @@ def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[s
     ends = {one.source: one.text for one in batches[-1].sources} if batches else {}
     sources = [_ahead(line, ends.get(line.name), addresses) for line in report.sources]
     at_ms = time.time_ns() // 1_000_000
+    times = [one.timestamp_ms for one in batches if one.timestamp_ms and one.timestamp_ms >= at_ms - _RATE_OF_MS]
+    elapsed_ms = times[-1] - times[0] if times else 0
     document = {
         "schema": SCHEMA,
         "checkpoint": report.location,
@@ -78,7 +80,7 @@ def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[s
         "next_batch_planned": marks.committed < marks.planned,
         "watermark": iso(coming.watermark_ms) if coming is not None else None,
         "newest_batch": iso(batches[-1].timestamp_ms) if batches else None,
-        "batches_per_minute": _rate(batches, at_ms),
+        "batches_per_minute": round(60_000 * (len(times) - 1) / elapsed_ms, 1) if elapsed_ms > 0 else None,
         "sources": sources,
         "damage": len(report.damage),
     }
@@ -98,35 +100,29 @@ def _ahead(line: SourceLine, end: str | None, addresses: Mapping[str, str]) -> _
     return {"source": line.name, "kind": kind.kind, "rows": rows, "files": files, "bytes": size, "unknown": unknown}
 
 
-def _rate(batches: Sequence[BatchLine], at_ms: int) -> float | None:
-    since = at_ms - _RATE_OF_MS
-    times = [one.timestamp_ms for one in batches if one.timestamp_ms and one.timestamp_ms >= since]
-    if not times or times[-1] <= times[0]:
-        return None
-    return round(60_000 * (len(times) - 1) / (times[-1] - times[0]), 1)
-
-
 def look_page(found: _Document, age: str) -> Group:
     marks = marks_text(found["marks"])
     planned = "planned: it runs, or was interrupted" if found["next_batch_planned"] else "to be planned"
     rate, sink = found["batches_per_minute"], found["sink_unknown"]
+    lags = []
+    for one in found["sources"]:
+        if one["unknown"] is not None:
+            lag = f"unknown: the source {one['unknown']}; see --source"
+        elif one["files"] is None:
+            lag = f"{number(one['rows'])} rows"
+        else:
+            size = f", {size_text(one['bytes'] or 0)}" if one["files"] else ""
+            lag = counted(one["files"], "unread file") + size
+        lags.append(labelled("lag", f"source {one['source']}: {lag}"))
     return Group(
         Text(f"{found['checkpoint']}  query {found['query_id'] or 'unknown'}"),
         labelled("marks", marks + (f" ({sink})" if sink else "")),
         labelled("batch", f"{found['next_batch']} is next, {planned}" + (f"; {rate:g} a minute" if rate else "")),
         labelled("written", age),
         labelled("watermark", found["watermark"] or "-"),
-        *(labelled("lag", f"source {one['source']}: {_lag(one)}") for one in found["sources"]),
+        *lags,
         *([labelled("damage", counted(found["damage"], "damaged file"))] if found["damage"] else []),
     )
-
-
-def _lag(one: _Document) -> str:
-    if one["unknown"] is not None:
-        return f"unknown: the source {one['unknown']}; see --source"
-    if one["files"] is None:
-        return f"{number(one['rows'])} rows"
-    return counted(one["files"], "unread file") + (f", {size_text(one['bytes'] or 0)}" if one["files"] else "")
 
 
 def _addresses(given: Sequence[str] | None) -> dict[str, str]:

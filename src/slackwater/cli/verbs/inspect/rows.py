@@ -9,7 +9,7 @@ import base64
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -36,32 +36,28 @@ _SIDES = ("left", "right")
 def show_state(
     target: str, request: StateRequest, *, home: str | None, limit: int | None, export: NewFile | None, shown_as: Format
 ) -> int:
-    result = inspect_state(target, request, home=home)
-    written = write_parquet(result, export) if export is not None else None
+    place, found = inspect_state(target, request, home=home)
+    written = write_parquet(found, export) if export is not None else None
     shown = 0 if export is not None and limit is None else ROWS_SHOWN if limit is None else limit
-    rows = state_document(result, shown)
+    rows = state_document(place, found, shown)
     if written is not None:
         rows["written"] = written
     if shown_as is Format.JSON:
         print_json(rows)
     else:
         write(state_page(rows))
-    return READ_WITH_DAMAGE if result.rows.damage else 0
+    return READ_WITH_DAMAGE if found.damage else 0
 
 
-def state_document(result: _StateResult, limit: int | None) -> dict[str, Any]:
+def state_document(place: dict[str, Any], found: StateRows, limit: int | None) -> dict[str, Any]:
     """Returns at most ``limit`` rows as JSON values; bytes are base64."""
-    undecoded = result.rows.undecoded
     return {
         "schema": STATE_SCHEMA,
-        "location": result.location,
-        "operator": {"id": result.operator.id, "name": result.operator.name},
-        "store": result.store,
-        "batch": result.batch,
-        "total": result.rows.table.num_rows,
-        "rows": json_rows(result.rows.table, limit),
-        "undecoded": json_rows(undecoded, limit) if undecoded is not None else [],
-        "damage": [item._asdict() for item in result.rows.damage],
+        **place,
+        "total": found.table.num_rows,
+        "rows": json_rows(found.table, limit),
+        "undecoded": json_rows(found.undecoded, limit) if found.undecoded is not None else [],
+        "damage": [item._asdict() for item in found.damage],
     }
 
 
@@ -133,16 +129,16 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def write_parquet(result: _StateResult, target: NewFile) -> dict[str, Any]:
+def write_parquet(rows: StateRows, target: NewFile) -> dict[str, Any]:
     """All rows in a file; undecodable rows in a second file next to it. Raises as ``NewFile``, and UsageError
     (``cannot-write``) for rows that Parquet has no type for.
     """
     path = target.path
-    written: dict[str, Any] = {"file": str(path), "rows": result.rows.table.num_rows}
-    _write(_storable(result.rows.table), target)
-    if result.rows.undecoded is not None:
+    written: dict[str, Any] = {"file": str(path), "rows": rows.table.num_rows}
+    _write(_storable(rows.table), target)
+    if rows.undecoded is not None:
         beside = path.with_name(f"{path.stem}.undecoded{path.suffix}")
-        _write(result.rows.undecoded, replace(target, path=beside))
+        _write(rows.undecoded, replace(target, path=beside))
         written["undecoded_file"] = str(beside)
     return written
 
@@ -193,16 +189,8 @@ def _narrow_array(array: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)
 
 
-@dataclass(frozen=True, slots=True)
-class _StateResult:
-    location: str
-    operator: Operator
-    store: str
-    batch: int
-    rows: StateRows
-
-
-def inspect_state(target: str, request: StateRequest, *, home: str | None = None) -> _StateResult:
+def inspect_state(target: str, request: StateRequest, *, home: str | None = None) -> tuple[dict[str, Any], StateRows]:
+    """The place of the rows, as in the document, and the rows."""
     opened = open_target(target, home, request.limits)
     batch = opened.logs.committed if request.batch is None else request.batch
     operators = OperatorReader(opened.store, opened.listing, opened.inventory)
@@ -226,7 +214,9 @@ def inspect_state(target: str, request: StateRequest, *, home: str | None = None
         )  # fmt: skip
     reader = StateReader(state, list(operators.damage))
     name = choice.family if choice.store.with_families else choice.store.name
-    return _StateResult(opened.store.location, operator, name, batch, reader.rows(choice))
+    shown = {"id": operator.id, "name": operator.name}
+    place = {"location": opened.store.location, "operator": shown, "store": name, "batch": batch}
+    return place, reader.rows(choice)
 
 
 def choose(operator: Operator, request: StateRequest) -> StateChoice:
