@@ -45,7 +45,7 @@ class OutputSeen(NamedTuple):
     ``batches_skipped``: it drops a batch whose id it has; ``skipped_are_read``: Spark runs that batch without output.
     ``orphans`` are data files of interrupted batches, found by a thorough snapshot only. ``unmarked`` is the first
     without its marker that may have rows. ``unchecked``: why its newest batch was not looked up. ``members`` are seen
-    one by one if there are several outputs; only these have ``kind`` and ``written``, the newest batch, if any.
+    separately if there are several outputs; only members have ``kind`` and ``written``, the newest batch, if any.
     """
 
     location: str | None = None

@@ -1,4 +1,4 @@
-"""The end of kept batches, or the start or end of a range, as in Kafka's own tool that resets offsets."""
+"""The end of kept batches, or the start or end of a range, as in Kafka's tool."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def is_query(application: str) -> bool:
 
 
 def only_other_application(facts: Facts) -> tuple[str, int] | None:
-    """The output's one application, if it is not the query, and its newest transaction."""
+    """The output's only application, unless it is the query, and its newest transaction."""
     if isinstance(facts.sink, Unknown) or not facts.sink.transactions:
         return None
     applications = facts.sink.transactions

@@ -27,7 +27,7 @@ from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
 from slackwater.sinks.kafka.sink import Cluster, TopicAddress
 from slackwater.sinks.kafka.transaction import (
     MARK_KEY,
-    Target,
+    TopicClients,
     Undecided,
     abort,
     commit,
@@ -275,9 +275,9 @@ class MarkedTopic(TopicAddress, MarkerTarget):
     """A topic and its marker topic. Connections are opened on demand and not kept."""
 
     @cached_property
-    def target(self) -> Target:
+    def target(self) -> TopicClients:
         """The target for tasks. Raises StreamFailed (``sink-password-missing``)."""
-        return Target(
+        return TopicClients(
             self.topic,
             self.marker,
             {

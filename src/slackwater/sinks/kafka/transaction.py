@@ -38,7 +38,7 @@ Undecided = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Target:
+class TopicClients:
     topic: str
     marker_topic: str
     producer: Mapping[str, str] = field(repr=False)
@@ -61,7 +61,7 @@ class BatchToWrite:
     commit_s_max: float = 60.0
 
 
-def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def publisher(target: TopicClients, batch: BatchToWrite) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """For ``mapInArrow`` on a single partition.
 
     Columns are ``KafkaWriter``'s, as binary. Errors are text that the driver can parse.
@@ -79,7 +79,7 @@ def publisher(target: Target, batch: BatchToWrite) -> Callable[[Iterable[Any]], 
     return publish
 
 
-def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int | None:
+def write_batch(target: TopicClients, batch: BatchToWrite, rows: Iterable[Any]) -> int | None:
     """Write a batch; ``None`` if it was written before.
 
     Always reads all rows, so that Spark's watermark and row counts are as in an uninterrupted run.
@@ -113,7 +113,7 @@ def write_batch(target: Target, batch: BatchToWrite, rows: Iterable[Any]) -> int
     return count
 
 
-def fencing_producer(target: Target, undelivered: list[Any] | None = None) -> Any:
+def fencing_producer(target: TopicClients, undelivered: list[Any] | None = None) -> Any:
     """A producer that fences all earlier producers.
 
     Broker errors of rows are added to ``undelivered``.
@@ -198,7 +198,7 @@ def _send_when_there_is_room(producer: Any, send: Callable[..., None], topic: st
 
 
 def read_mark(
-    target: Target, wait_s_max: float | None = None, waited_for: dict[str, Undecided] | None = None
+    target: TopicClients, wait_s_max: float | None = None, waited_for: dict[str, Undecided] | None = None
 ) -> dict[str, Any] | None:
     """The newest mark. Raises KafkaException, or ValueError if malformed.
 
@@ -278,7 +278,7 @@ def parsed_mark(value: bytes) -> dict[str, Any]:
     return {name: mark[name] for name in MARK_FIELDS}
 
 
-def _own_mark(target: Target, batch: BatchToWrite) -> dict[str, Any]:
+def _own_mark(target: TopicClients, batch: BatchToWrite) -> dict[str, Any]:
     try:
         mark = read_mark(target)
     except ValueError:
@@ -290,7 +290,7 @@ def _own_mark(target: Target, batch: BatchToWrite) -> dict[str, Any]:
     return mark
 
 
-def _written_by_another(target: Target, batch: BatchToWrite) -> bool:
+def _written_by_another(target: TopicClients, batch: BatchToWrite) -> bool:
     """Return whether the replacing attempt writes the same batch: Spark may rerun a slow attempt."""
     deadline = time.monotonic() + batch.fenced_s_max
     while time.monotonic() < deadline:
