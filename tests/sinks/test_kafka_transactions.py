@@ -98,7 +98,7 @@ def test_rows_are_written_as_they_are(servers: str, topic: str) -> None:
     )
     marked = _started(servers, topic)
 
-    assert write_batch(marked.target, _batch(0), [rows]) == 4
+    assert write_batch(marked.settings, _batch(0), [rows]) == 4
 
     # Java's clients send the key 21 to (murmur2 & 0x7fffffff) % 3; Kafka's own test has the hash.
     assert records(servers, topic) == sorted(
@@ -113,7 +113,7 @@ def test_rows_are_written_as_they_are(servers: str, topic: str) -> None:
     for partition, code in ((-3, "kafka-partition"), (7, "UNKNOWN_PARTITION")):
         wrong = rows.set_column(2, "partition", pa.array([partition] * 4, pa.int32()))
         with pytest.raises(RuntimeError, match=code):
-            list(transaction.publisher(marked.target, _batch(1))([wrong]))
+            list(transaction.publisher(marked.settings, _batch(1))([wrong]))
     assert len(records(servers, topic)) == 4
     assert marked.last_written() == 0
 
@@ -126,16 +126,16 @@ def test_a_batch_is_written_once_and_all_or_nothing(servers: str, topic: str) ->
         raise ValueError("a task fails in its last rows")
 
     with pytest.raises(ValueError, match="last rows"):
-        write_batch(marked.target, _batch(0), broken())
+        write_batch(marked.settings, _batch(0), broken())
     assert values(servers, topic) == []
     assert marked.last_written() == -1
     for _ in range(2):
         unread = iter([_rows(b"a"), _rows(b"b")])
-        write_batch(marked.target, _batch(0), unread)
+        write_batch(marked.settings, _batch(0), unread)
         assert next(unread, None) is None, "the rows of a known batch are read all the same"
         assert values(servers, topic) == [b"a", b"b"]
         assert marked.last_written() == 0
-    assert write_batch(marked.target, _batch(1), []) == 0
+    assert write_batch(marked.settings, _batch(1), []) == 0
     assert marked.last_written() == 1
     assert len(values(servers, topic)) == 2
 
@@ -153,7 +153,7 @@ def test_an_older_epoch_that_wakes_late_publishes_nothing(servers: str, topic: s
 
     def write_old() -> None:
         try:
-            write_batch(old.target, _batch(0), rows())
+            write_batch(old.settings, _batch(0), rows())
         except RuntimeError as error:
             failures.append(error)
 
@@ -161,17 +161,17 @@ def test_an_older_epoch_that_wakes_late_publishes_nothing(servers: str, topic: s
     thread.start()
     assert asleep.wait(30)
     new = _started(servers, topic, replace(CONTEXT, epoch=4))
-    write_batch(new.target, _batch(0, epoch=4), [_rows(b"new")])
+    write_batch(new.settings, _batch(0, epoch=4), [_rows(b"new")])
     awake.set()
     thread.join(30)
 
     assert "sink-fenced" in str(failures[0])
     with pytest.raises(RuntimeError, match="sink-fenced"):
-        write_batch(old.target, _batch(1), [_rows(b"old")])
+        write_batch(old.settings, _batch(1), [_rows(b"old")])
     with raises_code(Refused, "sink-fenced"):
         old.begin_epoch(CONTEXT)
     # It was only woken: the newer run writes on.
-    write_batch(new.target, _batch(1, epoch=4), [_rows(b"newer")])
+    write_batch(new.settings, _batch(1, epoch=4), [_rows(b"newer")])
     assert values(servers, topic) == [b"new", b"newer"]
     assert new.last_written() == 1
 
@@ -187,10 +187,10 @@ def test_two_attempts_of_one_task_write_once(servers: str, topic: str) -> None:
         beyond.wait(30)
         yield _rows(b"b")
 
-    thread = threading.Thread(target=lambda: results.append(write_batch(marked.target, _batch(0), slow())))
+    thread = threading.Thread(target=lambda: results.append(write_batch(marked.settings, _batch(0), slow())))
     thread.start()
     assert inside.wait(30)
-    assert write_batch(marked.target, _batch(0), [_rows(b"a", b"b")]) == 2
+    assert write_batch(marked.settings, _batch(0), [_rows(b"a", b"b")]) == 2
     beyond.set()
     thread.join(30)
 
@@ -203,14 +203,14 @@ def test_an_attempt_that_was_replaced_before_its_first_row(servers: str, topic: 
     marked = _started(servers, topic)
 
     def late() -> Iterator[pa.RecordBatch]:
-        assert write_batch(marked.target, _batch(0), [_rows(b"a", b"b")]) == 2
+        assert write_batch(marked.settings, _batch(0), [_rows(b"a", b"b")]) == 2
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             yield _rows(b"late")
             time.sleep(0.05)
         pytest.fail("the client takes rows for a transaction that it was told it cannot commit")
 
-    assert write_batch(marked.target, _batch(0), late()) is None
+    assert write_batch(marked.settings, _batch(0), late()) is None
     assert values(servers, topic) == [b"a", b"b"]
 
 
@@ -219,7 +219,7 @@ def test_a_connection_lost_at_commit(lost: What, topic: str, servers: str, proxy
     """The client sends the request again, and the coordinator knows the transaction that it has committed."""
     marked = _started(proxy.bootstrap_servers, topic)
     stop = proxy.stop_at(END_TXN, lost)
-    assert write_batch(marked.target, _batch(0), [_rows(b"a", b"b")]) == 2
+    assert write_batch(marked.settings, _batch(0), [_rows(b"a", b"b")]) == 2
     assert stop.reached.is_set()
     assert values(servers, topic) == [b"a", b"b"]
     assert marked.last_written() == 0
@@ -242,7 +242,7 @@ def test_a_broker_lost_at_commit(lost: What, topic: str, servers: str, proxy: Ka
     thread = threading.Thread(target=fail)
     thread.start()
     with pytest.raises(KafkaException):
-        write_batch(marked.target, replace(_batch(0), commit_s_max=8), [_rows(b"a", b"b")])
+        write_batch(marked.settings, replace(_batch(0), commit_s_max=8), [_rows(b"a", b"b")])
     thread.join(30)
     proxy.set_down(down=False)
 
@@ -250,14 +250,14 @@ def test_a_broker_lost_at_commit(lost: What, topic: str, servers: str, proxy: Ka
     found = again.last_written()
     assert found in ({0} if lost == "reply" else {0, -1})
     assert values(servers, topic) == ([b"a", b"b"] if found == 0 else [])
-    assert write_batch(again.target, _batch(0, epoch=4), [_rows(b"a", b"b")]) == (None if found == 0 else 2)
+    assert write_batch(again.settings, _batch(0, epoch=4), [_rows(b"a", b"b")]) == (None if found == 0 else 2)
     assert values(servers, topic) == [b"a", b"b"]
     assert again.last_written() == 0
 
 
 def test_the_mark_is_found_behind_and_before_open_and_aborted_transactions(servers: str, topic: str) -> None:
     marked = _started(servers, topic)
-    write_batch(marked.target, _batch(0), [_rows(b"a")])
+    write_batch(marked.settings, _batch(0), [_rows(b"a")])
     for _ in range(25):
         producer = _undecided(marked, b"aborted")
         producer.abort_transaction()
@@ -298,7 +298,7 @@ def test_a_killed_writer_is_waited_for_once(servers: str, topic: str, monkeypatc
 
 def _undecided(marked: MarkedTopic, mark: bytes) -> Any:
     """The producer of a transaction that has written a mark and is neither committed nor aborted."""
-    producer = transaction.fencing_producer(marked.target)
+    producer = transaction.fencing_producer(marked.settings)
     producer.begin_transaction()
     producer.produce(marked.marker, mark, MARK_KEY)
     producer.flush()
@@ -313,7 +313,7 @@ def _mark(marked: MarkedTopic, wait_s_max: float = 10.0) -> Any:
 
 def test_a_lost_ledger_and_what_the_error_says_about_it(servers: str, topic: str) -> None:
     marked = _started(servers, topic)
-    write_batch(marked.target, _batch(0), [_rows(b"a")])
+    write_batch(marked.settings, _batch(0), [_rows(b"a")])
     first = replace(CONTEXT, epoch=1)
     with pytest.raises(Refused) as refused:
         marked.begin_epoch(first)
@@ -341,11 +341,11 @@ def test_another_stream_is_refused_and_takes_a_marker_topic_of_its_own(servers: 
         marked.claim(other)
     with raises_code(Refused, "sink-owned"):
         marked.begin_epoch(replace(CONTEXT, stream_id=other.stream_id))
-    write_batch(marked.target, _batch(0), [_rows(b"a")])
+    write_batch(marked.settings, _batch(0), [_rows(b"a")])
     beside: MarkedTopic = _sink(servers, topic, marker_topic=f"{topic}-other").target
     beside.claim(other)
     beside.begin_epoch(replace(CONTEXT, stream_id=other.stream_id))
-    write_batch(beside.target, BatchToWrite(other.stream_id, 3, 5), [_rows(b"b")])
+    write_batch(beside.settings, BatchToWrite(other.stream_id, 3, 5), [_rows(b"b")])
     assert values(servers, topic) == [b"a", b"b"]
     assert (marked.last_written(), beside.last_written()) == (0, 5)
 
@@ -367,9 +367,9 @@ def test_what_the_broker_does_not_allow(servers: str, topic: str) -> None:
 
     marked = _started(servers, topic)
     with pytest.raises(RuntimeError, match="MSG_SIZE_TOO_LARGE"):
-        list(transaction.publisher(marked.target, _batch(0))([_rows(b"a", b"x" * 2_000_000)]))
+        list(transaction.publisher(marked.settings, _batch(0))([_rows(b"a", b"x" * 2_000_000)]))
     assert values(servers, topic) == []
-    write_batch(marked.target, _batch(0), [_rows(b"a")])
+    write_batch(marked.settings, _batch(0), [_rows(b"a")])
     assert MarkedTopicOutput(marked).damage(thorough=True) == ()
 
     admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
@@ -428,7 +428,7 @@ def test_logins_and_permissions(
     _allow(servers, [(ResourceType.TOPIC, topic, AclOperation.WRITE)])
     check_target(sink.target.cluster, topic, marker)
     sink.target.begin_epoch(CONTEXT)
-    write_batch(sink.target.target, _batch(0), [_rows(b"a")])
+    write_batch(sink.target.settings, _batch(0), [_rows(b"a")])
     assert open_output(sink.identity()).last_written() == 0
 
     (tmp_path / "secret").write_text(f"{PASSWORD}\n")
@@ -438,7 +438,7 @@ def test_logins_and_permissions(
         _sink(guarded, topic, **plain, **{"kafka.sasl.jaas.config": JAAS}),
     ):
         assert open_output(other.identity()).last_written() == 0
-        shown += repr(other) + repr(other.target.target) + json.dumps(dict(other.identity()))
+        shown += repr(other) + repr(other.target.settings) + json.dumps(dict(other.identity()))
     assert PASSWORD not in shown
 
 

@@ -27,7 +27,7 @@ from slackwater.sinks.common.problem import TASK_ERROR, Problem, unreadable
 from slackwater.sinks.kafka.sink import Cluster, TopicAddress
 from slackwater.sinks.kafka.transaction import (
     MARK_KEY,
-    TopicClients,
+    TopicSettings,
     Undecided,
     abort,
     commit,
@@ -275,9 +275,9 @@ class MarkedTopic(TopicAddress, MarkerTarget):
     """A topic and its marker topic. Connections are opened on demand and not kept."""
 
     @cached_property
-    def target(self) -> TopicClients:
-        """The target for tasks. Raises StreamFailed (``sink-password-missing``)."""
-        return TopicClients(
+    def settings(self) -> TopicSettings:
+        """The settings for tasks. Raises StreamFailed (``sink-password-missing``)."""
+        return TopicSettings(
             self.topic,
             self.marker,
             {
@@ -376,7 +376,7 @@ class MarkedTopic(TopicAddress, MarkerTarget):
 
     def _change(self, change: Callable[[Mark | None], Mark]) -> None:
         """Replace the mark in a transaction: no other write can come between."""
-        producer = fencing_producer(replace(self.target, wait_s_max=WAIT_S_MAX))
+        producer = fencing_producer(replace(self.settings, wait_s_max=WAIT_S_MAX))
         new = change(self._read(WAIT_S_MAX))
         producer.begin_transaction()
         try:
@@ -387,7 +387,7 @@ class MarkedTopic(TopicAddress, MarkerTarget):
 
     def _read(self, wait_s_max: float) -> Mark | None:
         with self._parsing():
-            fields = read_mark(self.target, wait_s_max, _waited_for[self.cluster.servers])
+            fields = read_mark(self.settings, wait_s_max, _waited_for[self.cluster.servers])
             return None if fields is None else Mark(**fields)
 
     @contextmanager

@@ -38,7 +38,7 @@ Undecided = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class TopicClients:
+class TopicSettings:
     topic: str
     marker_topic: str
     producer: Mapping[str, str] = field(repr=False)
@@ -61,7 +61,7 @@ class BatchToWrite:
     commit_s_max: float = 60.0
 
 
-def publisher(target: TopicClients, batch: BatchToWrite) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def publisher(settings: TopicSettings, batch: BatchToWrite) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """For ``mapInArrow`` on a single partition.
 
     Columns are ``KafkaWriter``'s, as binary. Errors are text that the driver can parse.
@@ -71,7 +71,7 @@ def publisher(target: TopicClients, batch: BatchToWrite) -> Callable[[Iterable[A
         import pyarrow as pa  # noqa: PLC0415 - only tasks need it, not the driver that reads the mark
 
         try:
-            rows = write_batch(target, batch, batches)
+            rows = write_batch(settings, batch, batches)
         except confluent_kafka.KafkaException as error:
             raise RuntimeError(as_text(error)) from None
         yield pa.record_batch({"row_count": pa.array([rows], pa.int64())})
@@ -79,14 +79,14 @@ def publisher(target: TopicClients, batch: BatchToWrite) -> Callable[[Iterable[A
     return publish
 
 
-def write_batch(target: TopicClients, batch: BatchToWrite, rows: Iterable[Any]) -> int | None:
+def write_batch(settings: TopicSettings, batch: BatchToWrite, rows: Iterable[Any]) -> int | None:
     """Write a batch; ``None`` if it was written before.
 
     Always reads all rows, so that Spark's watermark and row counts are as in an uninterrupted run.
     """
     undelivered: list[Any] = []
-    producer = fencing_producer(target, undelivered)
-    mark = _own_mark(target, batch)
+    producer = fencing_producer(settings, undelivered)
+    mark = _own_mark(settings, batch)
     if mark["batch_id"] >= batch.batch_id:
         for _ in rows:
             pass
@@ -95,13 +95,13 @@ def write_batch(target: TopicClients, batch: BatchToWrite, rows: Iterable[Any]) 
     try:
         producer.begin_transaction()
         for part in rows:
-            produce(producer, target.topic, part)
+            produce(producer, settings.topic, part)
             count += part.num_rows
         new = {**mark, "epoch": batch.epoch, "batch_id": batch.batch_id}
-        commit(producer, target.marker_topic, new, batch.commit_s_max)
+        commit(producer, settings.marker_topic, new, batch.commit_s_max)
     except confluent_kafka.KafkaException as raised:
         error = abort(producer) or raised
-        if error.args[0].name() in FENCED and _written_by_another(target, batch):
+        if error.args[0].name() in FENCED and _written_by_another(settings, batch):
             return None
         if error.args[0].name() == "_INCONSISTENT" and undelivered:
             # Rows that the broker refused; the first of them shows why.
@@ -113,15 +113,15 @@ def write_batch(target: TopicClients, batch: BatchToWrite, rows: Iterable[Any]) 
     return count
 
 
-def fencing_producer(target: TopicClients, undelivered: list[Any] | None = None) -> Any:
+def fencing_producer(settings: TopicSettings, undelivered: list[Any] | None = None) -> Any:
     """A producer that fences all earlier producers.
 
     Broker errors of rows are added to ``undelivered``.
     """
     failed = [] if undelivered is None else undelivered
     reports = {"delivery.report.only.error": True, "on_delivery": lambda error, _: failed.append(error)}
-    producer = confluent_kafka.Producer({**target.producer, **reports, "logger": _silent()})
-    producer.init_transactions(target.wait_s_max)
+    producer = confluent_kafka.Producer({**settings.producer, **reports, "logger": _silent()})
+    producer.init_transactions(settings.wait_s_max)
     return producer
 
 
@@ -198,17 +198,17 @@ def _send_when_there_is_room(producer: Any, send: Callable[..., None], topic: st
 
 
 def read_mark(
-    target: TopicClients, wait_s_max: float | None = None, waited_for: dict[str, Undecided] | None = None
+    settings: TopicSettings, wait_s_max: float | None = None, waited_for: dict[str, Undecided] | None = None
 ) -> dict[str, Any] | None:
     """The newest mark. Raises KafkaException, or ValueError if malformed.
 
     ``waited_for`` are records that earlier reads waited for in vain; they are not waited for again.
     """
     errors: list[Any] = []
-    consumer = confluent_kafka.Consumer({**target.reader, "error_cb": errors.append, "logger": _silent()})
+    consumer = confluent_kafka.Consumer({**settings.reader, "error_cb": errors.append, "logger": _silent()})
     try:
         waits = {} if waited_for is None else waited_for
-        value = _newest_value(consumer, target.marker_topic, wait_s_max or target.wait_s_max, waits)
+        value = _newest_value(consumer, settings.marker_topic, wait_s_max or settings.wait_s_max, waits)
         return None if value is None else parsed_mark(value)
     except confluent_kafka.KafkaException:
         # A refused login looks like a timeout; the client reports it by its callback.
@@ -278,9 +278,9 @@ def parsed_mark(value: bytes) -> dict[str, Any]:
     return {name: mark[name] for name in MARK_FIELDS}
 
 
-def _own_mark(target: TopicClients, batch: BatchToWrite) -> dict[str, Any]:
+def _own_mark(settings: TopicSettings, batch: BatchToWrite) -> dict[str, Any]:
     try:
-        mark = read_mark(target)
+        mark = read_mark(settings)
     except ValueError:
         raise RuntimeError("[slackwater kafka-mark-malformed] no mark") from None
     if mark is None or mark["stream_id"] != batch.stream_id:
@@ -290,11 +290,11 @@ def _own_mark(target: TopicClients, batch: BatchToWrite) -> dict[str, Any]:
     return mark
 
 
-def _written_by_another(target: TopicClients, batch: BatchToWrite) -> bool:
+def _written_by_another(settings: TopicSettings, batch: BatchToWrite) -> bool:
     """Return whether the replacing attempt writes the same batch: Spark may rerun a slow attempt."""
     deadline = time.monotonic() + batch.fenced_s_max
     while time.monotonic() < deadline:
-        if _own_mark(target, batch)["batch_id"] >= batch.batch_id:
+        if _own_mark(settings, batch)["batch_id"] >= batch.batch_id:
             return True
         time.sleep(RETRY_S)
     return False

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def write_batch(target: MarkedTopic, context: WriteContext, frame: DataFrame, batch: int) -> None:
+def write_batch(topic: MarkedTopic, context: WriteContext, frame: DataFrame, batch: int) -> None:
     register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
     register(transaction)
     written = BatchToWrite(context.stream_id, context.epoch, batch)
-    publish = transaction.publisher(target.target, written)
+    publish = transaction.publisher(topic.settings, written)
     # Not ``coalesce(1)``, with which the one task would compute the rows, too, while the transaction is open.
     rows = written_columns(frame).repartition(1)
     try:
@@ -42,8 +42,8 @@ def write_batch(target: MarkedTopic, context: WriteContext, frame: DataFrame, ba
     except (PySparkException, RuntimeError) as error:
         own = TASK_ERROR.search(str(error))
         if own is not None and own["code"] in MARK_ERRORS:
-            target.check_fence(target.mark(), context)
+            topic.check_fence(topic.mark(), context)
         problem = problem_of(error)
         if problem is None:
             raise  # The user's query, not the sink.
-        raise problem.failed(target.location) from error
+        raise problem.failed(topic.location) from error
