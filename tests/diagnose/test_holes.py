@@ -1,4 +1,4 @@
-"""Numbers that are missing between others."""
+"""Numbers that are missing from a sequence."""
 
 from __future__ import annotations
 

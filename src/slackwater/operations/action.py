@@ -167,7 +167,7 @@ def kind_of(step: type[PlanStep]) -> str:
 
 
 class Display:
-    """Shows how an operation goes on; this class shows nothing."""
+    """Shows the progress of an operation; this class shows nothing."""
 
     def say(self, text: str) -> None:
         """A message."""

@@ -307,7 +307,7 @@ def partly_committed(facts: Facts) -> Iterator[Found]:
 
 @Check[Facts]("SW-STATE-015", Severity.WARNING, risk="none", goal="resume")
 def versions_missing(facts: Facts) -> Iterator[Found]:
-    """Versions of state between others cannot be loaded.
+    """Intermediate state versions cannot be loaded.
 
     Condition: in a checkpoint that is not recorded, a file between an older and a newer loadable version is
     missing, and Spark did not remove it.
@@ -332,8 +332,8 @@ def versions_missing(facts: Facts) -> Iterator[Found]:
     if lacking:
         (path, version), stores = lacking[0], len(lacking)
         yield Found(
-            f"{path} cannot load version {version}, which is between others: a start does not read it, but a rollback "
-            "or rebuild to its batch is not possible",
+            f"{path} cannot load version {version}, although it can load older and newer versions: a start does not "
+            "read it, but a rollback or rebuild to its batch is not possible",
             where=f"{facts.checkpoint.location}/{path}",
             expected=f"the files of version {version}",
             found=f"none, in {stores} stores",
