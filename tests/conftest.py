@@ -65,8 +65,9 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # A copy of this file alone, in another folder, is tested too.
     if (Path(__file__).parent / "support").is_dir():
-        config.pluginmanager.import_plugin("tests.support.ledgers")
-        config.pluginmanager.import_plugin("tests.support.memory")
+        # A session's fixture that several modules import is made once for each of them, and a plugin's once.
+        for plugin in ("ledgers", "memory", "object_stores", "hdfs"):
+            config.pluginmanager.import_plugin(f"tests.support.{plugin}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,10 +16,7 @@ from tests.cli.conftest import Slackwater
 from tests.support.corpus import corpus_case
 from tests.support.homes import STREAM
 from tests.support.rebuilds import make_project
-from tests.support.s3 import s3_endpoint, s3_location
 from tests.support.sabotage import without_checksums
-
-__all__ = ["s3_endpoint", "s3_location"]
 
 STATEFUL = "agg_window_append_rocksdb"
 

@@ -12,11 +12,9 @@ import pytest
 from slackwater.cli.main import main
 from slackwater.core.errors import SlackwaterError
 from slackwater.storage.s3_filesystem import S3FileSystem
-from tests.support.s3 import forget_clients, s3_endpoint, s3_location
+from tests.support.s3 import forget_clients
 from tests.support.s3_proxy import PAGE_FAULTS, Fault, LosingProxy, losing_proxy
 from tests.support.stored_projects import STREAM_FOLDER, StoredProject, make_stored_project
-
-__all__ = ["s3_endpoint", "s3_location"]
 
 STREAM = "clicks/per_page"
 Run = Callable[..., tuple[int, str, str]]

@@ -13,29 +13,9 @@ from slackwater.core.errors import Refused
 from slackwater.core.settings import Settings
 from slackwater.storage.open import open_write_store
 from tests.support.errors import raises_code
-from tests.support.object_stores import (
-    azure_endpoint,
-    azure_location,
-    before_requests,
-    gcs_endpoint,
-    gcs_location,
-    is_listing,
-    object_location,
-    s3_endpoint,
-    s3_location,
-)
+from tests.support.object_stores import before_requests, is_listing
 from tests.support.rebuilds import StopBefore
 from tests.support.stored_projects import STREAM_FOLDER, StoredProject, make_stored_project
-
-__all__ = [
-    "azure_endpoint",
-    "azure_location",
-    "gcs_endpoint",
-    "gcs_location",
-    "object_location",
-    "s3_endpoint",
-    "s3_location",
-]
 
 
 @pytest.fixture

@@ -12,12 +12,8 @@ from tests.restart.scenario import CONF
 from tests.restart.stored import StoreWorkspace, stored_rows
 from tests.restart.test_goals_on_state import NO_BATCH_WITHOUT_DATA, PLAIN, Goals
 from tests.restart.test_other_state import FILES, PIPELINE
-from tests.support.hdfs import hdfs_location, hdfs_server
 from tests.support.killing import kill_when
 from tests.support.outputs import Rows, rows_of
-from tests.support.s3 import s3_endpoint, s3_location
-
-__all__ = ["hdfs_location", "hdfs_server", "s3_endpoint", "s3_location"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1800)]
 STREAMS = ("windows", "joined")

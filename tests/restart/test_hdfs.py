@@ -10,10 +10,8 @@ import pytest
 
 from tests.restart.scenario import CONF, STREAM, Workspace
 from tests.restart.stored import STREAM_FOLDER, StoreWorkspace
-from tests.support.hdfs import HdfsServer, hdfs_location, hdfs_server
+from tests.support.hdfs import HdfsServer
 from tests.support.processes import Command
-
-__all__ = ["hdfs_location", "hdfs_server"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 

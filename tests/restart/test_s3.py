@@ -8,9 +8,6 @@ import pytest
 
 from tests.restart.scenario import Workspace
 from tests.restart.stored import STREAM_FOLDER, StoreWorkspace
-from tests.support.s3 import s3_endpoint, s3_location
-
-__all__ = ["s3_endpoint", "s3_location"]
 
 pytestmark = pytest.mark.spark
 

@@ -12,11 +12,7 @@ from slackwater.sinks.common.staging import MARK
 from tests.restart.test_goals_on_state import PLAIN, Goals
 from tests.restart.test_goals_on_stores import SETTINGS, StoredGoals
 from tests.restart.test_other_state import FILES, PIPELINE
-from tests.support.hdfs import hdfs_location, hdfs_server
 from tests.support.outputs import Rows, rows_of
-from tests.support.s3 import s3_endpoint, s3_location
-
-__all__ = ["hdfs_location", "hdfs_server", "s3_endpoint", "s3_location"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)]
 STREAM = "plain"

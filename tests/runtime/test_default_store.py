@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.project import Project
-from tests.support.hdfs import HdfsServer, hdfs_server
-
-__all__ = ["hdfs_server"]
+from tests.support.hdfs import HdfsServer
 
 PIPELINE = """
 import slackwater as sw

@@ -13,9 +13,6 @@ from tests.refusals.scene import Scene
 from tests.runtime.project import Project
 from tests.support.homes import HomeSpec
 from tests.support.rebuilds import CLEAN
-from tests.support.s3 import s3_endpoint, s3_location
-
-__all__ = ["s3_endpoint", "s3_location"]
 
 NEW = """import slackwater
 pipeline = slackwater.Pipeline("clicks")

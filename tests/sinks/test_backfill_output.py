@@ -12,9 +12,6 @@ from slackwater.core.sink import BackfillDirectory
 from slackwater.sinks.files.backfill_output import claim, discard, found_in, open_backfill_output
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import LEFTOVER
-from tests.support.s3 import s3_endpoint, s3_location
-
-__all__ = ["s3_endpoint", "s3_location"]
 
 OPERATION, OTHER = "20260105T093000-1a2b3c", "20260105T093000-ffffff"
 INTERRUPTED = "day=2/part-00000-6f5c1c2e-0f6b-4a43-9d1e-2f4f5b7f0a11.c000.snappy.parquet"

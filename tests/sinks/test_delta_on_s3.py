@@ -16,9 +16,6 @@ from slackwater.sinks.delta.table import DeltaVersion, storage_options
 from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from tests.support.errors import raises_code
-from tests.support.s3 import s3_endpoint, s3_location
-
-__all__ = ["s3_endpoint", "s3_location"]
 
 OPERATION = "20260105T093000-1a2b3c"
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")

@@ -23,13 +23,10 @@ from tests.sinks.manifests import MANIFEST, spark_reads, write_batches
 from tests.sinks.swap_scene import SwapScene
 from tests.support import shelf
 from tests.support.errors import raises_code
-from tests.support.hdfs import hdfs_location, hdfs_server
 from tests.support.kill_points import kill_points
 from tests.support.memory import folder_in_memory
-from tests.support.s3 import before_requests, s3_endpoint, s3_location
+from tests.support.s3 import before_requests
 from tests.support.shelf_kind import SCHEME
-
-__all__ = ["hdfs_location", "hdfs_server", "s3_endpoint", "s3_location"]
 
 OPERATION = "20260105T093000-1a2b3c"
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")

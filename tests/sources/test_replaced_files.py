@@ -15,9 +15,7 @@ from slackwater.ledger.recording.source_availability import StoreAvailability
 from slackwater.sources.common.contract import SourceRange, sizes_as_read
 from slackwater.sources.files import Files
 from slackwater.storage.open import open_write_store
-from tests.support.s3 import before_requests, s3_endpoint, s3_location
-
-__all__ = ["s3_endpoint", "s3_location"]
+from tests.support.s3 import before_requests
 
 READ_MS = 1_700_000_000_123
 TEXT = '{"n": 1}\n'

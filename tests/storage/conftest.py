@@ -13,23 +13,8 @@ from slackwater.storage.local import LocalStore
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 from slackwater.storage.remote import RemoteStore
-from tests.support.azure import azure_endpoint, azure_location
-from tests.support.gcs import gcs_endpoint, gcs_location
 from tests.support.hadoop import HADOOP, FailingFileSystem
-from tests.support.hdfs import hdfs_location, hdfs_server
-from tests.support.s3 import s3_endpoint, s3_location
 
-__all__ = [
-    "azure_endpoint",
-    "azure_location",
-    "gcs_endpoint",
-    "gcs_location",
-    "hdfs_location",
-    "hdfs_server",
-    "s3_endpoint",
-    "s3_location",
-    "store",
-]
 KINDS = (
     "local",
     "below",

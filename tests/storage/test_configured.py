@@ -15,9 +15,8 @@ from tests.restart.scenario import FileClicks, Workspace
 from tests.restart.stored import stored_rows
 from tests.support.errors import raises_code
 from tests.support.processes import Command
-from tests.support.s3 import s3_endpoint, s3_location
 
-__all__ = ["file_baseline", "s3_endpoint", "s3_location"]
+__all__ = ["file_baseline"]
 
 KEY, SECRET = "key-not-to-be-shown", "hunter2-not-to-be-shown"
 SETTINGS = """

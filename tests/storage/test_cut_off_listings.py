@@ -12,10 +12,8 @@ import pytest
 from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 from slackwater.storage.s3_filesystem import S3FileSystem
-from tests.support.s3 import forget_clients, s3_endpoint, s3_location
+from tests.support.s3 import forget_clients
 from tests.support.s3_proxy import PAGE_FAULTS, Fault, LosingProxy, losing_proxy
-
-__all__ = ["s3_endpoint", "s3_location"]
 
 NAMES = frozenset(f"state/{number}" for number in range(7))
 LISTINGS: tuple[Callable[[WriteStore], set[str]], ...] = (

@@ -15,10 +15,8 @@ from slackwater.storage.open import open_write_store
 from slackwater.storage.protocols import WriteStore
 from tests.sinks.test_swap_files_on_stores import Scene
 from tests.support.memory import folder_in_memory
-from tests.support.s3 import forget_clients, s3_endpoint, s3_location
+from tests.support.s3 import forget_clients
 from tests.support.s3_proxy import LosingProxy, losing_proxy
-
-__all__ = ["s3_endpoint", "s3_location"]
 
 LARGE = bytes(12 << 20)
 """Uploaded in parts."""

@@ -3,25 +3,6 @@
 from __future__ import annotations
 
 from slackwater.storage.open import open_write_store
-from tests.support.object_stores import (
-    azure_endpoint,
-    azure_location,
-    gcs_endpoint,
-    gcs_location,
-    object_location,
-    s3_endpoint,
-    s3_location,
-)
-
-__all__ = [
-    "azure_endpoint",
-    "azure_location",
-    "gcs_endpoint",
-    "gcs_location",
-    "object_location",
-    "s3_endpoint",
-    "s3_location",
-]
 
 
 def test_a_name_is_no_pattern(object_location: str) -> None:

@@ -1,4 +1,4 @@
-"""The API of Azure Blob Storage on this machine: ``from tests.support.azure import azure_endpoint, azure_location``.
+"""The API of Azure Blob Storage on this machine: the fixtures ``azure_endpoint`` and ``azure_location``.
 
 The server is Azurite, Microsoft's own, locked in ``azurite/package-lock.json`` and installed by npm into the cache when
 the first test asks for it. It has the interface of blobs, and not that of the Data Lake which Hadoop's ABFS needs.

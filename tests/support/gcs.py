@@ -1,4 +1,4 @@
-"""The API of Google Cloud Storage on this machine: ``from tests.support.gcs import gcs_endpoint, gcs_location``.
+"""The API of Google Cloud Storage on this machine: the fixtures ``gcs_endpoint`` and ``gcs_location``.
 
 The server is fake-gcs-server, from the package that brings its program. It is started here, because the package's own
 class does not read what the server logs, which then stops at a full pipe.

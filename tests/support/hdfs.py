@@ -1,4 +1,4 @@
-"""A real HDFS on this machine, as fixtures: ``from tests.support.hdfs import hdfs_server, hdfs_location``.
+"""A real HDFS on this machine: the fixtures ``hdfs_server`` and ``hdfs_location``.
 
 NameNode and DataNode run in JVMs of their own, on free ports of 127.0.0.1, and are ended by their process ids. Hadoop's
 classes are those in Spark's ``jars``; the connector group ``hdfs-server`` has the servers.

@@ -1,4 +1,4 @@
-"""A real S3 API on this machine, as fixtures: ``from tests.support.s3 import s3_endpoint, s3_location``."""
+"""A real S3 API on this machine: the fixtures ``s3_endpoint`` and ``s3_location``."""
 
 from __future__ import annotations
 

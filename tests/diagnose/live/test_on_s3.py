@@ -21,9 +21,6 @@ from tests.diagnose.live.frame import (
     uninterrupted,
 )
 from tests.restart.stored import STREAM_FOLDER
-from tests.support.s3 import s3_endpoint, s3_location
-
-__all__ = ["s3_endpoint", "s3_location"]
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough]
 

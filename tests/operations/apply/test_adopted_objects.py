@@ -29,28 +29,8 @@ from tests.operations.apply.test_adopted import refused
 from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.memory import folder_in_memory
-from tests.support.object_stores import (
-    azure_endpoint,
-    azure_location,
-    before_requests,
-    gcs_endpoint,
-    gcs_location,
-    is_listing,
-    object_location,
-    s3_endpoint,
-    s3_location,
-)
+from tests.support.object_stores import before_requests, is_listing
 from tests.support.rebuilds import StopBefore
-
-__all__ = [
-    "azure_endpoint",
-    "azure_location",
-    "gcs_endpoint",
-    "gcs_location",
-    "object_location",
-    "s3_endpoint",
-    "s3_location",
-]
 
 SEED = int(os.environ.get("SLACKWATER_TEST_SEED", random.randrange(2**32)))
 EVERY = int(os.environ.get("SLACKWATER_TEST_EVERY", "11"))
