@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from slackwater.checkpoint.layout import offset_path
-from slackwater.cli.common.arguments import consent_of
 from slackwater.cli.common.console import prepare, report_error, report_interrupt
 from slackwater.cli.main import main, make_parser
 from slackwater.core.errors import SlackwaterError
@@ -172,9 +171,8 @@ class Scene(Display):
         plan = parse(file.read_text(), file)
 
         with open_workspace(settings, restore=True) as workspace:
-            consent = consent_of(moved=given["moved"], copied=given["copied"])
             runtime = StubRuntime(self.player)
-            applied = apply_plan(workspace, plan, runtime, self, consent=consent, discard_others=True)
+            applied = apply_plan(workspace, plan, runtime, self, consent=given["consent"], discard_others=True)
         if applied:
             sys.stdout.write(f"next: slackwater run {shlex.quote(plan.pipeline_file)}\n")
 
@@ -182,14 +180,14 @@ class Scene(Display):
         with open_workspace(prepare(given["home"]), restore=True) as workspace:
             record = find_operation(workspace, given["operation"])
             plan = plan_of_operation(workspace, record)
-            undo_operation(workspace, record, plan, self, consent_of(moved=given["moved"], copied=given["copied"]))
+            undo_operation(workspace, record, plan, self, given["consent"])
         sys.stdout.write(f"next: slackwater status {plan.stream}\n")
 
     def _run(self, given: dict[str, Any]) -> None:
         loaded, settings = load(given["pipeline"]), prepare(given["home"])
         definitions = list(loaded.pipeline.streams.values())
         with open_workspace(settings, create=True) as workspace:
-            check_home(workspace, consent_of(moved=given["moved"], copied=given["copied"]), self.say)
+            check_home(workspace, given["consent"], self.say)
             with LeaseKeeper([one.full_name for one in definitions], workspace.home, workspace.ledger, "run", self.say):
                 for definition in definitions:
                     record = register(definition, loaded.reference, workspace.home, workspace.ledger)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Literal, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import is_unicode
@@ -213,8 +213,12 @@ def add_home(parser: Parser) -> None:
 
 def add_consent(parser: Parser) -> None:
     choice = parser.add_mutually_exclusive_group()
-    choice.add_argument("--moved", action="store_true", help="use the moved home: rewrite its recorded paths")
-    choice.add_argument("--copied", action="store_true", help="treat the copied home as independent (new ids)")
+    texts = {
+        "moved": "use the moved home: rewrite its recorded paths",
+        "copied": "treat the copied home as independent (new ids)",
+    }
+    for consent, text in texts.items():
+        choice.add_argument(f"--{consent}", dest="consent", action="store_const", const=consent, help=text)
 
 
 def add_stopped(parser: Parser) -> None:
@@ -224,10 +228,6 @@ def add_stopped(parser: Parser) -> None:
         action="store_true",
         help="confirm that the query has been stopped even though its checkpoint was written recently",
     )
-
-
-def consent_of(*, moved: bool, copied: bool) -> Literal["moved", "copied"] | None:
-    return "moved" if moved else "copied" if copied else None
 
 
 def add_format(parser: Parser) -> None:
@@ -288,5 +288,6 @@ READING = frozenset({"status", "doctor", "watch", "evidence", "inspect", "offset
 
 def declare_verb(name: str, parser: Parser) -> None:
     """Adds the arguments and, as the default of ``verb``, ``module:function``: the function returns the exit code."""
+    parser.set_defaults(verb=f"slackwater.cli.verbs.{name}:{name}")
     kind = "reading" if name in READING else "changing"
     resolve_name(f"slackwater.cli.common.declare_{kind}:{name}")(parser)

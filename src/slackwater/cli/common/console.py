@@ -18,8 +18,9 @@ from slackwater.core.checkpoint import Marks
 from slackwater.core.errors import Refused, SlackwaterError, UsageError
 from slackwater.core.escaping import printable
 from slackwater.core.masking import KNOWN_SECRETS, mask
+from slackwater.core.records import RunRecord
 from slackwater.core.settings import Settings, load
-from slackwater.core.units import duration_text, iso_text, utc_text
+from slackwater.core.units import iso_text, utc_text
 from slackwater.storage.registry import configure
 from slackwater.storage.waits import WAITS
 
@@ -52,10 +53,6 @@ def shown_time(iso_time: str | None) -> str:
     return "-" if iso_time is None else f"{iso_time.partition('.')[0].replace('T', ' ')} UTC"
 
 
-def span(milliseconds: int) -> str:
-    return duration_text(milliseconds)
-
-
 def number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
@@ -64,13 +61,18 @@ def mark(batch: int | None) -> str:
     return "-" if batch is None or batch < 0 else str(batch)
 
 
+def cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
 def marks_document(marks: Marks, *others: str) -> dict[str, int | None]:
-    return {name: getattr(marks, name) for name in ("planned", "committed", "state", *others)}
+    return copied(marks, "planned", "committed", "state", *others)
 
 
-def copied(source: object, *names: str) -> dict[str, Any]:
-    """The fields of a document that a value has under the same names."""
-    return {name: getattr(source, name) for name in names}
+def copied(source: object, *names: str, **renamed: str) -> dict[str, Any]:
+    """The fields of a document that a value has under the same names, or under other names."""
+    fields = {name: name for name in names} | renamed
+    return {name: getattr(source, field) for name, field in fields.items()}
 
 
 def iso(epoch_ms: int | None) -> str | None:
@@ -78,6 +80,17 @@ def iso(epoch_ms: int | None) -> str | None:
     if not epoch_ms or epoch_ms < 0:
         return None
     return iso_text(epoch_ms)
+
+
+def times(source: object, *names: str) -> dict[str, str | None]:
+    """``started``, in ISO 8601, for a value's ``started_ms``."""
+    return {name: iso(getattr(source, f"{name}_ms")) for name in names}
+
+
+def run_document(run: RunRecord, end: str | None) -> dict[str, Any]:
+    """``end`` is seen now."""
+    fields = copied(run, "id", "generation", "spark_version") | times(run, "started", "ended")
+    return {**fields, "end": end, "reason": run.reason}
 
 
 def offset_value(text: str | None) -> Any:

@@ -54,7 +54,6 @@ def init(parser: Parser) -> None:
     parser.add_argument("folder", metavar="DIR", type=path, help="a new or empty folder")
     add_format(parser)
     parser.epilog = "Exit code 5: the folder holds something; nothing was changed. No network and no Java are needed."
-    parser.set_defaults(verb="slackwater.cli.verbs.init:init")
 
 
 def _port(text: str) -> int:
@@ -99,7 +98,6 @@ def run(parser: Parser) -> None:
     parser.epilog = (
         "Ctrl-C or SIGTERM drains: the running batch is finished and no other is started. A second one stops at once."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.run:run")
 
 
 def check(parser: Parser) -> None:
@@ -113,7 +111,6 @@ def check(parser: Parser) -> None:
         "also those that were not compared because their plan or code cannot be read. "
         "1: a run would refuse a stream because of its changes."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.check:check")
 
 
 def adopt(parser: Parser) -> None:
@@ -140,7 +137,6 @@ def adopt(parser: Parser) -> None:
         "Nothing in the checkpoint and in the output is changed, and the query may run meanwhile. Repeated, it takes "
         f"in what is new. {mention('release')} forgets the stream."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.adopt:adopt")
 
 
 def release(parser: Parser) -> None:
@@ -154,7 +150,6 @@ def release(parser: Parser) -> None:
         "The checkpoint and the rows of the output are not changed: the program continues without Slackwater. Ranges "
         "of batches that the checkpoint no longer has are lost. An interrupted release is finished by the next one."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.release:release")
 
 
 def stop(parser: Parser) -> None:
@@ -166,7 +161,6 @@ def stop(parser: Parser) -> None:
         "Exit code 0: the run has ended. 6: the run had not ended within --wait and will end after its batch, or the "
         "stream was between two starts and was not asked."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.stop:stop")
 
 
 def plan(parser: Parser) -> None:
@@ -190,7 +184,7 @@ def _plan_for(parser: Parser, goal: Goal) -> None:
     if goal.runs_spark:
         add_spark(parser)
     _plan_common(parser)
-    parser.set_defaults(verb="slackwater.cli.verbs.plan:plan", goal=goal.name)
+    parser.set_defaults(goal=goal.name)
 
 
 def _plan_common(parser: Parser) -> None:
@@ -238,7 +232,6 @@ def apply(parser: Parser) -> None:
     add_debug(parser)
     add_format(parser)
     parser.epilog = "Each step is journaled: an interrupted apply is continued by running it again."
-    parser.set_defaults(verb="slackwater.cli.verbs.apply:apply")
 
 
 def undo(parser: Parser) -> None:
@@ -274,7 +267,6 @@ def prune(parser: Parser) -> None:
         "What was deleted cannot be restored, and an operation whose old generation was deleted cannot be undone. "
         "A running stream is not disturbed. An interrupted prune is finished by the next one."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.prune:prune")
 
 
 def audit(parser: Parser) -> None:
@@ -304,7 +296,6 @@ def audit(parser: Parser) -> None:
         "Exit code 0: every drill was passed. 8: rows doubled or vanished, or a batch could not be written any more. "
         "5: a drill did not take place."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.audit:audit")
 
 
 def connectors(parser: Parser) -> None:
@@ -342,7 +333,6 @@ def completion(parser: Parser) -> None:
         f"zsh: source <({command('completion', 'zsh')}), after compinit   "
         f"fish: {command('completion', 'fish')} | source"
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.completion:completion")
 
 
 def demo(parser: Parser) -> None:
@@ -374,4 +364,3 @@ def demo(parser: Parser) -> None:
         "killed after its write, and the last one loses its checkpoint. Exit code 0: the output equals that of an "
         "uninterrupted run. 8: it does not."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.demo:demo")

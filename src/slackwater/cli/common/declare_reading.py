@@ -38,7 +38,6 @@ def status(parser: Parser) -> None:
     add_home(parser)
     add_format(parser)
     parser.epilog = "Nothing is changed. It works while the streams run, and on a machine without Java."
-    parser.set_defaults(verb="slackwater.cli.verbs.status:status")
 
 
 def doctor(parser: Parser) -> None:
@@ -60,7 +59,6 @@ def doctor(parser: Parser) -> None:
         "Java unless --pipeline is given. Exit code 0: healthy. 1: something was found. 5: not everything could be "
         "checked."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.doctor:doctor")
 
 
 def watch(parser: Parser) -> None:
@@ -82,7 +80,6 @@ def watch(parser: Parser) -> None:
         "Nothing is changed, and neither the program nor Spark is asked: only files are read, and the sources are "
         f"listed. It needs no home. Ctrl-C ends it. Streams that are recorded: {mention('status', '--watch')}."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.watch:watch")
 
 
 def evidence(parser: Parser) -> None:
@@ -107,7 +104,6 @@ def evidence(parser: Parser) -> None:
         "It works while the stream runs, on checkpoints "
         "that Slackwater never ran, and without a ledger. Exit code 0: the bundle was written, whatever was found."
     )
-    parser.set_defaults(verb="slackwater.cli.verbs.evidence:evidence")
 
 
 def inspect(parser: Parser) -> None:
@@ -129,7 +125,6 @@ def inspect(parser: Parser) -> None:
     add_home(parser)
     add_format(parser)
     parser.epilog = "Exit codes: 0 read, 3 read with damage, 4 not a checkpoint."
-    parser.set_defaults(verb="slackwater.cli.verbs.inspect:inspect")
 
 
 def offsets(parser: Parser) -> None:
@@ -143,7 +138,6 @@ def offsets(parser: Parser) -> None:
     add_home(parser)
     add_format(parser)
     parser.epilog = "stdout has one JSON document for each source; stderr lists what would be lost or written twice."
-    parser.set_defaults(verb="slackwater.cli.verbs.offsets:offsets")
 
 
 def ledger(parser: Parser) -> None:
@@ -168,7 +162,6 @@ def ledger(parser: Parser) -> None:
     add_home(parser)
     add_format(parser)
     parser.epilog = "A batch without a progress event was planned; its end is not recorded."
-    parser.set_defaults(verb="slackwater.cli.verbs.ledger:ledger")
 
 
 def explain(parser: Parser) -> None:
@@ -177,10 +170,8 @@ def explain(parser: Parser) -> None:
     )
     add_format(parser)
     parser.epilog = "Nothing of a stream is read. The same texts are in docs/errors.md and docs/reference."
-    parser.set_defaults(verb="slackwater.cli.verbs.explain:explain")
 
 
 def sinks(parser: Parser) -> None:
     add_format(parser)
     parser.epilog = "Nothing is read. The same table is in docs/sinks.md."
-    parser.set_defaults(verb="slackwater.cli.verbs.sinks:sinks")

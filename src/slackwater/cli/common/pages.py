@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from rich.console import Group, RenderableType
@@ -56,8 +56,11 @@ def blocks(items: Iterable[Item], block: Callable[[Item], Iterable[RenderableTyp
     return Group(*parts)
 
 
-def table_of(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
+def table_of(columns: Sequence[str], rows: Iterable[Sequence[RenderableType]]) -> Table:
+    """An indented table; without ``columns`` it has no header."""
+    table = Table(box=None, pad_edge=False, header_style="dim", show_header=bool(columns))
     for index, column in enumerate(columns):
         table.add_column(f"  {column}" if index == 0 else column)
+    for first, *others in rows:
+        table.add_row(f"  {first}", *others)
     return table

@@ -11,10 +11,7 @@ from typing import Any
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.operators import state_stores
 from slackwater.checkpoint.writer import is_halted
-from slackwater.cli.common.arguments import (
-    Format,
-    consent_of,
-)
+from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import mark, marks_document, out, parse_conf, prepare, print_json, say
 from slackwater.cli.common.examine import deleted_checkpoint_hint, require_output, require_reachable
 from slackwater.core.checkpoint import StoreLine
@@ -287,8 +284,7 @@ def adopt(
     master: str | None,
     conf: list[str] | None,
     home: str | None,
-    moved: bool,
-    copied: bool,
+    consent: Consent,
     shown_as: Format,
 ) -> int:
     settings = prepare(home, shown_as)
@@ -296,7 +292,6 @@ def adopt(
     runtime, session = SparkRuntime(say, spark, master), session_words(master, spark)
     program = None if pipeline is None else _reader_of(pipeline, runtime, session)
     with open_workspace(settings, create=True, say=say) as workspace:
-        consent = consent_of(moved=moved, copied=copied)
         document = adopt_checkpoint(workspace, location, sink=sink, name=name, program=program, consent=consent)
     if shown_as is Format.JSON:
         print_json(document)

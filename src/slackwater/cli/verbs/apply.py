@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from slackwater.cli.common.arguments import (
-    Format,
-    consent_of,
-)
+from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import check_name, confirm, err, out, parse_conf, prepare, print_json, say
 from slackwater.cli.verbs.plan import plan_page, undo_texts
 from slackwater.core.commands import command, session_words
@@ -26,6 +23,7 @@ from slackwater.operations.apply.undo_operation import (
     recorded_plan,
     undo_operation,
 )
+from slackwater.operations.check_home import Consent
 from slackwater.operations.plan.document import parse, start_command
 from slackwater.runtime.replay.query_runtime import SparkRuntime
 from slackwater.storage.open import Location
@@ -51,8 +49,7 @@ def apply(
     master: str | None,
     conf: list[str] | None,
     home: str | None,
-    moved: bool,
-    copied: bool,
+    consent: Consent,
     debug: bool,
     shown_as: Format,
 ) -> int:
@@ -73,7 +70,7 @@ def apply(
                 runtime,
                 display,
                 file=plan_file,
-                consent=consent_of(moved=moved, copied=copied),
+                consent=consent,
                 stopped=stopped,
                 discard_others=discard_others is not None,
                 session=session,
@@ -133,9 +130,7 @@ def _check_confirmed(plan: Plan, name: str | None, *, yes: bool) -> None:
         confirm(plan.stream, "apply the plan", given=f"--confirm {plan.stream}" if plan.needs_name else "--yes")
 
 
-def undo(
-    *, operation: str, yes: bool, stopped: bool, home: str | None, moved: bool, copied: bool, shown_as: Format
-) -> int:
+def undo(*, operation: str, yes: bool, stopped: bool, home: str | None, consent: Consent, shown_as: Format) -> int:
     settings = prepare(home, shown_as, logging=True)
     with open_workspace(settings, restore=True) as workspace:
         record = find_operation(workspace, operation)
@@ -145,7 +140,6 @@ def undo(
                 err().print(f"- {text}")
             confirm(plan.stream, "take the operation back")
         with ApplyDisplay(plan) as display:
-            consent = consent_of(moved=moved, copied=copied)
             undone = undo_operation(workspace, record, plan, display, consent, stopped=stopped)
     if shown_as is Format.JSON:
         print_json(outcome_document(plan, UNDO_SCHEMA, "operation", "undone", repeated=not undone))

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
-from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import copied, iso, number, prepare, shown_time, span
+from slackwater.cli.common.arguments import Format, natural_or_none
+from slackwater.cli.common.console import copied, cut, iso, number, prepare, run_document, shown_time, times
 from slackwater.cli.common.pages import blocks, show, table_of
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import FormatError, SlackwaterError, UsageError
 from slackwater.core.masking import brief
-from slackwater.core.records import UNDOING, BatchRecord, GenerationRecord, OperationRecord, RunRecord, StreamRecord
+from slackwater.core.records import UNDOING, OperationRecord, StreamRecord
 from slackwater.core.sink import newest_batch
+from slackwater.core.units import duration_text
 from slackwater.diagnose.checks.stream import unfinished
 from slackwater.formats.text_log import parse_offset_entry
-from slackwater.ledger.lease import LeaseView, end_of, view_of
+from slackwater.ledger.lease import end_of, view_of
 from slackwater.ledger.recording.history import shares
 from slackwater.ledger.workspace import Workspace, find_stream, open_workspace
 from slackwater.sinks.common.registry import open_output
 
 NEWEST_BATCHES = 20
-NEWEST_POSSIBLE = 2**63 - 1
-_RANGE = re.compile(r"(?P<first>\d*)(?P<dots>\.\.)?(?P<last>\d*)")
+_RANGE = re.compile(r"(?P<first>[0-9]*)(?:(?P<dots>\.\.)(?P<last>[0-9]*))?")
 SCHEMA = "slackwater.ledger/1"
 OPERATIONS_SCHEMA = "slackwater.operations/1"
 WIDE = 1000
@@ -62,11 +61,17 @@ def ledger(*, stream: str | None, batches: str | None, operations: bool, home: s
 def parse_range(text: str) -> _Range:
     """``3..7``, ``3..``, ``..7``, ``..`` or ``5``. Raises UsageError."""
     match = _RANGE.fullmatch(text.strip())
-    if match is None or not text.strip().isascii() or not text.strip():
-        raise _no_range(text)
-    first, last = _batch_id(match["first"], text), _batch_id(match["last"], text)
-    if not match["dots"]:
-        last = first
+    ends = filter(None, match.group("first", "last")) if match is not None else ()
+    if match is None or not match[0] or None in map(natural_or_none, ends):
+        raise UsageError(
+            "batch-range",
+            "A range of batches cannot be parsed",
+            expected="such as 3..7, 3.., ..7 or 5",
+            found=brief(repr(text)),
+            hint=command("ledger", "STREAM", "--batches", "3..7"),
+        )
+    first = natural_or_none(match["first"])
+    last = natural_or_none(match["last"] or "") if match["dots"] else first
     if first is not None and last is not None and first > last:
         raise UsageError(
             "batch-range",
@@ -75,24 +80,6 @@ def parse_range(text: str) -> _Range:
             hint=f"the older one first: {last}..{first}",
         )
     return first, last
-
-
-def _batch_id(digits: str, text: str) -> int | None:
-    if not digits:
-        return None
-    if len(digits) > len(str(NEWEST_POSSIBLE)) or int(digits) > NEWEST_POSSIBLE:
-        raise _no_range(text)
-    return int(digits)
-
-
-def _no_range(text: str) -> UsageError:
-    return UsageError(
-        "batch-range",
-        "A range of batches cannot be parsed",
-        expected="such as 3..7, 3.., ..7 or 5",
-        found=brief(repr(text)),
-        hint=command("ledger", "STREAM", "--batches", "3..7"),
-    )
 
 
 def ledger_document(workspace: Workspace, name: str | None, wanted: _Range | None) -> _Fields:
@@ -108,66 +95,74 @@ def ledger_document(workspace: Workspace, name: str | None, wanted: _Range | Non
 def _stream_fields(workspace: Workspace, stream: StreamRecord) -> _Fields:
     ledger, name = workspace.ledger, stream.full_name
     lease = view_of(ledger.lease(name), ledger.now_ms())
+    generations = []
+    for one in ledger.generations(name):
+        parent = one.number - 1 if one.parent is None else one.parent
+        generations.append(
+            {
+                "number": one.number,
+                "checkpoint": one.location,
+                "query_id": one.query_id,
+                "parent": None if one.based_at is None else parent,
+                "based_at": one.based_at,
+                "layout": None if one.layout is None else dict(one.layout),
+            }
+        )
     return {
         "stream": name,
-        "pipeline": stream.pipeline,
-        "name": stream.name,
+        **copied(stream, "pipeline", "name"),
         "pipeline_file": stream.pipeline_file or None,
         "sink": dict(stream.sink),
         "output_mode": stream.output_mode,
         "generation": stream.current_generation,
-        "generations": [_generation_fields(generation) for generation in ledger.generations(name)],
-        "runs": [_run_fields(run, lease) for run in ledger.runs(name)],
+        "generations": generations,
+        "runs": [
+            run_document(run, end_of(run, lease))
+            | {"program": run.program, "accepted": None if run.accepted is None else dict(run.accepted)}
+            for run in ledger.runs(name)
+        ],
         "operations": [_operation_fields(record) for record in ledger.operations(name)],
         "batches_recorded": len(ledger.entries(name, "offsets")),
     }
 
 
-def _generation_fields(generation: GenerationRecord) -> _Fields:
-    parent = generation.number - 1 if generation.parent is None else generation.parent
-    return {
-        "number": generation.number,
-        "checkpoint": generation.location,
-        "query_id": generation.query_id,
-        "parent": None if generation.based_at is None else parent,
-        "based_at": generation.based_at,
-        "layout": None if generation.layout is None else dict(generation.layout),
-    }
-
-
-def _run_fields(run: RunRecord, lease: LeaseView) -> _Fields:
-    return {
-        **copied(run, "id", "generation", "spark_version"),
-        "started": iso(run.started_ms),
-        "ended": iso(run.ended_ms),
-        "end": end_of(run, lease),
-        "reason": run.reason,
-        "program": run.program,
-        "accepted": None if run.accepted is None else dict(run.accepted),
-    }
-
-
 def _operation_fields(record: OperationRecord) -> _Fields:
-    return {
-        **copied(record, "id", "goal", "status"),
-        "started": iso(record.started_ms),
-        "ended": iso(record.ended_ms),
-        "summary": record.summary,
-    }
+    fields = copied(record, "id", "goal", "status") | times(record, "started", "ended")
+    return {**fields, "summary": record.summary}
 
 
 def _batches(workspace: Workspace, stream: StreamRecord, wanted: _Range | None) -> list[_Fields]:
-    """Batches with a recorded range or progress."""
+    """Batches with a recorded range or progress; ``progress`` is ``None`` without a progress event."""
     ledger, name = workspace.ledger, stream.full_name
     if wanted is None:
         newest = sorted(ledger.entries(name, "offsets"))[-NEWEST_BATCHES:]
         wanted = (newest[0] if newest else None, None)
     reported = {batch.batch_id: batch for batch in ledger.batches(name, *wanted)}
-    ranges = _ranges(workspace, stream, wanted)
-    return [
-        _batch_fields(batch, reported.get(batch), *ranges.get(batch, (None, None)))
-        for batch in sorted({*ranges, *reported})
-    ]
+    ranges, batches = _ranges(workspace, stream, wanted), []
+    for batch in sorted({*ranges, *reported}):
+        progress, (before, entry) = reported.get(batch), ranges.get(batch, (None, None))
+        if entry is not None:
+            starts = {offset.source: offset.text for offset in before.offsets} if before else {}
+            sources = [(end.source, starts.get(end.source), end.text) for end in entry.offsets]
+        else:
+            known = progress.sources if progress else ()
+            sources = [(str(index), source.start, source.end) for index, source in enumerate(known)]
+        marked = entry or progress
+        batches.append(
+            {
+                "batch": batch,
+                "watermark": iso(marked.watermark_ms) if marked else None,
+                "sources": [{"source": source, "start": start, "end": end} for source, start, end in sources],
+                "progress": progress
+                and copied(progress, "generation")
+                | times(progress, "timestamp")
+                | copied(progress, "input_rows")
+                | times(progress, "event_time_min", "event_time_max")
+                | copied(progress, "late_rows", "state_rows", "output_rows")
+                | {"durations_ms": dict(progress.durations_ms)},
+            }
+        )
+    return batches
 
 
 def _ranges(workspace: Workspace, stream: StreamRecord, wanted: _Range) -> dict[int, _Ends]:
@@ -190,36 +185,6 @@ def _ranges(workspace: Workspace, stream: StreamRecord, wanted: _Range) -> dict[
     return found
 
 
-def _batch_fields(
-    batch: int, progress: BatchRecord | None, before: OffsetEntry | None, entry: OffsetEntry | None
-) -> _Fields:
-    """``progress`` is ``None`` without a progress event."""
-    if entry is not None:
-        starts = {offset.source: offset.text for offset in before.offsets} if before else {}
-        sources = [(end.source, starts.get(end.source), end.text) for end in entry.offsets]
-    else:
-        known = progress.sources if progress else ()
-        sources = [(str(index), source.start, source.end) for index, source in enumerate(known)]
-    watermark_ms = entry.watermark_ms if entry else (progress.watermark_ms if progress else None)
-    return {
-        "batch": batch,
-        "watermark": iso(watermark_ms),
-        "sources": [{"source": source, "start": start, "end": end} for source, start, end in sources],
-        "progress": progress
-        and {
-            "generation": progress.generation,
-            "timestamp": iso(progress.timestamp_ms),
-            "input_rows": progress.input_rows,
-            "event_time_min": iso(progress.event_time_min_ms),
-            "event_time_max": iso(progress.event_time_max_ms),
-            "late_rows": progress.late_rows,
-            "state_rows": progress.state_rows,
-            "output_rows": progress.output_rows,
-            "durations_ms": dict(progress.durations_ms),
-        },
-    }
-
-
 def ledger_page(document: Mapping[str, Any]) -> Group:
     if not document["streams"]:
         return Group(Text(f"the ledger has no stream yet: {document['ledger']}"))
@@ -230,41 +195,23 @@ def _block(stream: _Fields) -> Iterator[RenderableType]:
     heading, runs = Text(stream["stream"], style="bold"), stream["runs"]
     output = open_output(stream["sink"]).location or stream["sink"].get("kind", "")
     yield heading.append(f"  {stream['output_mode']} to {output}", "not bold")
-    yield from (Text("generations", style="dim"), _generations(stream))
-    more = f", the newest {RUNS_SHOWN} of {len(runs)}" if len(runs) > RUNS_SHOWN else ""
-    yield from (Text("runs" + more, style="dim"), _runs(runs[-RUNS_SHOWN:]))
-    if stream["operations"]:
-        yield Text("operations", style="dim")
-        table = table_of("operation", "goal", "status", "started", "ended", "summary")
-        for one in stream["operations"]:
-            table.add_row(f"  {one['id']}", one["goal"], *_state_of(one))
-        yield table
-    recorded = number(stream["batches_recorded"])
-    if "batches" not in stream:
-        yield Text(f"{recorded} batches are recorded", style="dim")
-        return
-    yield Text(f"batches, {len(stream['batches'])} of {recorded} recorded", style="dim")
-    yield _batch_table(stream["batches"])
-
-
-def _generations(stream: _Fields) -> Table:
-    table = table_of("number", "in use", "built from", "query id", "checkpoint")
-    for one in stream["generations"]:
-        table.add_row(
-            f"  {one['number']}",
+    yield Text("generations", style="dim")
+    generations = [
+        (
+            str(one["number"]),
             "yes" if one["number"] == stream["generation"] else "",
             "" if one["based_at"] is None else f"{one['parent']} at {newest_batch(one['based_at'])}",
             one["query_id"] or "-",
             one["checkpoint"],
         )
-    return table
-
-
-def _runs(runs: Sequence[_Fields]) -> Table:
-    table = table_of("run", "generation", "started", "ended", "end", "Spark", "reason")
-    for run in runs:
-        table.add_row(
-            f"  {run['id']}",
+        for one in stream["generations"]
+    ]
+    yield table_of(("number", "in use", "built from", "query id", "checkpoint"), generations)
+    more = f", the newest {RUNS_SHOWN} of {len(runs)}" if len(runs) > RUNS_SHOWN else ""
+    yield Text("runs" + more, style="dim")
+    shown = [
+        (
+            str(run["id"]),
             str(run["generation"]),
             shown_time(run["started"]),
             shown_time(run["ended"]),
@@ -272,41 +219,45 @@ def _runs(runs: Sequence[_Fields]) -> Table:
             run["spark_version"],
             run["reason"] or "",
         )
-    return table
+        for run in runs[-RUNS_SHOWN:]
+    ]
+    yield table_of(("run", "generation", "started", "ended", "end", "Spark", "reason"), shown)
+    if stream["operations"]:
+        yield Text("operations", style="dim")
+        operations = ((one["id"], one["goal"], *_state_of(one)) for one in stream["operations"])
+        yield table_of(("operation", "goal", "status", "started", "ended", "summary"), operations)
+    recorded = number(stream["batches_recorded"])
+    if "batches" not in stream:
+        yield Text(f"{recorded} batches are recorded", style="dim")
+        return
+    yield Text(f"batches, {len(stream['batches'])} of {recorded} recorded", style="dim")
+    columns = ("gen", "rows", "event time from", "to", "watermark", "late", "state", "took", "source from", "to")
+    yield table_of(("batch", *columns), map(_batch_row, stream["batches"]))
+
+
+def _batch_row(batch: _Fields) -> tuple[str, ...]:
+    progress = batch["progress"] or {}
+    took = progress.get("durations_ms", {}).get("triggerExecution")
+    return (
+        str(batch["batch"]),
+        str(progress.get("generation", "-")),
+        number(progress.get("input_rows")),
+        shown_time(progress.get("event_time_min")),
+        shown_time(progress.get("event_time_max")),
+        shown_time(batch["watermark"]),
+        number(progress.get("late_rows")),
+        number(progress.get("state_rows")),
+        "-" if took is None else duration_text(took),
+        *(
+            "\n".join("-" if source[end] is None else cut(source[end], OFFSET_WIDTH) for source in batch["sources"])
+            for end in ("start", "end")
+        ),
+    )
 
 
 def _state_of(operation: _Fields) -> tuple[str, str, str, str]:
     started, ended = shown_time(operation["started"]), shown_time(operation["ended"])
     return operation["status"], started, ended, operation["summary"]
-
-
-def _batch_table(batches: Sequence[_Fields]) -> Table:
-    table = table_of(
-        "batch", "gen", "rows", "event time from", "to", "watermark", "late", "state", "took", "source from", "to"
-    )
-    for batch in batches:
-        progress = batch["progress"] or {}
-        took = progress.get("durations_ms", {}).get("triggerExecution")
-        table.add_row(
-            f"  {batch['batch']}",
-            str(progress.get("generation", "-")),
-            number(progress.get("input_rows")),
-            shown_time(progress.get("event_time_min")),
-            shown_time(progress.get("event_time_max")),
-            shown_time(batch["watermark"]),
-            number(progress.get("late_rows")),
-            number(progress.get("state_rows")),
-            "-" if took is None else span(took),
-            "\n".join(_short(source["start"]) for source in batch["sources"]),
-            "\n".join(_short(source["end"]) for source in batch["sources"]),
-        )
-    return table
-
-
-def _short(offset: str | None) -> str:
-    if offset is None:
-        return "-"
-    return offset if len(offset) <= OFFSET_WIDTH else offset[: OFFSET_WIDTH - 3] + "..."
 
 
 def operations_document(workspace: Workspace, name: str | None = None) -> _Fields:
@@ -350,14 +301,12 @@ def _ways(workspace: Workspace, record: OperationRecord) -> dict[str, str | None
 def operations_page(document: Mapping[str, Any]) -> Group:
     if not document["operations"]:
         return Group(Text(f"no operation is recorded: {document['ledger']}"))
-    table = table_of("operation", "stream", "goal", "status", "started", "ended", "summary")
-    commands = table_of("operation", "", "")
-    for one in document["operations"]:
-        table.add_row(f"  {one['id']}", one["stream"], one["goal"], *_state_of(one))
-        for field, name in (("continue", "continue"), ("undo", "undo"), ("obstacle", "no undo")):
-            if one[field] is not None:
-                commands.add_row(f"  {one['id']}", name, one[field])
-    parts: list[RenderableType] = [Text("operations", style="dim"), table]
-    if commands.row_count:
-        parts += [Text(), Text("continue and undo", style="dim"), commands]
+    listed = document["operations"]
+    operations = ((one["id"], one["stream"], one["goal"], *_state_of(one)) for one in listed)
+    columns = ("operation", "stream", "goal", "status", "started", "ended", "summary")
+    parts: list[RenderableType] = [Text("operations", style="dim"), table_of(columns, operations)]
+    names = {"continue": "continue", "undo": "undo", "obstacle": "no undo"}
+    commands = [(one["id"], names[field], one[field]) for one in listed for field in names if one[field] is not None]
+    if commands:
+        parts += [Text(), Text("continue and undo", style="dim"), table_of(("operation", "", ""), commands)]
     return Group(*parts)

@@ -11,14 +11,12 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from slackwater.cli.common.arguments import (
-    Format,
-    consent_of,
-)
+from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import out, parse_conf, parse_seconds, prepare, say
 from slackwater.core.commands import command, session_words
 from slackwater.core.units import utc_text
 from slackwater.ledger.workspace import open_workspace
+from slackwater.operations.check_home import Consent
 from slackwater.operations.goals.goal import Flag, Value, goal_named
 from slackwater.operations.make_plan import make_plan
 from slackwater.operations.plan.cost import cost_lines, total_lines
@@ -38,8 +36,7 @@ def plan(
     pipeline: str | None,
     downstream: bool,
     home: str | None,
-    moved: bool,
-    copied: bool,
+    consent: Consent,
     debug: bool,
     shown_as: Format,
     master: str | None = None,
@@ -53,7 +50,7 @@ def plan(
     if pipeline is not None and is_file(pipeline):
         pipeline = str(Path(pipeline).absolute())
     request = replace(asked, pipeline_file=pipeline or "", session=session_words(master, spark))
-    runtime, consent = SparkRuntime(say, spark, master), consent_of(moved=moved, copied=copied)
+    runtime = SparkRuntime(say, spark, master)
     # A plan quotes settings and paths: only its owner may read it.
     new = NewFile(file, force=force, mode=PRIVATE) if file is not None else None
     if new is not None:

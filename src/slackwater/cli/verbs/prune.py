@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from slackwater.cli.common.arguments import (
-    Format,
-    consent_of,
-)
+from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import confirm, err, out, prepare, print_json
 from slackwater.core.errors import NotFound
 from slackwater.core.records import OperationRecord, StreamRecord
@@ -248,9 +245,7 @@ def prune_document(removed: Sequence[Prunable]) -> dict[str, Any]:
     }
 
 
-def prune(
-    *, stream: str | None, keep: int, yes: bool, home: str | None, moved: bool, copied: bool, shown_as: Format
-) -> int:
+def prune(*, stream: str | None, keep: int, yes: bool, home: str | None, consent: Consent, shown_as: Format) -> int:
     settings = prepare(home, shown_as, logging=True)
     with open_workspace(settings, restore=True) as workspace:
         found = prunable(workspace, stream, keep)
@@ -264,7 +259,7 @@ def prune(
             stream,
             keep,
             lambda text: err().print(text),
-            consent_of(moved=moved, copied=copied),
+            consent,
         )
     if shown_as is Format.JSON:
         print_json(prune_document(removed))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from slackwater.cli.common.arguments import (
-    Format,
-    consent_of,
-)
+from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import confirm, err, out, prepare, print_json, say
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
@@ -70,10 +67,8 @@ def release_stream(workspace: Workspace, name: str, *, stopped: bool, consent: C
     return stream
 
 
-def release(
-    *, stream: str, yes: bool, home: str | None, moved: bool, copied: bool, stopped: bool, shown_as: Format
-) -> int:
-    settings, consent = prepare(home, shown_as), consent_of(moved=moved, copied=copied)
+def release(*, stream: str, yes: bool, home: str | None, consent: Consent, stopped: bool, shown_as: Format) -> int:
+    settings = prepare(home, shown_as)
     with open_workspace(settings, restore=True, say=say) as workspace:
         found = released(workspace, stream, consent)
         location = workspace.ledger.generation(found.full_name, found.current_generation).location

@@ -13,6 +13,7 @@ from rich.text import Text
 from slackwater.checkpoint.damage import Depth
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import (
+    copied,
     iso,
     mark,
     marks_document,
@@ -21,18 +22,18 @@ from slackwater.cli.common.console import (
     parse_seconds,
     prepare,
     print_json,
-    span,
+    run_document,
+    times,
     timestamp,
 )
 from slackwater.cli.common.pages import blocks, compared, labelled, marks_text, show
 from slackwater.cli.common.stream_status import Lag, StreamStatus, home_place, stream_status
 from slackwater.core.commands import check_command, command
-from slackwater.core.errors import NotFound, SinkUnreadable, SlackwaterError, UsageError
+from slackwater.core.errors import NotFound, SlackwaterError, UsageError
 from slackwater.core.facts import Severity
 from slackwater.core.records import NEWEST_BATCHES
 from slackwater.core.settings import Settings
-from slackwater.core.snapshot import OutputSeen
-from slackwater.core.units import counted, size_text
+from slackwater.core.units import counted, duration_text, size_text
 from slackwater.ledger.home import Home, streams_of
 from slackwater.ledger.lease import LeaseView, expires_ms
 from slackwater.ledger.workspace import Workspace, find_stream, open_workspace, restore_command
@@ -115,24 +116,23 @@ def status_document(home: HomeStatus) -> dict[str, Any]:
     return {"schema": SCHEMA, "home": home.home, "streams": streams, "lost": list(home.lost), "unreadable": unreadable}
 
 
-def _output_fields(output: OutputSeen) -> dict[str, Any]:
-    return {
-        "kind": output.kind,
-        "location": output.location,
-        "written": output.written,
-        "batches_skipped": output.batches_skipped,
-        "can_cut": output.can_cut,
-        "delivery": asdict(output.delivery) if output.delivery is not None else None,
-    }
-
-
 def _fields(status: StreamStatus) -> dict[str, Any]:
     stream, marks, output = status.stream, status.marks, status.snapshot.output
-    left = status.operation
+    left, first, problem = status.operation, status.findings[0], output.unreadable
+    sink_error: dict[str, Any] | None = None
+    if problem is not None:
+        fields = problem.as_dict()
+        sink_error = {"code": fields.pop("code"), "text": fields.pop("message"), **fields}
+        if problem.aside:
+            sink_error["aside"] = dict(zip(("batch", "command"), problem.aside, strict=True))
+    lease: dict[str, Any] = {"state": status.lease.state}
+    record = status.lease.record
+    if record is not None and record.holder is not None:
+        lease |= copied(record.holder, "host", "pid", "jvm_pid") | {"purpose": record.purpose}
+        lease |= {"since": iso(record.acquired_ms)} | times(record, "heartbeat")
     return {
         "stream": stream.full_name,
-        "pipeline": stream.pipeline,
-        "name": stream.name,
+        **copied(stream, "pipeline", "name"),
         "pipeline_file": stream.pipeline_file or None,
         "sink": dict(stream.sink),
         "delivery": asdict(output.delivery) if output.delivery is not None else None,
@@ -140,31 +140,28 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         "checkpoint": status.snapshot.generation.location,
         "moved_to": status.moved_to,
         "marks": marks_document(marks, "written", "pending_no_data"),
-        "outputs": [_output_fields(member) for member in output.members],
-        "sink_error": _sink_error(output.unreadable) if output.unreadable else None,
+        "outputs": [
+            copied(one, "kind", "location", "written", "batches_skipped", "can_cut")
+            | {"delivery": asdict(one.delivery) if one.delivery is not None else None}
+            for one in output.members
+        ],
+        "sink_error": sink_error,
         "orphans": list(output.orphans),
         "next_batch": marks.next_batch,
         "next_batch_planned": status.rerun,
-        "lag_rows": status.lag.rows,
-        "lag_files": status.lag.files,
-        "lag_bytes": status.lag.bytes,
-        "lag_unknown": status.lag.unknown,
-        "watermark": iso(status.watermark_ms),
+        **{f"lag_{name}": value for name, value in asdict(status.lag).items()},
+        **times(status, "watermark"),
         "late_rows": status.late_rows,
         "newest_batch": status.batch.batch_id if status.batch else None,
-        "lease": _lease_fields(status.lease),
-        "last_run": _run_fields(status),
-        "operation": left
-        and {"id": left.id, "goal": left.goal, "status": left.status, "started": iso(left.started_ms)},
-        "verdict": {"code": status.findings[0].code, "text": status.findings[0].text},
+        "lease": lease,
+        "last_run": run_document(status.run, status.run_end) if status.run else None,
+        "operation": left and copied(left, "id", "goal", "status") | times(left, "started"),
+        "verdict": copied(first, "code", "text"),
         "not_compared": list(status.not_compared),
         "findings": [
-            {name: value for name, value in asdict(finding).items() if value is not None}
-            | {"severity": str(finding.severity)}
-            for finding in status.findings
+            {name: value for name, value in asdict(finding).items() if value is not None} for finding in status.findings
         ],
-        "next": status.findings[0].next,
-        "advice": status.findings[0].advice,
+        **copied(first, "next", "advice"),
         "basis": {
             "files": [finding.code for finding in status.findings if finding.code not in status.from_plan],
             "recorded_plan": list(status.from_plan),
@@ -172,42 +169,6 @@ def _fields(status: StreamStatus) -> dict[str, Any]:
         },
         "check": check_command(stream),
         "doctor": doctor_of(status),
-    }
-
-
-def _sink_error(problem: SinkUnreadable) -> dict[str, Any]:
-    fields = problem.as_dict()
-    aside = {"aside": {"batch": problem.aside[0], "command": problem.aside[1]}} if problem.aside else {}
-    return {"code": fields.pop("code"), "text": fields.pop("message"), **fields, **aside}
-
-
-def _lease_fields(view: LeaseView) -> dict[str, Any]:
-    lease = view.record
-    if lease is None or lease.holder is None:
-        return {"state": view.state}
-    return {
-        "state": view.state,
-        "host": lease.holder.host,
-        "pid": lease.holder.pid,
-        "jvm_pid": lease.holder.jvm_pid,
-        "purpose": lease.purpose,
-        "since": iso(lease.acquired_ms),
-        "heartbeat": iso(lease.heartbeat_ms),
-    }
-
-
-def _run_fields(status: StreamStatus) -> dict[str, Any] | None:
-    run = status.run
-    if run is None:
-        return None
-    return {
-        "id": run.id,
-        "generation": run.generation,
-        "spark_version": run.spark_version,
-        "started": iso(run.started_ms),
-        "ended": iso(run.ended_ms),
-        "end": status.run_end,
-        "reason": run.reason,
     }
 
 
@@ -300,7 +261,7 @@ def _run_text(status: StreamStatus) -> str:
         return "none"
     text = f"{status.run_end}, started {timestamp(run.started_ms)}"
     if run.ended_ms is not None:
-        text += f", ended {timestamp(run.ended_ms)} (after {span(run.ended_ms - run.started_ms)})"
+        text += f", ended {timestamp(run.ended_ms)} (after {duration_text(run.ended_ms - run.started_ms)})"
     return text + (f": {run.reason}" if run.reason else "")
 
 

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -19,19 +18,17 @@ from slackwater import __version__
 from slackwater.checkpoint.layout import COMMITS, OFFSETS
 from slackwater.cli.common.console import copied, offset_value
 from slackwater.cli.common.examine import Examined
-from slackwater.core.checkpoint import BatchLine, Damage
+from slackwater.core.checkpoint import BatchLine
 from slackwater.core.commands import command
 from slackwater.core.errors import SinkUnreadable, SlackwaterError
-from slackwater.core.facts import CheckpointSeen, Facts, HistoryFacts, Severity, SinkFacts, SourceFacts, Unknown
+from slackwater.core.facts import Facts, HistoryFacts, Severity, SinkFacts, SourceFacts, Unknown
 from slackwater.core.masking import MASK, is_secret_name, mask, mask_setting
 from slackwater.core.records import NEWEST_BATCHES, BatchRecord
 from slackwater.core.settings import Settings
-from slackwater.diagnose.checks.common.check import Diagnosed
 from slackwater.diagnose.doctor import diagnose, documented
 from slackwater.diagnose.error_texts import error_texts
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease import end_of, view_of
-from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import open_workspace
 
 SCHEMA: Final = "slackwater.evidence/1"
@@ -75,6 +72,7 @@ def make_evidence(
     recorded = _recorded(settings, examined, problem, messages=messages)
     known, batches = ({}, None) if isinstance(recorded, Unknown) else recorded
     facts, diagnosis = examined.facts, examined.diagnosis
+    explained = {one.code: one.sections for one in documented()}
     made = {
         "schema": SCHEMA,
         "slackwater": __version__,
@@ -90,33 +88,60 @@ def make_evidence(
         "sink": None,
         "runs": known.get("runs", ()),
         "operations": known.get("operations", ()),
-        "findings": [_finding(found) for found in diagnosis.found] if diagnosis is not None else (),
-        "errors": [
-            {"symptom": one.symptom, "certainty": str(one.certainty), "causes": one.causes} for one in examined.errors
+        "findings": [
+            copied(one.finding, "code", "severity", "text", "risk")
+            | copied(one, "certainty", "at_stake")
+            | copied(one.finding, *_PROBLEM)
+            | copied(one, "covers", "facts")
+            | {"explanation": explained.get(one.finding.code, {})}
+            for one in (diagnosis.found if diagnosis is not None else ())
         ],
+        "errors": [copied(one, "symptom", "certainty", "causes") for one in examined.errors],
         "not_checked": diagnosis.not_checked if diagnosis is not None else (),
         "unknown": [{"what": what, "reason": reason, "how": how} for what, reason, how in _unknown(examined, recorded)],
         "code_compared": facts is not None and facts.code is not None and not isinstance(facts.code, Unknown),
     }
     if facts is not None:
-        made |= {
-            "checkpoint": _checkpoint(facts.checkpoint),
-            "marks": copied(facts.marks, "planned", "committed", "state", "written", "pending_no_data", "next_batch")
-            | {"next_planned": facts.marks.next_is_planned},
-            "sources": [_source(one, batches[-1] if batches else None) for one in facts.sources],
-            "operators": [
-                copied(line, "id", "name", "inferred", "partitions", "properties")
-                | {
-                    "stores": [
-                        copied(store, "name", "provider", "first", "last", "missing", "bytes") for store in line.stores
-                    ]
-                }
-                for line in facts.checkpoint.report.operators
-            ],
-            "sink": _sink(facts, facts.sink) if isinstance(facts.sink, SinkFacts) else None,
-        }
+        made |= _of_facts(facts, batches[-1] if batches else None)
     evidence: Part = redacted(made)
     return evidence
+
+
+def _of_facts(facts: Facts, newest: BatchRecord | None) -> Part:
+    """``settings`` are pinned by the newest entry in ``offsets/``. ``owner``: the stream that the output names as its
+    writer.
+    """
+    seen, report, sink = facts.checkpoint, facts.checkpoint.report, None
+    if isinstance(facts.sink, SinkFacts):
+        outputs = [
+            copied(one, "kind", "location", "written", skips_known_batches="batches_skipped")
+            | {
+                "guarantee": one.delivery.guarantee if one.delivery is not None else None,
+                "guarantee_reason": one.delivery.reason if one.delivery is not None else None,
+            }
+            for one in facts.snapshot.outputs
+        ]
+        output = facts.sink.seen
+        sink = {"identity": facts.sink.identity, "outputs": outputs, "owner": output.owner_name}
+        sink |= copied(output, "damage", "orphans")
+    names = ("location", "query_id", "spark_at_least", "spark_evidence", "offsets_version", "commits_version")
+    return {
+        "checkpoint": copied(report, *names, files="file_count", bytes="file_bytes")
+        | {"settings": shown_settings(report.settings), "damage": seen.damage, "leftovers": report.leftovers},
+        "marks": copied(facts.marks, "planned", "committed", "state", "written", "pending_no_data", "next_batch")
+        | {"next_planned": facts.marks.next_is_planned},
+        "sources": [_source(one, newest) for one in facts.sources],
+        "operators": [
+            copied(line, "id", "name", "inferred", "partitions", "properties")
+            | {
+                "stores": [
+                    copied(store, "name", "provider", "first", "last", "missing", "bytes") for store in line.stores
+                ]
+            }
+            for line in report.operators
+        ],
+        "sink": sink,
+    }
 
 
 def _head(examined: Examined, problem: SlackwaterError | None, *, messages: bool) -> Part:
@@ -165,22 +190,6 @@ def _stream(name: str, **recorded: object) -> Part:
     return {"name": name, "recorded": bool(recorded), **dict.fromkeys(names), **recorded}
 
 
-def _checkpoint(seen: CheckpointSeen) -> Part:
-    """``settings`` are pinned by the newest entry in ``offsets/``."""
-    report = seen.report
-    return {
-        **copied(report, "location", "query_id"),
-        "spark_at_least": report.spark_at_least,
-        "spark_evidence": report.spark_evidence,
-        **copied(report, "offsets_version", "commits_version"),
-        "files": report.file_count,
-        "bytes": report.file_bytes,
-        "settings": shown_settings(report.settings),
-        "damage": seen.damage,
-        "leftovers": report.leftovers,
-    }
-
-
 def _batches(facts: Facts | None, recorded: Sequence[BatchRecord]) -> list[Part]:
     lines = {line.id: line for line in facts.checkpoint.report.batches} if facts is not None else {}
     records = {record.batch_id: record for record in recorded}
@@ -189,30 +198,31 @@ def _batches(facts: Facts | None, recorded: Sequence[BatchRecord]) -> list[Part]
     if written is not None:
         # Those that a checkpoint from a backup lacks.
         known.update(range(max([-1, written - NEWEST_BATCHES, *known]) + 1, written + 1))
-    return [_batch(batch, lines.get(batch), records.get(batch), written) for batch in sorted(known)]
-
-
-def _batch(batch: int, line: BatchLine | None, record: BatchRecord | None, written: int | None) -> Part:
-    planned_ms = line.timestamp_ms if line is not None else None
-    watermark_ms = line.watermark_ms if line is not None else None
     progress = ("run", "input_rows", "output_rows", "late_rows", "state_rows", "event_time_min_ms", "event_time_max_ms")
-    ends: Iterable[tuple[str, str | None]] = ()
-    if line is not None and line.sources:
-        ends = ((one.source, one.text) for one in line.sources)
-    elif record is not None:
-        ends = ((str(index), one.end) for index, one in enumerate(record.sources))
-    return {
-        "batch": batch,
-        "planned": line is not None and line.planned,
-        "committed": line is not None and line.committed,
-        "written": None if written is None else batch <= written,
-        "planned_ms": record.timestamp_ms if planned_ms is None and record is not None else planned_ms,
-        "watermark_ms": record.watermark_ms if watermark_ms is None and record is not None else watermark_ms,
-        "next_watermark_ms": line.next_watermark_ms if line is not None else None,
-        **(copied(record, *progress) if record is not None else dict.fromkeys(progress)),
-        "duration_ms": record.durations_ms.get("triggerExecution") if record is not None else None,
-        "ends": [{"source": source, "offset": offset_value(end)} for source, end in ends],
-    }
+    batches = []
+    for batch in sorted(known):
+        line, record = lines.get(batch, BatchLine(batch, planned=False, committed=False)), records.get(batch)
+        planned_ms, watermark_ms = line.timestamp_ms, line.watermark_ms
+        ends = [(one.source, one.text) for one in line.sources]
+        if record is not None:
+            planned_ms = record.timestamp_ms if planned_ms is None else planned_ms
+            watermark_ms = record.watermark_ms if watermark_ms is None else watermark_ms
+            ends = ends or [(str(index), one.end) for index, one in enumerate(record.sources)]
+        batches.append(
+            {
+                "batch": batch,
+                "planned": line.planned,
+                "committed": line.committed,
+                "written": None if written is None else batch <= written,
+                "planned_ms": planned_ms,
+                "watermark_ms": watermark_ms,
+                "next_watermark_ms": line.next_watermark_ms,
+                **(copied(record, *progress) if record is not None else dict.fromkeys(progress)),
+                "duration_ms": record.durations_ms.get("triggerExecution") if record is not None else None,
+                "ends": [{"source": source, "offset": offset_value(end)} for source, end in ends],
+            }
+        )
+    return batches
 
 
 def _source(one: SourceFacts, newest: BatchRecord | None) -> Part:
@@ -220,7 +230,7 @@ def _source(one: SourceFacts, newest: BatchRecord | None) -> Part:
     progress = newest.sources if newest is not None else ()
     index = int(one.name) if one.name.isdigit() else len(progress)
     known = progress[index] if index < len(progress) else None
-    shape, log = one.shape, one.log
+    shape = one.shape
     return {
         "name": one.name,
         "kind": one.kind,
@@ -228,47 +238,10 @@ def _source(one: SourceFacts, newest: BatchRecord | None) -> Part:
         "end": offset_value(one.end),
         "latest": offset_value(known.latest) if known is not None else None,
         "description": known.description if known is not None else shape.location if shape is not None else None,
-        "log_first": log.first if log is not None else None,
-        "log_last": log.last if log is not None else None,
-        "log_files": log.files if log is not None else None,
+        **{f"log_{name}": getattr(one.log, name, None) for name in ("first", "last", "files")},
         "missing_files": () if isinstance(one.missing_files, Unknown) else one.missing_files,
         "unserved": () if isinstance(one.unserved, Unknown) else one.unserved,
         "options": shown_options(shape.options) if shape is not None else {},
-    }
-
-
-def _sink(facts: Facts, sink: SinkFacts) -> Part:
-    """``owner``: the stream that the output names as its writer."""
-    outputs = [
-        {
-            **copied(one, "kind", "location", "written"),
-            "skips_known_batches": one.batches_skipped,
-            "guarantee": one.delivery.guarantee if one.delivery is not None else None,
-            "guarantee_reason": one.delivery.reason if one.delivery is not None else None,
-        }
-        for one in facts.snapshot.outputs
-    ]
-    seen = sink.seen
-    return {
-        "identity": sink.identity,
-        "outputs": outputs,
-        "owner": seen.owner_name,
-        "damage": seen.damage,
-        "orphans": seen.orphans,
-    }
-
-
-def _finding(found: Diagnosed) -> Part:
-    finding = found.finding
-    explained = {one.code: one.sections for one in documented()}
-    return {
-        "code": finding.code,
-        "severity": str(finding.severity),
-        **copied(finding, "text", "risk"),
-        **copied(found, "certainty", "at_stake"),
-        **copied(finding, *_PROBLEM),
-        **copied(found, "covers", "facts"),
-        "explanation": explained.get(finding.code, {}),
     }
 
 
@@ -299,31 +272,28 @@ def _lanes(facts: Facts | None, recorded: Sequence[BatchRecord] | None) -> list[
 
     Entries of ``damaged`` cannot be read. The ledger has the batches with recorded progress.
     """
-    lanes: list[Part] = []
-
-    def add(name: str, mark: int | None, kept: tuple[tuple[int, int], ...], damaged: tuple[int, ...] = ()) -> None:
-        lanes.append({"name": name, "mark": mark, "kept": kept, "damaged": damaged})
-
+    lanes: list[tuple[str, int | None, tuple[tuple[int, int], ...], Sequence[int]]] = []
     if facts is not None:
         seen, marks = facts.checkpoint, facts.marks
-        add("planned", marks.planned, intervals(seen.offset_ids), _damaged(seen.damage_below(OFFSETS)))
-        add("committed", marks.committed, intervals(seen.commit_ids), _damaged(seen.damage_below(COMMITS)))
+        logs = (
+            ("planned", marks.planned, seen.offset_ids, OFFSETS),
+            ("committed", marks.committed, seen.commit_ids, COMMITS),
+        )
+        for name, mark, ids, folder in logs:
+            names = (item.path.rpartition("/")[2] for item in seen.damage_below(folder) if item.kind != "missing")
+            damaged = {int(one) for one in names if one.isascii() and one.isdigit()}
+            lanes.append((name, mark, intervals(ids), sorted(damaged)))
         if marks.state is not None:
             versions = [store.loadable for _, _, _, store in seen.inventory.each()]
             common = frozenset.intersection(*versions) if versions else frozenset[int]()
             # State version N+1 is after batch N.
-            add("state", marks.state, intervals(version - 1 for version in common if version > 0))
+            lanes.append(("state", marks.state, intervals(version - 1 for version in common if version > 0), ()))
         shown = marks.written
-        add("written", shown, ((0, shown),) if shown is not None and shown >= 0 else ())
+        lanes.append(("written", shown, ((0, shown),) if shown is not None and shown >= 0 else (), ()))
     if recorded is not None:
-        ids = [batch.batch_id for batch in recorded]
-        add("recorded", max(ids, default=-1), intervals(ids))
-    return lanes
-
-
-def _damaged(damage: Iterable[Damage]) -> tuple[int, ...]:
-    names = (item.path.rpartition("/")[2] for item in damage if item.kind != "missing")
-    return tuple(sorted({int(name) for name in names if name.isascii() and name.isdigit()}))
+        batches = [batch.batch_id for batch in recorded]
+        lanes.append(("recorded", max(batches, default=-1), intervals(batches), ()))
+    return [dict(zip(("name", "mark", "kept", "damaged"), lane, strict=True)) for lane in lanes]
 
 
 def intervals(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
@@ -339,81 +309,68 @@ def intervals(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
 
 def _without_messages(examined: Examined) -> Examined:
     """Error messages of runs and outputs can have rows in them."""
-    facts = examined.facts
-    if facts is None:
+    if examined.facts is None:
         return examined
-    last, history = facts.snapshot.last_run, facts.history
-    silent = last._replace(reason=None) if last is not None else None
-    refusal = facts.snapshot.last_refusal
-    refused = refusal._replace(reason=None) if refusal is not None else None
-    output, problem = facts.snapshot.output, facts.snapshot.output.unreadable
-    if problem is not None:
-        silenced = SinkUnreadable(
-            problem.code,
-            problem.message,
-            where=problem.where,
-            expected=problem.expected,
-            hint=problem.hint,
-            aside=problem.aside,
-        )
-        output = output._replace(unreadable=silenced)
-    blank: Facts = facts._replace(
-        snapshot=facts.snapshot._replace(last_run=silent, last_refusal=refused, output=output)
+    snapshot, history = examined.facts.snapshot, examined.facts.history
+    last, refusal, output = snapshot.last_run, snapshot.last_refusal, snapshot.output
+    problem: dict[str, Any] = vars(output.unreadable) | {"found": None} if output.unreadable is not None else {}
+    blank = snapshot._replace(
+        last_run=last._replace(reason=None) if last is not None else None,
+        last_refusal=refusal._replace(reason=None) if refusal is not None else None,
+        output=output._replace(unreadable=SinkUnreadable(**problem) if problem else None),
     )
     if isinstance(history, HistoryFacts):
-        blank = blank._replace(history=history._replace(runs=tuple(run._replace(reason=None) for run in history.runs)))
-    return replace(examined, facts=blank, diagnosis=diagnose(blank))
+        history = history._replace(runs=tuple(run._replace(reason=None) for run in history.runs))
+    facts = examined.facts._replace(snapshot=blank, history=history)
+    return replace(examined, facts=facts, diagnosis=diagnose(facts))
 
 
 def _recorded(
     settings: Settings, examined: Examined, problem: SlackwaterError | None, *, messages: bool
 ) -> tuple[Part, tuple[BatchRecord, ...]] | Unknown:
-    facts = examined.facts
+    """The stream, its runs and operations, newest first; and its newest batches. ``holder``: who may write now."""
+    facts, name = examined.facts, examined.name
     if facts is not None and not facts.recorded and problem is None:
         return facts.history if isinstance(facts.history, Unknown) else Unknown("the stream is not recorded")
     try:
         if problem is not None:
             raise problem
         with open_workspace(settings) as workspace:
-            home = str(Home(settings.home).location)
-            return _of_ledger(workspace.ledger, examined.name, home, messages=messages)
+            ledger = workspace.ledger
+            lease, stream = view_of(ledger.lease(name), ledger.now_ms()), ledger.stream(name)
+            holder = lease.record
+            runs = [
+                {
+                    **copied(run, "id", "generation", "spark_version", "started_ms", "ended_ms"),
+                    "end": end_of(run, lease),
+                    **copied(run, "failure", "failure_code"),
+                    "conditions": named_conditions(run.reason),
+                    "message": run.reason if messages else None,
+                    "program": run.program,
+                    "settings": shown_settings(run.settings or {}),
+                }
+                for run in reversed(ledger.runs(name))
+            ]
+            operations = [
+                copied(one, "id", "goal", "status", "started_ms", "ended_ms")
+                # A refusal's reason can be an error message of Spark, with rows in it.
+                | {"summary": one.summary if messages or one.status != REFUSED else None}
+                for one in reversed(ledger.operations(name))
+            ]
+            recorded = _stream(
+                name,
+                pipeline_file=stream.pipeline_file or None,
+                output_mode=stream.output_mode,
+                generation=stream.current_generation,
+                home=str(Home(settings.home).location),
+                ledger=ledger.place,
+                holder=holder.purpose if lease.state in {"held", "only-jvm"} and holder is not None else None,
+            )
+            planned = max(ledger.newest_entry(name, "offsets"), 0)
+            batches = tuple(ledger.batches(name, first=max(planned - NEWEST_BATCHES, 0)))
+            return {"stream": recorded, "runs": runs, "operations": operations}, batches
     except SlackwaterError as error:
         return Unknown(f"the ledger cannot be read: {error.message}", error.hint)
-
-
-def _of_ledger(ledger: Ledger, name: str, home: str, *, messages: bool) -> tuple[Part, tuple[BatchRecord, ...]]:
-    """The stream, its runs and operations, newest first; and its newest batches. ``holder``: who may write now."""
-    lease, stream = view_of(ledger.lease(name), ledger.now_ms()), ledger.stream(name)
-    planned = max(ledger.newest_entry(name, "offsets"), 0)
-    runs = [
-        {
-            **copied(run, "id", "generation", "spark_version", "started_ms", "ended_ms"),
-            "end": end_of(run, lease),
-            **copied(run, "failure", "failure_code"),
-            "conditions": named_conditions(run.reason),
-            "message": run.reason if messages else None,
-            "program": run.program,
-            "settings": shown_settings(run.settings or {}),
-        }
-        for run in reversed(ledger.runs(name))
-    ]
-    operations = [
-        copied(one, "id", "goal", "status", "started_ms", "ended_ms")
-        # A refusal's reason can be an error message of Spark, with rows in it.
-        | {"summary": one.summary if messages or one.status != REFUSED else None}
-        for one in reversed(ledger.operations(name))
-    ]
-    recorded = _stream(
-        name,
-        pipeline_file=stream.pipeline_file or None,
-        output_mode=stream.output_mode,
-        generation=stream.current_generation,
-        home=home,
-        ledger=ledger.place,
-        holder=lease.record.purpose if lease.state in {"held", "only-jvm"} and lease.record is not None else None,
-    )
-    batches = tuple(ledger.batches(name, first=max(planned - NEWEST_BATCHES, 0)))
-    return {"stream": recorded, "runs": runs, "operations": operations}, batches
 
 
 def shown_settings(values: Mapping[str, str]) -> dict[str, str]:
@@ -440,18 +397,12 @@ def named_conditions(message: str | None) -> tuple[str, ...]:
     """
     text = message or ""
     first = {match.start(1) for match in _FIRST.finditer(text)}
+    known = {name for error in error_texts() for known_text in error.texts for name in _NAME.findall(known_text)}
     named = [
-        match
-        for match in _CONDITION.finditer(text)
-        if match.start(1) in first or match[1].partition(".")[0] in _known_conditions()
+        match for match in _CONDITION.finditer(text) if match.start(1) in first or match[1].partition(".")[0] in known
     ]
     matches = (*named, *_CLASS.finditer(text), *_STATE.finditer(text))
     return tuple(dict.fromkeys(match[1] for match in matches))
-
-
-@cache
-def _known_conditions() -> frozenset[str]:
-    return frozenset(name for error in error_texts() for text in error.texts for name in _NAME.findall(text))
 
 
 def redacted(value: Any, name: str = "") -> Any:

@@ -10,10 +10,8 @@ from typing import Any
 from slackwater.checkpoint.listing import limited
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
 from slackwater.checkpoint.reader import collector_off, file_text, read_checkpoint
-from slackwater.cli.common.arguments import (
-    Format,
-)
-from slackwater.cli.common.console import copied, marks_document, offset_value, prepare, print_json, write
+from slackwater.cli.common.arguments import Format
+from slackwater.cli.common.console import copied, cut, marks_document, offset_value, prepare, print_json, write
 from slackwater.cli.common.examine import location_of, require_recorded
 from slackwater.core.checkpoint import (
     BatchLine,
@@ -22,9 +20,13 @@ from slackwater.core.checkpoint import (
     NextBatch,
     OperatorLine,
     ReadLimits,
-    SourceLine,
     SourceOffset,
-    StoreLine,
+)
+from slackwater.core.checkpoint import (
+    SourceLine as SourceLine,
+)
+from slackwater.core.checkpoint import (
+    StoreLine as StoreLine,
 )
 from slackwater.core.commands import command
 from slackwater.core.errors import FormatError, NotFound, UsageError
@@ -101,11 +103,15 @@ def inspect(
 
 def inspect_document(report: CheckpointReport) -> dict[str, Any]:
     """The report as a document: ids are numbers, offsets are JSON if possible."""
-    coming = report.next_batch
+    coming, sources = report.next_batch, []
+    for line in report.sources:
+        log = None if line.log is None else copied(line.log, "first", "last", "files")
+        if log is not None and line.log is not None and line.log.entries:
+            log["entries"] = [copied(file, "path", "timestamp_ms", "log_offset") for file in line.log.entries]
+        sources.append(copied(line, "index", "name", "kind") | {"log": log, "initial": offset_value(line.initial)})
     return {
         "schema": SCHEMA,
-        "location": report.location,
-        "query_id": report.query_id,
+        **copied(report, "location", "query_id"),
         "spark_version": {"at_least": report.spark_at_least, "evidence": report.spark_evidence},
         "log_versions": {"offsets": report.offsets_version, "commits": report.commits_version},
         "marks": marks_document(report.marks),
@@ -113,20 +119,31 @@ def inspect_document(report: CheckpointReport) -> dict[str, Any]:
         if coming is None
         else coming._asdict()
         | {
-            "start": [_position(end) for end in coming.start],
-            "end": None if coming.end is None else [_position(end) for end in coming.end],
+            "start": _positions(coming.start, "offset"),
+            "end": None if coming.end is None else _positions(coming.end, "offset"),
         },
         "batches": [
             copied(line, "id", "planned", "committed", "timestamp_ms", "watermark_ms", "next_watermark_ms")
-            | {
-                "sources": [
-                    {"name": end.source, "index": end.position, "end": offset_value(end.text)} for end in line.sources
-                ]
-            }
+            | {"sources": _positions(line.sources, "end")}
             for line in report.batches
         ],
-        "sources": [_source(line) for line in report.sources],
-        "operators": [_operator(line) for line in report.operators],
+        "sources": sources,
+        "operators": [
+            line._asdict()
+            | {
+                "stores": [
+                    copied(store, "name", "provider")
+                    | {
+                        "families": list(store.families),
+                        "versions": copied(store, "first", "last") | {"missing": list(store.missing)},
+                    }
+                    | copied(store, "rows", "bytes")
+                    for store in line.stores
+                ],
+                "properties": dict(line.properties),
+            }
+            for line in report.operators
+        ],
         "settings": dict(report.settings),
         "files": {"count": report.file_count, "bytes": report.file_bytes},
         "leftovers": list(report.leftovers),
@@ -134,28 +151,8 @@ def inspect_document(report: CheckpointReport) -> dict[str, Any]:
     }
 
 
-def _position(end: SourceOffset) -> dict[str, Any]:
-    return {"name": end.source, "index": end.position, "offset": offset_value(end.text)}
-
-
-def _source(line: SourceLine) -> dict[str, Any]:
-    log = None if line.log is None else copied(line.log, "first", "last", "files")
-    if log is not None and line.log is not None and line.log.entries:
-        log["entries"] = [copied(file, "path", "timestamp_ms", "log_offset") for file in line.log.entries]
-    return copied(line, "index", "name", "kind") | {"log": log, "initial": offset_value(line.initial)}
-
-
-def _operator(line: OperatorLine) -> dict[str, Any]:
-    stores = [
-        copied(store, "name", "provider")
-        | {
-            "families": list(store.families),
-            "versions": copied(store, "first", "last") | {"missing": list(store.missing)},
-        }
-        | copied(store, "rows", "bytes")
-        for store in line.stores
-    ]
-    return line._asdict() | {"stores": stores, "properties": dict(line.properties)}
+def _positions(ends: Sequence[SourceOffset], field: str) -> list[dict[str, Any]]:
+    return [{"name": one.source, "index": one.position, field: offset_value(one.text)} for one in ends]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,53 +234,46 @@ def page(
     report: CheckpointReport, batch: int | None = None, *, all_settings: bool = False, all_files: bool = False
 ) -> str:
     """In the order of need. Quick, so only the standard library."""
+    release = f"{report.spark_at_least} or later" if report.spark_at_least else "unknown"
+    versions = (("offsets", report.offsets_version), ("commits", report.commits_version))
+    logs = ", ".join(f"{name} v{number}" for name, number in versions if number is not None)
+    size = f" ({size_text(report.file_bytes)})" if report.file_bytes is not None else ""
+    head = [
+        ("checkpoint", report.location),
+        ("query id", report.query_id or "unreadable"),
+        ("Spark", f"{release}  ({report.spark_evidence})"),
+        ("logs", logs or "empty"),
+        ("files", f"{report.file_count:,}{size}"),
+    ]
+    marks = report.marks
+    meanings = [
+        ("planned", marks.planned, "newest batch whose range is fixed (offsets/)"),
+        ("committed", marks.committed, "newest batch that Spark has finished (commits/)"),
+        ("state", marks.state, "newest batch whose state can be loaded (state/)"),
+    ]
+    rows = [(name, "none" if mark is not None and mark < 0 else str(mark), text) for name, mark, text in meanings]
+    if marks.state is None:
+        rows[2] = ("state", "-", "the stream keeps no state")
+    settings = {name.removeprefix(_PREFIX): value for name, value in sorted(report.settings.items())}
+    shown = settings if all_settings else {name: settings[name] for name in _IMPORTANT if name in settings}
+    rest = len(settings) - len(shown)
+    pinned = f"Pinned settings ({_PREFIX}...{f', {rest} more with --conf' if rest else ''})"
+    paths = report.leftovers
+    left = [(path,) for path in paths[:_SHOWN_LEFTOVERS]]
+    if len(paths) > _SHOWN_LEFTOVERS:
+        left.append((f"... and {len(paths) - _SHOWN_LEFTOVERS} more",))
     blocks = [
-        _head(report),
-        _marks(report),
+        _table(head),
+        _section("Marks", rows) + "\n\n" + _indent(number_line(report)),
         _next(report.next_batch),
         _batch_of(report, batch) if batch is not None else _batches(report.batches),
         _sources(report, all_files=all_files),
         _operators(report.operators),
-        _settings(report, all_settings=all_settings),
-        _leftovers(report.leftovers),
+        f"{pinned}\n{_indent(_table(shown.items()))}" if settings else "",
+        _section(f"Left over ({len(paths)} files that Spark ignores)", left),
         _damage(report.damage),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _head(report: CheckpointReport) -> str:
-    release = f"{report.spark_at_least} or later" if report.spark_at_least else "unknown"
-    versions = [
-        f"{name} v{number}"
-        for name, number in (("offsets", report.offsets_version), ("commits", report.commits_version))
-        if number is not None
-    ]
-    size = f" ({size_text(report.file_bytes)})" if report.file_bytes is not None else ""
-    return _table(
-        [
-            ("checkpoint", report.location),
-            ("query id", report.query_id or "unreadable"),
-            ("Spark", f"{release}  ({report.spark_evidence})"),
-            ("logs", ", ".join(versions) or "empty"),
-            ("files", f"{report.file_count:,}{size}"),
-        ]
-    )
-
-
-def _marks(report: CheckpointReport) -> str:
-    marks = report.marks
-    rows = [
-        ("planned", _mark(marks.planned), "newest batch whose range is fixed (offsets/)"),
-        ("committed", _mark(marks.committed), "newest batch that Spark has finished (commits/)"),
-        ("state", _mark(marks.state), "newest batch whose state can be loaded (state/)"),
-    ]
-    if marks.state is None:
-        rows[2] = ("state", "-", "the stream keeps no state")
-    return "Marks\n" + _indent(_table(rows)) + "\n\n" + _indent(number_line(report))
-
-
-def _mark(mark: int | None) -> str:
-    return "?" if mark is None else "none" if mark < 0 else str(mark)
 
 
 def number_line(report: CheckpointReport) -> str:
@@ -314,33 +304,27 @@ def _next(batch: NextBatch | None) -> str:
         "rerun": "it was planned but not committed: Spark runs it again with exactly this range",
         "replan": "its range is not fixed yet: Spark will plan it from these positions",
     }[batch.mode]
+    starts = {one.source: one.text for one in batch.start}
+    ends = {one.source: one.text for one in batch.end or ()}
     rows = [("watermark", time_text(batch.watermark_ms))]
-    ends = {end.source: end for end in batch.end or ()}
-    names = [end.source for end in batch.start] or list(ends)
-    starts = {end.source: end for end in batch.start}
-    for name in dict.fromkeys([*names, *ends]):
+    for name in {**starts, **ends}:
         reach = f"after {_offset(starts.get(name))}"
         rows.append((f"source {name}", reach + (f" up to {_offset(ends.get(name))}" if batch.end else "")))
-    return f"Next batch: {batch.id} ({meaning})\n" + _indent(_table(rows))
+    return _section(f"Next batch: {batch.id} ({meaning})", rows)
 
 
-def _offset(end: SourceOffset | None) -> str:
-    if end is None or end.text is None:
-        return "the beginning"
-    return _cut(end.text)
+def _offset(text: str | None) -> str:
+    return "the beginning" if text is None else cut(text, _WIDEST)
 
 
 def _batches(batches: Sequence[BatchLine]) -> str:
     if not batches:
         return ""
-    shown = list(batches)[-_SHOWN_BATCHES:]
     rows = [("batch", "planned at", "watermark", "committed")]
-    for line in reversed(shown):
+    for line in reversed(batches[-_SHOWN_BATCHES:]):
         planned = time_text(line.timestamp_ms) if line.planned else "no plan"
-        watermark = time_text(line.watermark_ms) if line.watermark_ms is not None else "-"
-        rows.append((str(line.id), planned, watermark, "yes" if line.committed else "no"))
-    more = f"{len(batches)} kept, from {batches[0].id} to {batches[-1].id}"
-    return f"Newest batches ({more})\n" + _indent(_table(rows))
+        rows.append((str(line.id), planned, time_text(line.watermark_ms), "yes" if line.committed else "no"))
+    return _section(f"Newest batches ({len(batches)} kept, from {batches[0].id} to {batches[-1].id})", rows)
 
 
 def _batch_of(report: CheckpointReport, wanted: int) -> str:
@@ -348,80 +332,49 @@ def _batch_of(report: CheckpointReport, wanted: int) -> str:
     if line is None:
         return ""
     rows = [
-        ("planned", f"{time_text(line.timestamp_ms)}" if line.planned else "no"),
+        ("planned", time_text(line.timestamp_ms) if line.planned else "no"),
         ("committed", "yes" if line.committed else "no"),
         ("watermark", time_text(line.watermark_ms)),
         ("watermark after", time_text(line.next_watermark_ms)),
-        *((f"source {end.source}", f"up to {_offset(end)}") for end in line.sources),
+        *((f"source {end.source}", f"up to {_offset(end.text)}") for end in line.sources),
     ]
-    return f"Batch {wanted}\n" + _indent(_table(rows))
+    return _section(f"Batch {wanted}", rows)
 
 
 def _sources(report: CheckpointReport, *, all_files: bool) -> str:
-    if not report.sources:
-        return ""
-    newest = report.batches[-1].sources if report.batches else ()
-    positions = {end.source: end for end in newest}
-    rows = []
+    positions = {end.source: end.text for end in report.batches[-1].sources} if report.batches else {}
+    rows, files = [], []
     for line in report.sources:
-        log = f"started at {_cut(line.initial)}" if line.initial else ""
+        log = f"started at {cut(line.initial, _WIDEST)}" if line.initial else ""
         if line.log is not None:
             log = f"own log {line.log.first} to {line.log.last}, {line.log.files} files"
+            files += [
+                f"\n    {line.name}:{file.log_offset}  {time_text(file.timestamp_ms)}  {file.path}"
+                for file in line.log.entries
+            ]
         rows.append((line.name, line.kind, f"at {_offset(positions.get(line.name))}", log))
-    text = "Sources\n" + _indent(_table(rows))
-    if all_files:
-        text += "".join(
-            f"\n    {line.name}:{file.log_offset}  {time_text(file.timestamp_ms)}  {file.path}"
-            for line in report.sources
-            for file in (line.log.entries if line.log else ())
-        )
-    return text
+    return _section("Sources", rows) + "".join(files if all_files else ())
 
 
 def _operators(operators: Sequence[OperatorLine]) -> str:
-    if not operators:
-        return ""
-    lines = ["Stateful operators (0 is nearest the sink)"]
+    lines = ["Stateful operators (0 is nearest the sink)"] if operators else []
     for operator in operators:
         inferred = ", inferred from its stores" if operator.inferred else ""
         partitions = f"{operator.partitions} partition{'s' * (operator.partitions != 1)}"
         lines.append(f"  {operator.id}  {operator.name}  {partitions}{inferred}")
-        lines.append(_indent(_table([_store_row(store) for store in operator.stores]), 5))
+        rows = []
+        for store in operator.stores:
+            kept = "no version can be loaded" if store.last is None else f"versions {store.first} to {store.last}"
+            if store.missing:
+                more = " ..." if len(store.missing) > _SHOWN_BATCHES else ""
+                kept += f" without {', '.join(map(str, store.missing[:_SHOWN_BATCHES]))}{more}"
+            families = ", ".join(name for name in store.families if not name.startswith("$"))
+            size = size_text(store.bytes) if store.bytes is not None else ""
+            count = f"{store.rows:,} rows" if store.rows is not None else ""
+            holds = f"holds {families}" if families else ""
+            rows.append((store.name, store.provider or "empty", kept, count, size, holds))
+        lines.append(_indent(_table(rows), 5))
     return "\n".join(line for line in lines if line.strip())
-
-
-def _store_row(store: StoreLine) -> tuple[str, ...]:
-    kept = "no version can be loaded" if store.last is None else f"versions {store.first} to {store.last}"
-    if store.missing:
-        more = " ..." if len(store.missing) > _SHOWN_BATCHES else ""
-        kept += f" without {', '.join(map(str, store.missing[:_SHOWN_BATCHES]))}{more}"
-    families = [name for name in store.families if not name.startswith("$")]
-    return (
-        store.name,
-        store.provider or "empty",
-        kept,
-        f"{store.rows:,} rows" if store.rows is not None else "",
-        size_text(store.bytes) if store.bytes is not None else "",
-        "holds " + ", ".join(families) if families else "",
-    )
-
-
-def _settings(report: CheckpointReport, *, all_settings: bool) -> str:
-    settings = {name.removeprefix(_PREFIX): value for name, value in sorted(report.settings.items())}
-    if not settings:
-        return ""
-    shown = settings if all_settings else {name: settings[name] for name in _IMPORTANT if name in settings}
-    rest = len(settings) - len(shown)
-    more = f", {rest} more with --conf" if rest else ""
-    return f"Pinned settings ({_PREFIX}...{more})\n" + _indent(_table(list(shown.items())))
-
-
-def _leftovers(paths: Sequence[str]) -> str:
-    if not paths:
-        return ""
-    shown = "\n".join(paths[:_SHOWN_LEFTOVERS])
-    more = f"\n... and {len(paths) - _SHOWN_LEFTOVERS} more" if len(paths) > _SHOWN_LEFTOVERS else ""
-    return f"Left over ({len(paths)} files that Spark ignores)\n" + _indent(shown + more)
 
 
 def _damage(damage: Sequence[Damage]) -> str:
@@ -444,8 +397,8 @@ def time_text(milliseconds: int | None) -> str:
     return utc_text(milliseconds) if milliseconds else "none yet"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 3] + "..."
+def _section(heading: str, rows: Sequence[tuple[str, ...]]) -> str:
+    return f"{heading}\n{_indent(_table(rows))}" if rows else ""
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:

@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Self
 from rich.live import Live
 from rich.table import Table
 
-from slackwater.cli.common.arguments import (
-    consent_of,
-)
 from slackwater.cli.common.console import err, parse_conf, parse_seconds, prepare, say, user_traceback
 from slackwater.core.errors import EnvironmentMissing, UsageError
 from slackwater.core.escaping import one_line
@@ -215,8 +212,7 @@ def run(
     metrics_port: int | None,
     metrics_host: str,
     home: str | None,
-    moved: bool,
-    copied: bool,
+    consent: Consent,
     debug: bool,
 ) -> int:
     settings = prepare(home, logging=True, debug=debug)
@@ -226,7 +222,7 @@ def run(
         seconds=parse_seconds(duration) if duration is not None else None,
         master=master,
         spark=parse_conf(conf),
-        consent=consent_of(moved=moved, copied=copied),
+        consent=consent,
         accepted=tuple(accepted or ()),
     )
     code = None
