@@ -14,7 +14,7 @@ from _thread import get_ident, start_new_thread
 from collections.abc import Sequence
 from contextlib import suppress
 from pkgutil import resolve_name
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from slackwater.cli.common.arguments import VERBS, Parser, add_verbs, check_bytes, declare_verb
 from slackwater.cli.common.console import report_error, report_interrupt, show_errors_for
@@ -67,7 +67,15 @@ def entry() -> NoReturn:
 
     Without Spark nothing needs an orderly shutdown, which would take an eighth of a short command's time.
     """
-    _open_closed_streams()
+    # With a closed stream (``<&-``, ``>&-``), the next opened file would get its number.
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Characters outside the terminal's encoding are escaped: a path can hold any byte.
+        sys.stdout.reconfigure(errors="backslashreplace")
     # What is imported stays: looking through it for garbage, again and again, would be a tenth of a short command.
     gc.set_threshold(GARBAGE_MIN)
     sys.unraisablehook = _repeat_lost_interrupt
@@ -95,19 +103,6 @@ def _repeat_lost_interrupt(unraisable: sys.UnraisableHookArgs) -> None:
     start_new_thread(repeat, ())
 
 
-def _open_closed_streams() -> None:
-    """With a closed stream (``<&-``, ``>&-``), the next opened file would get its number. Characters outside the
-    terminal's encoding are escaped: a path can hold any byte.
-    """
-    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        if getattr(sys, name) is None:
-            os.dup2(os.open(os.devnull, os.O_RDWR), number)
-            os.set_inheritable(number, True)
-            setattr(sys, name, os.fdopen(number, mode))
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code (docs/exit-codes.md)."""
     try:
@@ -120,7 +115,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno in _NO_SPACE:
             sys.stdout = None  # what could not be written is not tried again at exit
-        return _shown(_of_the_system(error))
+        place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
+        if error.errno in _NO_SPACE:
+            return _shown(
+                EnvironmentMissing(
+                    "disk-full", "There is no space left to write to", where=place, hint="free some space and try again"
+                )
+            )
+        if place is not None and is_uri(place):
+            return _shown(unreachable("The store", error, place))
+        # An error of the operating system is the machine's, wherever it was raised.
+        return _shown(
+            EnvironmentMissing(
+                "file-inaccessible",
+                "The operating system refuses access to a file or folder",
+                where=place,
+                found=error.strerror or str(error),
+                hint="check that it is a regular file or a folder, and that this user may read and write it",
+            )
+        )
     else:
         return code
 
@@ -136,39 +149,11 @@ def _reported(arguments: list[str]) -> int:
         return _shown(error)
 
 
-def _of_the_system(error: OSError) -> SlackwaterError:
-    """An error of the operating system is the machine's, wherever it was raised."""
-    place = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
-    if error.errno in _NO_SPACE:
-        return EnvironmentMissing(
-            "disk-full", "There is no space left to write to", where=place, hint="free some space and try again"
-        )
-    if place is not None and is_uri(place):
-        return unreachable("The store", error, place)
-    return EnvironmentMissing(
-        "file-inaccessible",
-        "The operating system refuses access to a file or folder",
-        where=place,
-        found=error.strerror or str(error),
-        hint="check that it is a regular file or a folder, and that this user may read and write it",
-    )
-
-
 def _shown(error: SlackwaterError) -> int:
     """The exit code, which reports the error if stderr is closed."""
     with suppress(OSError):
         report_error(error)
     return error.exit_code
-
-
-def _parsed(parser: Parser, arguments: list[str]) -> dict[str, Any]:
-    """The arguments. If a verb takes a pipeline, arguments after ``--`` are the application's."""
-    if SEPARATOR in arguments:
-        place = arguments.index(SEPARATOR)
-        options = vars(parser.parse_args(arguments[:place]))
-        if options.get("pipeline"):
-            return {**options, "pipeline": reference_of(options["pipeline"], arguments[place + 1 :])}
-    return vars(parser.parse_args(arguments))
 
 
 def _run(arguments: list[str]) -> int:
@@ -177,8 +162,14 @@ def _run(arguments: list[str]) -> int:
     if not arguments:
         parser.print_help()
         return 0
+    # If a verb takes a pipeline, arguments after ``--`` are the application's.
+    place = arguments.index(SEPARATOR) if SEPARATOR in arguments else len(arguments)
     try:
-        options = _parsed(parser, arguments)
+        options = vars(parser.parse_args(arguments[:place]))
+        if options.get("pipeline") and place < len(arguments):
+            options["pipeline"] = reference_of(options["pipeline"], arguments[place + 1 :])
+        elif place < len(arguments):
+            options = vars(parser.parse_args(arguments))
     except SystemExit:
         # Only --help and --version end this way; mistakes are UsageErrors.
         return 0

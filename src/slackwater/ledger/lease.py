@@ -446,10 +446,12 @@ class LeaseView:
     record: LeaseRecord | None = None
 
 
-def view_of(record: LeaseRecord | None, now_ms: int) -> LeaseView:
+def view_of(ledger: Ledger, stream: str) -> LeaseView:
+    """The lease as it is seen now."""
+    record = ledger.lease(stream)
     if record is None or record.holder is None:
         return LeaseView("free")
-    signs = signs_of(record, now_ms)
+    signs = signs_of(record, ledger.now_ms())
     if signs is Signs.ALIVE:
         return LeaseView("held", record)
     if signs is Signs.ONLY_JVM:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -76,77 +76,57 @@ def check_pipeline(
     ``checkpoint`` is unrecorded: the state of the only stream, or of the stream that names it.
     """
     require_spark()
-    with nullcontext() if checkpoint is not None else _ledger(settings) as ledger:
+    with ExitStack() as opened:
+        ledger = None
+        if checkpoint is None:
+            with suppress(NotFound):
+                url = settings.ledger or Home(settings.home).ledger_url
+                ledger = opened.enter_context(Ledger.open(url, create=False))
         loaded = load(reference, ledger, given_to(settings, master, spark))
-        definitions = loaded.selected(tuple(streams))
-        # Without a ledger ``stream.json`` names the generations.
-        home = Home(settings.home)
-        generations: dict[str, GenerationRecord] = {}
-        for one in definitions:
-            generation = _recorded(ledger, one) or _from_file(home, one)
-            if generation is not None:
-                pipeline, _, name = generation.stream.partition("/")
-                folder = home.checkpoint(pipeline, name, generation.number)
-                is_here = open_read_store(folder).exists("")
-                generations[one.name] = generation._replace(location=str(folder)) if is_here else generation
+        definitions = list(loaded.selected(streams))
+        found = {one.name: _generation(ledger, Home(settings.home), one) for one in definitions}
+        generations = {name: generation for name, generation in found.items() if generation is not None}
         recorded = {} if ledger is None else {one.name: settings_of_state(ledger, one.full_name) for one in definitions}
     from slackwater.cli.common.judging import judged_streams  # noqa: PLC0415 - brings Spark
 
     say("starting Spark")
     if checkpoint is not None:
-        definitions = [_stream_of(definitions, checkpoint, loaded.reference)]
+        location = resolved(checkpoint)
+        named = [one for one in definitions if one.checkpoint is not None and resolved(one.checkpoint) == location]
+        if len(named or definitions) != 1:
+            raise UsageError(
+                "stream-of-checkpoint",
+                "The pipeline file has several streams, and none of them names this checkpoint",
+                where=loaded.reference,
+                expected=f"one stream, or one with checkpoint={checkpoint!r}",
+                found=", ".join(one.name for one in definitions),
+                hint="give the stream of this checkpoint the path of it, or a pipeline file of its own",
+            )
+        definitions = named or definitions
         generations = {definitions[0].name: GenerationRecord(definitions[0].full_name, 1, checkpoint)}
     session = session_options(loaded, settings, master, spark, brief=True)
     judged = judged_streams(loaded, definitions, generations, session, Home(settings.home).given, say, recorded)
     return CheckedPipeline(loaded.reference, judged)
 
 
-def _stream_of(definitions: list[StreamDefinition], checkpoint: str, reference: str) -> StreamDefinition:
-    named = [
-        one for one in definitions if one.checkpoint is not None and resolved(one.checkpoint) == resolved(checkpoint)
-    ]
-    found = named or definitions
-    if len(found) == 1:
-        return found[0]
-    raise UsageError(
-        "stream-of-checkpoint",
-        "The pipeline file has several streams, and none of them names this checkpoint",
-        where=reference,
-        expected=f"one stream, or one with checkpoint={checkpoint!r}",
-        found=", ".join(one.name for one in definitions),
-        hint="give the stream of this checkpoint the path of it, or a pipeline file of its own",
-    )
-
-
-@contextmanager
-def _ledger(settings: Settings) -> Iterator[Ledger | None]:
-    try:
-        ledger = Ledger.open(settings.ledger or Home(settings.home).ledger_url, create=False)
-    except NotFound:
-        yield None
-        return
-    with ledger:
-        yield ledger
-
-
-def _recorded(ledger: Ledger | None, definition: StreamDefinition) -> GenerationRecord | None:
-    if ledger is None:
+def _generation(ledger: Ledger | None, home: Home, definition: StreamDefinition) -> GenerationRecord | None:
+    """The generation in use. Without a ledger ``stream.json`` names the generations."""
+    found = None
+    if ledger is not None:
+        with suppress(NotFound):
+            stream = ledger.find_stream(definition.full_name)
+            found = ledger.generation(stream.full_name, stream.current_generation)
+    if found is None:
+        file, path = read_stream_file(home, definition.pipeline, definition.name), definition.checkpoint
+        if file is not None:
+            found = next((one for one in file.generations if one.number == file.generation), None)
+        elif path is not None:
+            found = GenerationRecord(definition.full_name, 1, path if is_uri(path) else str(Path(path).absolute()))
+    if found is None:
         return None
-    try:
-        stream = ledger.find_stream(definition.full_name)
-        return ledger.generation(stream.full_name, stream.current_generation)
-    except NotFound:
-        return None
-
-
-def _from_file(home: Home, definition: StreamDefinition) -> GenerationRecord | None:
-    file = read_stream_file(home, definition.pipeline, definition.name)
-    if file is not None:
-        return next((one for one in file.generations if one.number == file.generation), None)
-    if definition.checkpoint is None:
-        return None
-    path = definition.checkpoint
-    return GenerationRecord(definition.full_name, 1, path if is_uri(path) else str(Path(path).absolute()))
+    pipeline, _, name = found.stream.partition("/")
+    folder = home.checkpoint(pipeline, name, found.number)
+    return found._replace(location=str(folder)) if open_read_store(folder).exists("") else found
 
 
 def with_code(

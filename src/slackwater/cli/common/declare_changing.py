@@ -28,7 +28,7 @@ from slackwater.cli.common.arguments import (
     string,
 )
 from slackwater.core.commands import command, mention
-from slackwater.operations.goals.goal import GOALS, Goal, goal_named
+from slackwater.operations.goals.goal import GOALS, goal_named
 
 PORTS = range(65_536)
 _VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){1,2}")
@@ -166,25 +166,22 @@ def stop(parser: Parser) -> None:
 def plan(parser: Parser) -> None:
     add_verb = add_verbs(parser)
     for goal in map(goal_named, GOALS):
-        _plan_for(add_verb(goal.name, goal.summary), goal)
-
-
-def _plan_for(parser: Parser, goal: Goal) -> None:
-    add_stream(parser)
-    for flag in goal.flags:
-        parser.add_argument(
-            flag.option,
-            dest=flag.field,
-            metavar=flag.metavar,
-            default=flag.default,
-            choices=flag.choices,
-            type=string if flag.kind in {"string", "directory"} else str,
-            help=flag.help,
-        )
-    if goal.runs_spark:
-        add_spark(parser)
-    _plan_common(parser)
-    parser.set_defaults(goal=goal.name)
+        of_goal = add_verb(goal.name, goal.summary)
+        add_stream(of_goal)
+        for flag in goal.flags:
+            of_goal.add_argument(
+                flag.option,
+                dest=flag.field,
+                metavar=flag.metavar,
+                default=flag.default,
+                choices=flag.choices,
+                type=string if flag.kind in {"string", "directory"} else str,
+                help=flag.help,
+            )
+        if goal.runs_spark:
+            add_spark(of_goal)
+        _plan_common(of_goal)
+        of_goal.set_defaults(goal=goal.name)
 
 
 def _plan_common(parser: Parser) -> None:
@@ -215,6 +212,7 @@ def apply(parser: Parser) -> None:
     parser.add_argument("--yes", action="store_true", help="do not ask for the stream's name")
     parser.add_argument(
         "--confirm",
+        dest="name",
         metavar="NAME",
         type=string,
         help="the stream's name; needed if the plan clears the output, or keeps rows that its marker does not show",

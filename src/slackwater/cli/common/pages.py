@@ -43,6 +43,10 @@ def compared(problem: Finding | SlackwaterError) -> str:
     return ", ".join(f"{name} {value}" for name, value in pairs if value)
 
 
+def heading(name: str, text: str, style: str = "") -> Text:
+    return Text(name, style="bold").append(f"  {text}", style=f"not bold {style}")
+
+
 def labelled(label: str, text: str, width: int = LABEL_WIDTH) -> Text:
     return Text(f"  {label:<{width}}{text}")
 

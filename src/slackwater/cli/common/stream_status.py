@@ -178,7 +178,7 @@ def stream_status(
     """The status of a stream; ``place`` as of ``home_place``."""
     ledger = workspace.ledger
     # Before the snapshot: a run that ends meanwhile is then seen with its end, and never as killed.
-    lease = view_of(ledger.lease(stream.full_name), ledger.now_ms())
+    lease = view_of(ledger, stream.full_name)
     try:
         snapshot, opened = look_at_stream(ledger, workspace.home, stream, depth, place=place)
         found, not_compared = _compared(ledger, snapshot, opened)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
+
+from rich.console import Group
+from rich.text import Text
 
 from slackwater.checkpoint.logs import read_logs
 from slackwater.checkpoint.operators import state_stores
 from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import mark, marks_document, out, parse_conf, prepare, print_json, say
+from slackwater.cli.common.console import marks_document, parse_conf, prepare, say
 from slackwater.cli.common.examine import deleted_checkpoint_hint, require_output, require_reachable
-from slackwater.core.checkpoint import StoreLine
+from slackwater.cli.common.pages import labelled, marks_text, show
 from slackwater.core.commands import command, output_command, session_words
 from slackwater.core.errors import NotFound, PipelineError, Refused, UsageError, unreachable
 from slackwater.core.facts import Facts
@@ -37,7 +40,6 @@ from slackwater.runtime.loader import full_reference, is_application
 from slackwater.runtime.replay.query_runtime import SparkRuntime
 from slackwater.sinks.common.registry import UNKNOWN, Identity, is_same_sink, open_output, recognised
 from slackwater.storage.open import check_no_secret, local_path_of, open_read_store
-from slackwater.storage.protocols import ReadStore
 
 SCHEMA = "slackwater.adopt/1"
 _ReadProgram = Callable[[Workspace, StreamRecord], StreamRecord]
@@ -58,7 +60,13 @@ def adopt_checkpoint(
     """
     location = _absolute(location)
     store = open_read_store(location)
-    _require_checkpoint(workspace, location, store)
+    try:
+        require_reachable(store)
+    except NotFound as error:
+        known_as = stream_at(workspace.ledger, location)
+        if known_as is not None:
+            error.hint = deleted_checkpoint_hint(known_as.full_name)
+        raise
     if is_halted(store):
         raise Refused(
             "adopt-replaced",
@@ -66,7 +74,14 @@ def adopt_checkpoint(
             where=location,
             hint="finish or undo the operation in the home that started it; the file metadata has the command",
         )
-    identity = _identity(sink)
+    identity = UNKNOWN
+    if sink is not None:
+        try:
+            found = require_output(_absolute(sink), "unknown")
+        except OSError as error:
+            raise unreachable("The output", error, sink) from error
+        # As an application's own writer names it: Spark writes tables in another way than Slackwater's own sinks.
+        identity = recognised(WriterCalls(found["kind"], {"path": found["path"]}))
     check_home(workspace, consent, workspace.say)
     stream, known = _stream(workspace, location, identity, sink, name)
     with LeaseKeeper([stream.full_name], workspace.home, workspace.ledger, "adopt", workspace.say), ExitStack() as undo:
@@ -100,31 +115,10 @@ def adopt_checkpoint(
     return _document(workspace, stream, entries)
 
 
-def _require_checkpoint(workspace: Workspace, location: str, store: ReadStore) -> None:
-    try:
-        require_reachable(store)
-    except NotFound as error:
-        known = stream_at(workspace.ledger, location)
-        if known is not None:
-            error.hint = deleted_checkpoint_hint(known.full_name)
-        raise
-
-
 def _absolute(location: str) -> str:
     check_no_secret(location)
     local = local_path_of(location)
     return location.rstrip("/") if local is None else os.path.normpath(absolute_path(local))
-
-
-def _identity(sink: str | None) -> Identity:
-    if sink is None:
-        return UNKNOWN
-    try:
-        found = require_output(_absolute(sink), "unknown")
-    except OSError as error:
-        raise unreachable("The output", error, sink) from error
-    # As an application's own writer names it: Spark writes tables in another way than Slackwater's own sinks.
-    return recognised(WriterCalls(found["kind"], {"path": found["path"]}))
 
 
 def _stream(
@@ -219,6 +213,14 @@ def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> list[s
 def _document(workspace: Workspace, stream: StreamRecord, entries: int) -> dict[str, Any]:
     facts = facts_of_stream(workspace, stream)
     report = facts.checkpoint.report
+    state = []
+    for one in report.operators:
+        # The oldest and newest batch whose state every store can load: state version N+1 is after batch N.
+        firsts = [store.first for store in one.stores if store.first is not None]
+        lasts = [store.last for store in one.stores if store.last is not None]
+        loads = one.stores and len(firsts) == len(lasts) == len(one.stores)
+        reach = {"first": max(firsts) - 1, "last": min(lasts) - 1} if loads else {"first": None, "last": None}
+        state.append({"operator": one.id, "name": one.name, **reach})
     return {
         "schema": SCHEMA,
         "stream": stream.full_name,
@@ -229,50 +231,33 @@ def _document(workspace: Workspace, stream: StreamRecord, entries: int) -> dict[
         "entries": entries,
         "marks": marks_document(facts.marks, "written"),
         "ranges": _ranges(workspace, stream),
-        "state": [
-            {"operator": one.id, "name": one.name, "first": first, "last": last}
-            for one in report.operators
-            for first, last in [_versions(one.stores)]
-        ],
+        "state": state,
         "damage": len(facts.checkpoint.damage),
         "unknown": _unknown(workspace, stream, facts),
         "next": command("status", stream.full_name),
     }
 
 
-def _versions(stores: Sequence[StoreLine]) -> tuple[int | None, int | None]:
-    """The oldest and newest batch whose state every store can load: state version N+1 is after batch N."""
-    firsts = [one.first for one in stores if one.first is not None]
-    lasts = [one.last for one in stores if one.last is not None]
-    if not stores or len(firsts) < len(stores) or len(lasts) < len(stores):
-        return None, None
-    return max(firsts) - 1, min(lasts) - 1
-
-
-def adopt_page(document: dict[str, Any]) -> str:
-    marks, ranges = document["marks"], document["ranges"]
+def adopt_page(document: dict[str, Any]) -> Group:
+    ranges = document["ranges"]
     first = ranges["rebuilds_from"]
     reach = "reads no batch again" if first is None else f"can read batches {first} and later again"
     lost = f"; the source no longer has {ranges['missing'][0]}" if ranges["missing"] else ""
     lines = [
-        f"{document['stream']}  {counted(document['entries'], 'entry', 'entries')} of its logs recorded",
-        _line("checkpoint", f"{document['checkpoint']}, Spark {document['spark_version'] or 'unknown'} or later"),
-        _line("marks", ", ".join(f"{name} {mark(value)}" for name, value in marks.items())),
-        _line("ranges", f"of batches {ranges['first']} to {ranges['last']}" if ranges["last"] >= 0 else "none"),
-        _line("rebuild", reach + lost),
+        Text(f"{document['stream']}  {counted(document['entries'], 'entry', 'entries')} of its logs recorded"),
+        labelled("checkpoint", f"{document['checkpoint']}, Spark {document['spark_version'] or 'unknown'} or later"),
+        labelled("marks", marks_text(document["marks"])),
+        labelled("ranges", f"of batches {ranges['first']} to {ranges['last']}" if ranges["last"] >= 0 else "none"),
+        labelled("rebuild", reach + lost),
     ]
     for one in document["state"]:
         kept = "cannot be read" if one["last"] is None else f"of batches {one['first']} to {one['last']}"
-        lines.append(_line("state", f"operator {one['operator']} ({one['name']}) {kept}"))
+        lines.append(labelled("state", f"operator {one['operator']} ({one['name']}) {kept}"))
     if document["damage"]:
         examined = command("doctor", document["stream"])
-        lines.append(_line("damage", f"{counted(document['damage'], 'damaged file')}: {examined}"))
-    lines += [_line("unknown", text) for text in document["unknown"]]
-    return "\n".join([*lines, _line("next", document["next"])])
-
-
-def _line(label: str, text: str) -> str:
-    return f"  {label:<11}{text}"
+        lines.append(labelled("damage", f"{counted(document['damage'], 'damaged file')}: {examined}"))
+    lines += [labelled("unknown", text) for text in document["unknown"]]
+    return Group(*lines, labelled("next", document["next"]))
 
 
 def adopt(
@@ -293,10 +278,7 @@ def adopt(
     program = None if pipeline is None else _reader_of(pipeline, runtime, session)
     with open_workspace(settings, create=True, say=say) as workspace:
         document = adopt_checkpoint(workspace, location, sink=sink, name=name, program=program, consent=consent)
-    if shown_as is Format.JSON:
-        print_json(document)
-    else:
-        out().print(adopt_page(document), soft_wrap=True)
+    show(shown_as, document, lambda: adopt_page(document))
     return 0
 
 

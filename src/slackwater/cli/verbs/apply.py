@@ -43,7 +43,7 @@ def apply(
     *,
     plan_file: Path | str,
     yes: bool,
-    confirm: str | None,
+    name: str | None,
     discard_others: str | None,
     stopped: bool,
     master: str | None,
@@ -61,7 +61,12 @@ def apply(
     session = session_words(master, spark) or plan.request.session
     with open_workspace(settings, restore=True) as workspace:
         if not is_started(workspace, plan) or not yes:
-            _check_confirmed(plan, confirm, yes=yes)
+            if name is not None:
+                check_name(plan.stream, name)
+            elif plan.needs_name or not yes:
+                err().print(plan_page(plan))
+                given = f"--confirm {plan.stream}" if plan.needs_name else "--yes"
+                confirm(plan.stream, "apply the plan", given=given)
         with ApplyDisplay(plan) as display:
             runtime = SparkRuntime(display.say, spark, master)
             applied = apply_plan(
@@ -120,14 +125,6 @@ def _read(settings: Settings, file: Path | str) -> Plan:
             where=str(file),
             hint=PLANS_ARE_WRITTEN,
         ) from error
-
-
-def _check_confirmed(plan: Plan, name: str | None, *, yes: bool) -> None:
-    if name is not None:
-        check_name(plan.stream, name)
-    elif plan.needs_name or not yes:
-        err().print(plan_page(plan))
-        confirm(plan.stream, "apply the plan", given=f"--confirm {plan.stream}" if plan.needs_name else "--yes")
 
 
 def undo(*, operation: str, yes: bool, stopped: bool, home: str | None, consent: Consent, shown_as: Format) -> int:

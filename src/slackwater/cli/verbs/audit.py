@@ -36,7 +36,7 @@ from slackwater.cli.common.console import (
     prepare,
     say,
 )
-from slackwater.cli.common.pages import blocks, show
+from slackwater.cli.common.pages import blocks, heading, show, table_of
 from slackwater.core import errors
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, PipelineError, StreamFailed, UsageError
@@ -67,7 +67,6 @@ INTERRUPTED = 130
 Run = Literal["reference", "drill"]
 REFERENCE: Run = "reference"
 DRILL: Run = "drill"
-DRILLS = CHOICES
 ONE_CORE = "local[1,4]"
 """Tasks run in sequence, and each may fail three times."""
 FIXED = {
@@ -97,7 +96,7 @@ class AuditOptions:
 
     @property
     def wanted(self) -> tuple[Drill, ...]:
-        return self.drills or DRILLS
+        return self.drills or CHOICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,18 @@ def run_drills(reference: str, options: AuditOptions, settings: Settings, progre
     """
     require_spark()
     loaded, names = selected(reference, options)
-    folder = _folder(options.folder)
+    if options.folder is None:
+        folder = Path(tempfile.mkdtemp(prefix="slackwater-audit-"))
+    else:
+        folder = options.folder.absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise UsageError(
+                "audit-folder",
+                "The audit's folder must be a new or an empty one",
+                where=str(folder),
+                hint="choose another with --folder",
+            )
     progress.works_in(folder)
     session = session_options(loaded, settings, ONE_CORE, {**options.spark, **FIXED})
     fields = {"application": session.application, "master": session.master, "connectors": session.connectors}
@@ -196,7 +206,16 @@ class _Auditing:
         self._progress.end("rows generated")
         reference = self._reference()
         steps = steps_of(definition.full_name, self._options, reference)
-        drilled = self._drilled(steps)
+        request = replace(self._request, run=DRILL, steps=steps)
+        killed, drilled = True, _results(request.folder)
+        while killed:
+            following = len(drilled)
+            restarted = ", then restarted" if request.again else ""
+            self._progress.begin(f"{self._request.stream}: {steps[following].text}{restarted}")
+            killed = self._process(replace(request, first=following), self._work(DRILL))
+            drilled = _results(request.folder)
+            request = replace(request, again=True)
+            self._progress.end(f"kill -9 in batch {len(drilled)}" if killed else "all batches were tried")
         drills = compared(steps, reference, drilled)
         return {
             "stream": definition.full_name,
@@ -223,20 +242,6 @@ class _Auditing:
             )
         self._progress.end(f"the target holds {Counter(results[batches - 1]['shown']).total()} rows")
         return results
-
-    def _drilled(self, steps: tuple[Step, ...]) -> dict[int, dict[str, Any]]:
-        request = replace(self._request, run=DRILL, steps=steps)
-        while True:
-            following = len(_results(request.folder))
-            step = steps[following]
-            self._progress.begin(f"{self._request.stream}: {step.text}" + (", then restarted" if request.again else ""))
-            killed = self._process(replace(request, first=following), self._work(DRILL))
-            results = _results(request.folder)
-            if not killed:
-                self._progress.end("all batches were tried")
-                return results
-            request = replace(request, again=True)
-            self._progress.end(f"kill -9 in batch {len(results)}")
 
     def _work(self, run: Run) -> Path:
         folder = Path(self._request.scratch) / run / "work"
@@ -337,29 +342,20 @@ def compared(
     found: list[DrillResult] = []
     missing_before, extra_before = Counter[str](), Counter[str]()
     for number, step in enumerate(steps):
-        result = drilled.get(number)
+        result, drill = drilled.get(number), DrillResult(step.drill, step.text)
         if result is None:
-            found.append(
-                DrillResult(step.drill, step.text, reached=False, failed="not run: the batch before it failed")
-            )
+            found.append(replace(drill, reached=False, failed="not run: the batch before it failed"))
             continue
         if result["end"] != "finished":
-            found.append(DrillResult(step.drill, step.text, failed=result["reason"] or result["end"]))
+            found.append(replace(drill, failed=result["reason"] or result["end"]))
             continue
         expected, shown = Counter[str](reference[number]["shown"]), Counter[str](result["shown"])
         missing, extra = expected - shown, shown - expected
         new = extra - extra_before
-        doubled = sum(count for row, count in new.items() if row in expected)
-        found.append(
-            DrillResult(
-                step.drill,
-                step.text,
-                doubled=doubled,
-                vanished=(missing - missing_before).total(),
-                other=new.total() - doubled,
-                reached=step.drill == "none" or result["drilled"],
-            )
-        )
+        doubled, vanished = sum(count for row, count in new.items() if row in expected), missing - missing_before
+        reached = step.drill == "none" or result["drilled"]
+        other = new.total() - doubled
+        found.append(replace(drill, doubled=doubled, vanished=vanished.total(), other=other, reached=reached))
         missing_before, extra_before = missing, extra
     return tuple(found)
 
@@ -368,21 +364,6 @@ def _variables(options: AuditOptions, run: Run, folder: Path) -> dict[str, str]:
     return {
         name: value.replace("{run}", run).replace("{folder}", str(folder)) for name, value in options.variables.items()
     }
-
-
-def _folder(wanted: Path | None) -> Path:
-    if wanted is None:
-        return Path(tempfile.mkdtemp(prefix="slackwater-audit-"))
-    folder = wanted.absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
-        raise UsageError(
-            "audit-folder",
-            "The audit's folder must be a new or an empty one",
-            where=str(folder),
-            hint="choose another with --folder",
-        )
-    return folder
 
 
 def targets(sinks: Mapping[str, Mapping[str, str]]) -> str:
@@ -402,15 +383,13 @@ def audit_page(document: Mapping[str, Any]) -> Group:
 
 
 def _block(stream: Mapping[str, Any]) -> tuple[Text, Table, Text]:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for number, drill in enumerate(stream["drills"]):
-        table.add_row(f"  batch {number}", drill["text"], Text(*_outcome(drill)))
+    drills = enumerate(stream["drills"])
+    table = table_of((), ((f"batch {number}", drill["text"], Text(*_outcome(drill))) for number, drill in drills))
     style = _worst(stream)
-    heading = Text(stream["stream"], style="bold")
-    heading.append(f"  {sink_text(stream['sink'])}", style="not bold dim")
-    heading.append(f"  {VERDICTS[style]}", style=f"not bold {style}")
+    title = heading(stream["stream"], sink_text(stream["sink"]), "dim")
+    title.append(f"  {VERDICTS[style]}", style=f"not bold {style}")
     rows, guarantee = counted(stream["rows"], "row"), stream["guarantee"]
-    return heading, table, Text(f"  {rows} in the target of the uninterrupted run; the sink says {guarantee}")
+    return title, table, Text(f"  {rows} in the target of the uninterrupted run; the sink says {guarantee}")
 
 
 def _worst(stream: Mapping[str, Any]) -> str:
@@ -445,15 +424,15 @@ def audit(
     shown_as: Format,
 ) -> int:
     settings = prepare(None, shown_as, logging=True, debug=debug)
-    unknown = next((drill for drill in drills or () if drill not in DRILLS), None)
+    unknown = next((drill for drill in drills or () if drill not in CHOICES), None)
     if unknown is not None:
         raise UsageError(
-            "usage", f"Unknown drill {unknown!r} (choose from {', '.join(DRILLS)})", hint=command("audit", "--help")
+            "usage", f"Unknown drill {unknown!r} (choose from {', '.join(CHOICES)})", hint=command("audit", "--help")
         )
     options = AuditOptions(
         streams=tuple(streams or ()),
         variables=_pairs(variables),
-        drills=tuple(drill for drill in DRILLS if drill in (drills or ())),
+        drills=tuple(drill for drill in CHOICES if drill in (drills or ())),
         folder=folder,
         spark=parse_conf(conf),
     )

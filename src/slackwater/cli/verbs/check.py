@@ -10,7 +10,7 @@ from rich.text import Text
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream, check_pipeline
 from slackwater.cli.common.console import err, parse_conf, prepare, report_error
-from slackwater.cli.common.pages import blocks, show
+from slackwater.cli.common.pages import blocks, heading, show
 from slackwater.core.sink import newest_batch
 from slackwater.core.verdict import Effect
 
@@ -48,7 +48,7 @@ def check_document(checked: CheckedPipeline) -> dict[str, Any]:
         streams.append(
             {
                 "stream": stream.stream,
-                "effect": None if judged is None else _word(judged.effect),
+                "effect": None if judged is None or judged.effect is None else judged.effect.word,
                 "starts": judged is not None and judged.verdict.starts,
                 "compared_with": None if judged is None else judged.basis,
                 "batch": None if judged is None else judged.committed,
@@ -60,13 +60,9 @@ def check_document(checked: CheckedPipeline) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "pipeline_file": checked.reference,
-        "effect": _word(checked.effect),
+        "effect": None if checked.effect is None else checked.effect.word,
         "streams": streams,
     }
-
-
-def _word(effect: Effect | None) -> str | None:
-    return None if effect is None else effect.word
 
 
 def check_page(checked: CheckedPipeline) -> Group:
@@ -74,18 +70,15 @@ def check_page(checked: CheckedPipeline) -> Group:
 
 
 def _block(stream: CheckedStream) -> list[Text]:
-    heading = Text(stream.stream, style="bold")
     if stream.verdict is None:
-        heading.append(f"  {NOT_COMPARED}: it cannot be built", style="not bold red")
-        return [heading]
+        return [heading(stream.stream, f"{NOT_COMPARED}: it cannot be built", "red")]
     effect = stream.verdict.effect
     if effect is None:
-        heading.append(f"  {NOT_COMPARED}: its plan or code cannot be read", style="not bold yellow")
-        return [heading]
+        return [heading(stream.stream, f"{NOT_COMPARED}: its plan or code cannot be read", "yellow")]
     partly = NOT_RECORDED if stream.verdict.basis == "checkpoint" and effect is Effect.SAME else ""
-    heading.append(f"  {WORDS[effect]}{partly}", style=f"not bold {'yellow' if partly else STYLES[effect]}")
     basis = BASES[stream.verdict.basis].format(batch=newest_batch(stream.verdict.committed))
-    lines = [heading, _line("compared", f"with {basis}")]
+    first = heading(stream.stream, WORDS[effect] + partly, "yellow" if partly else STYLES[effect])
+    lines = [first, _line("compared", f"with {basis}")]
     for one in stream.verdict.verdict.changes:
         place = f" at {one.place}" if one.place else ""
         change = f"{one.code} ({one.effect.word}){place}: {one.text}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from slackwater import connectors
@@ -23,17 +21,6 @@ def installed_spark() -> str:
         return spark_version()
     except ModuleNotFoundError:
         return NO_SPARK
-
-
-def fetch_connectors(names: Sequence[str], spark: str, say: Callable[[str], None]) -> list[Path]:
-    """Raises UsageError for an unknown name, EnvironmentMissing if a jar cannot be had."""
-    if spark == NO_SPARK and not set(names) <= set(connectors.known(NO_SPARK)):
-        raise EnvironmentMissing(
-            "pyspark-missing",
-            "Which jars a connector needs depends on Spark, and PySpark is not installed",
-            hint="pip install 'pyspark<4.2' pandas 'protobuf<7'; or, with Maven, name a version: --spark 4.1",
-        )
-    return connectors.resolve(names, spark, say)
 
 
 def list_(*, spark: str | None, home: str | None, shown_as: Format) -> int:
@@ -58,7 +45,13 @@ def list_(*, spark: str | None, home: str | None, shown_as: Format) -> int:
 def fetch(*, names: list[str], spark: str | None, home: str | None, shown_as: Format) -> int:
     prepare(home, shown_as)
     version = spark or installed_spark()
-    paths = [str(path) for path in fetch_connectors(names, version, lambda text: err().print(text))]
+    if version == NO_SPARK and not set(names) <= set(connectors.known(NO_SPARK)):
+        raise EnvironmentMissing(
+            "pyspark-missing",
+            "Which jars a connector needs depends on Spark, and PySpark is not installed",
+            hint="pip install 'pyspark<4.2' pandas 'protobuf<7'; or, with Maven, name a version: --spark 4.1",
+        )
+    paths = [str(path) for path in connectors.resolve(names, version, lambda text: err().print(text))]
     if shown_as is Format.JSON:
         print_json({"schema": SCHEMA, "spark": version, "paths": paths})
     else:

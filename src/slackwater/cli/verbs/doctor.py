@@ -12,9 +12,9 @@ from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import marks_document, parse_conf, prepare
+from slackwater.cli.common.console import copied, marks_document, parse_conf, prepare
 from slackwater.cli.common.examine import Examined, examine, exit_code, read_failed, with_compared_code, with_errors
-from slackwater.cli.common.pages import blocks, compared, labelled, marks_text, show
+from slackwater.cli.common.pages import blocks, compared, heading, labelled, marks_text, show
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.facts import Severity
@@ -41,62 +41,44 @@ _CAUSES = {
 
 
 def doctor_document(examined: Sequence[Examined]) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "healthy": exit_code(examined) == 0 and not any(one.diagnosis and one.diagnosis.unread for one in examined),
-        "streams": [_fields(one) for one in examined],
-    }
-
-
-def _fields(one: Examined) -> dict[str, Any]:
-    errors = [
-        {
-            "symptom": symptom.symptom,
-            "certainty": str(symptom.certainty),
-            "line": symptom.line,
-            "line_number": symptom.where,
-            "params": dict(symptom.params),
-            "causes": [asdict(cause) for cause in symptom.causes],
-            "signs": dict(signs_of(symptom)),
-        }
-        for symptom in one.errors
-    ]
-    own, read = list(one.own_codes), dict(one.read)
-    if one.facts is None or one.diagnosis is None:
-        problem = one.error.as_dict() if one.error is not None else None
-        return {
-            "stream": one.name if problem else None,
-            "error": problem,
-            "errors": errors,
-            "own_codes": own,
-            "read": read,
-        }
-    facts = one.facts
-    return {
-        "stream": facts.name if facts.recorded else None,
-        "checkpoint": facts.checkpoint.location,
-        "recorded": facts.recorded,
-        "query_id": facts.checkpoint.report.query_id,
-        "marks": marks_document(facts.marks, "written"),
-        "findings": [finding_document(found) for found in one.diagnosis.found],
-        "errors": errors,
-        "own_codes": own,
-        "read": read,
-        "not_checked": [missed._asdict() for missed in one.diagnosis.not_checked],
-        "unread": one.diagnosis.unread._asdict() if one.diagnosis.unread is not None else None,
-    }
+    streams = []
+    for one in examined:
+        errors = [
+            copied(symptom, "symptom", "certainty", "line", line_number="where")
+            | {
+                "params": dict(symptom.params),
+                "causes": [asdict(cause) for cause in symptom.causes],
+                "signs": dict(signs_of(symptom)),
+            }
+            for symptom in one.errors
+        ]
+        of_text = {"errors": errors, "own_codes": list(one.own_codes), "read": dict(one.read)}
+        if one.facts is None or one.diagnosis is None:
+            problem = one.error.as_dict() if one.error is not None else None
+            streams.append({"stream": one.name if problem else None, "error": problem, **of_text})
+            continue
+        unread = one.diagnosis.unread
+        streams.append(
+            {
+                "stream": one.facts.name if one.facts.recorded else None,
+                "checkpoint": one.facts.checkpoint.location,
+                "recorded": one.facts.recorded,
+                "query_id": one.facts.checkpoint.report.query_id,
+                "marks": marks_document(one.facts.marks, "written"),
+                "findings": [finding_document(found) for found in one.diagnosis.found],
+                **of_text,
+                "not_checked": [missed._asdict() for missed in one.diagnosis.not_checked],
+                "unread": unread._asdict() if unread is not None else None,
+            }
+        )
+    healthy = exit_code(examined) == 0 and not any(one.diagnosis and one.diagnosis.unread for one in examined)
+    return {"schema": SCHEMA, "healthy": healthy, "streams": streams}
 
 
 def finding_document(found: Diagnosed) -> dict[str, Any]:
     finding = found.finding
-    fields = {
-        **asdict(finding),
-        "severity": str(finding.severity),
-        "certainty": found.certainty,
-        "at_stake": found.at_stake,
-        "covers": list(found.covers),
-        "facts": found.facts,
-    }
+    fields = asdict(finding) | copied(found, "certainty", "at_stake") | {"covers": list(found.covers)}
+    fields["facts"] = found.facts
     return {key: value for key, value in fields.items() if value not in (None, [], {})}
 
 
@@ -143,20 +125,16 @@ def doctor_page(examined: Sequence[Examined]) -> Group:
 
 
 def _block(one: Examined) -> Iterator[Text]:
-    heading = Text(one.name, style="bold")
     if one.error is None and one.facts is None:
         yield from _errors(one)
         yield from _after_text_alone(one)
         return
     if one.facts is None or one.diagnosis is None:
-        heading.append(f"  cannot be read: {one.error}", style="not bold red")
-        yield heading
+        yield heading(one.name, f"cannot be read: {one.error}", "red")
         if one.error is not None and one.error.hint:
             yield _line("next", one.error.hint)
         return
-    text, style = _summary(one.diagnosis)
-    heading.append(f"  {text}", style=f"not bold {style}")
-    yield heading
+    yield heading(one.name, *_summary(one.diagnosis))
     yield _line("marks", marks_text(marks_document(one.facts.marks, "written")))
     yield from _errors(one)
     for found in one.diagnosis.found:

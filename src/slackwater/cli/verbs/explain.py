@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format, shortened
-from slackwater.cli.common.console import out, print_json
+from slackwater.cli.common.pages import heading, show
 from slackwater.core.commands import command
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import one_line
@@ -103,22 +103,11 @@ def all_codes() -> list[tuple[str, str]]:
     return sorted((runs | errors | findings | failures).items())
 
 
-def explain_document(found: Explanation) -> dict[str, Any]:
-    """The document ``slackwater.explain/1``."""
-    return {"schema": SCHEMA, **asdict(found)}
-
-
-def codes_document(codes: list[tuple[str, str]]) -> dict[str, Any]:
-    """The document ``slackwater.codes/1``."""
-    return {"schema": CODES_SCHEMA, "codes": [{"code": code, "meaning": meaning} for code, meaning in codes]}
-
-
 def explain_page(found: Explanation) -> Group:
-    heading = Text(found.code, style="bold")
     facts = [found.kind, found.severity, f"risk {found.risk}" if found.risk else None, f"exit code {found.exit_code}"]
-    heading.append("  " + ", ".join(fact for fact in facts if fact), style="not bold dim")
     lines = [Text(f"  {label:<{LABEL_WIDTH}}{text}") for label, text in found.sections.items()]
-    return Group(heading, Text(found.meaning), *lines)
+    first = heading(found.code, ", ".join(fact for fact in facts if fact), "dim")
+    return Group(first, Text(found.meaning), *lines)
 
 
 def codes_page(codes: list[tuple[str, str]]) -> Group:
@@ -204,12 +193,9 @@ def _sentence(text: str) -> str:
 def explain(*, code: str | None, shown_as: Format) -> int:
     if code is None:
         codes = all_codes()
-        document, page = codes_document(codes), codes_page(codes)
+        listed = [{"code": known, "meaning": meaning} for known, meaning in codes]
+        show(shown_as, {"schema": CODES_SCHEMA, "codes": listed}, lambda: codes_page(codes))
     else:
         found = explanation(code)
-        document, page = explain_document(found), explain_page(found)
-    if shown_as is Format.JSON:
-        print_json(document)
-    else:
-        out().print(page, soft_wrap=True)
+        show(shown_as, {"schema": SCHEMA, **asdict(found)}, lambda: explain_page(found))
     return 0

@@ -8,7 +8,6 @@ import runpy
 import shutil
 import stat
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +31,7 @@ WEATHER_FILES = 5
 _UNUSABLE = frozenset(
     {errno.EACCES, errno.EPERM, errno.EROFS, errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 )
+WRITERS = (("make_clicks.py", "clicks", CLICKS_FILES), ("make_weather.py", "landing", WEATHER_FILES))
 UPGRADES = {"clicks.py": "changes/upgraded_clicks.py", "weather.py": "changes/upgraded_gold.py"}
 
 
@@ -46,7 +46,16 @@ def init_project(folder: Path) -> dict[str, str]:
     try:
         for part in missing:
             part.mkdir(exist_ok=True)
-        contents = _write(target)
+        examples = examples_folder()
+        for name in ("clicks.py", "weather.py", "make_clicks.py", "make_weather.py"):
+            shutil.copyfile(examples / name, target / name)
+        (target / "upgrades").mkdir()
+        for pipeline, change in UPGRADES.items():
+            text = with_change(read_example(pipeline), read_example(change))
+            (target / "upgrades" / pipeline).write_text(text, encoding="utf-8")
+        (target / "slackwater.toml").write_text(SETTINGS, encoding="utf-8")
+        for example, written, files in WRITERS:
+            runpy.run_path(str(examples / example))["write"](target / written, files)
     except BaseException as error:
         _remove(target, existed=existed)
         for part in reversed(missing[:-1]):
@@ -55,7 +64,14 @@ def init_project(folder: Path) -> dict[str, str]:
         if isinstance(error, OSError) and error.errno in _UNUSABLE:
             raise _unwritable(target, "written", error) from error
         raise
-    return contents
+    return {
+        "clicks.py": f"a pipeline: clicks per page and minute, from the {CLICKS_FILES} files in clicks/",
+        "weather.py": f"three stages: lines, readings, days, from the {WEATHER_FILES} files in landing/",
+        "upgrades/": f"both pipelines with changed state, for {mention('plan', 'rebuild')}",
+        "make_clicks.py": "writes more files to clicks/",
+        "make_weather.py": "writes more files to landing/",
+        "slackwater.toml": "settings: the home for ledger and checkpoints, Spark's own settings",
+    }
 
 
 def _require_empty(target: Path) -> bool:
@@ -91,32 +107,6 @@ def _unwritable(target: Path, what: str, error: OSError) -> UsageError:
         where=str(target),
         hint=f"give a folder that you may write to: {command('init', 'DIR')}",
     )
-
-
-def _write(target: Path) -> dict[str, str]:
-    examples = examples_folder()
-    for name in ("clicks.py", "weather.py", "make_clicks.py", "make_weather.py"):
-        shutil.copyfile(examples / name, target / name)
-    (target / "upgrades").mkdir()
-    for pipeline, change in UPGRADES.items():
-        text = with_change(read_example(pipeline), read_example(change))
-        (target / "upgrades" / pipeline).write_text(text, encoding="utf-8")
-    (target / "slackwater.toml").write_text(SETTINGS, encoding="utf-8")
-    _writer_in("make_clicks.py")(target / "clicks", CLICKS_FILES)
-    _writer_in("make_weather.py")(target / "landing", WEATHER_FILES)
-    return {
-        "clicks.py": f"a pipeline: clicks per page and minute, from the {CLICKS_FILES} files in clicks/",
-        "weather.py": f"three stages: lines, readings, days, from the {WEATHER_FILES} files in landing/",
-        "upgrades/": f"both pipelines with changed state, for {mention('plan', 'rebuild')}",
-        "make_clicks.py": "writes more files to clicks/",
-        "make_weather.py": "writes more files to landing/",
-        "slackwater.toml": "settings: the home for ledger and checkpoints, Spark's own settings",
-    }
-
-
-def _writer_in(example: str) -> Callable[[Path, int], None]:
-    write: Callable[[Path, int], None] = runpy.run_path(str(examples_folder() / example))["write"]
-    return write
 
 
 def _remove(target: Path, *, existed: bool) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from slackwater.cli.common.arguments import Format, natural_or_none
 from slackwater.cli.common.console import copied, cut, iso, number, prepare, run_document, shown_time, times
-from slackwater.cli.common.pages import blocks, show, table_of
+from slackwater.cli.common.pages import blocks, heading, show, table_of
 from slackwater.core.checkpoint import OffsetEntry
 from slackwater.core.commands import command, undo_command
 from slackwater.core.errors import FormatError, SlackwaterError, UsageError
@@ -94,7 +94,7 @@ def ledger_document(workspace: Workspace, name: str | None, wanted: _Range | Non
 
 def _stream_fields(workspace: Workspace, stream: StreamRecord) -> _Fields:
     ledger, name = workspace.ledger, stream.full_name
-    lease = view_of(ledger.lease(name), ledger.now_ms())
+    lease = view_of(ledger, name)
     generations = []
     for one in ledger.generations(name):
         parent = one.number - 1 if one.parent is None else one.parent
@@ -192,9 +192,9 @@ def ledger_page(document: Mapping[str, Any]) -> Group:
 
 
 def _block(stream: _Fields) -> Iterator[RenderableType]:
-    heading, runs = Text(stream["stream"], style="bold"), stream["runs"]
+    runs = stream["runs"]
     output = open_output(stream["sink"]).location or stream["sink"].get("kind", "")
-    yield heading.append(f"  {stream['output_mode']} to {output}", "not bold")
+    yield heading(stream["stream"], f"{stream['output_mode']} to {output}")
     yield Text("generations", style="dim")
     generations = [
         (
@@ -283,7 +283,7 @@ def _ways(workspace: Workspace, record: OperationRecord) -> dict[str, str | None
 
     if record.status in ENDED_WITHOUT_EFFECT:
         return {}
-    lease = view_of(workspace.ledger.lease(record.stream), workspace.ledger.now_ms())
+    lease = view_of(workspace.ledger, record.stream)
     if lease.state == "held" and lease.record is not None:
         return {"obstacle": f"{lease.record.purpose} is in progress"}
     undo = undo_command(record.id)

@@ -7,12 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from slackwater.cli.common.arguments import (
-    Format,
-    natural_or_none,
-    shortened,
-)
-from slackwater.cli.common.console import err, offset_value, prepare, print_json, write
+from slackwater.cli.common.arguments import Format, natural_or_none, shortened
+from slackwater.cli.common.console import copied, err, offset_value, prepare, print_json, write
 from slackwater.cli.common.stream_status import next_watermark_ms
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
@@ -54,7 +50,7 @@ def position_of(workspace: Workspace, name: str, at: str, say: Callable[[str], N
     """Raises NotFound, DataError for an unreadable output, Refused if it lacks the requested batch."""
     ledger = workspace.ledger
     stream = ledger.find_stream(name)
-    running = view_of(ledger.lease(stream.full_name), ledger.now_ms()).state == "held"
+    running = view_of(ledger, stream.full_name).state == "held"
     if not running:
         # The JVM of a killed driver may commit one more batch.
         wait_until_free(ledger, stream.full_name, wait_s=JVM_WAIT_S, say=say)
@@ -83,6 +79,11 @@ def position_of(workspace: Workspace, name: str, at: str, say: Callable[[str], N
     if at == CONTRIBUTING and contributing is not None:
         after = contributing - 1
     sources = position_after(batches, after)
+    # The watermark after the newest written batch, as far as it is recorded.
+    watermark_ms = 0
+    if newest >= 0:
+        planned = batches.offset(newest + 1) if newest + 1 in batches.batches else None
+        watermark_ms = next_watermark_ms(planned, batches.offset(newest), batches.commit(newest))
     unreproducible = not_reproducible(profile) if profile else None
     restart = RestartFacts(
         written=written,
@@ -91,7 +92,7 @@ def position_of(workspace: Workspace, name: str, at: str, say: Callable[[str], N
         stateful=state.stateful,
         source_kinds=tuple(source.kind for source in sources),
         input_rows=history.input_rows,
-        watermark_ms=_watermark_ms(batches, newest),
+        watermark_ms=watermark_ms,
         not_reproducible=unreproducible[1] if unreproducible else None,
         batches_skipped=snapshot.output.batches_skipped,
     )
@@ -109,14 +110,6 @@ def position_of(workspace: Workspace, name: str, at: str, say: Callable[[str], N
     )
 
 
-def _watermark_ms(batches: BatchHistory, newest: int) -> int:
-    """The watermark after the newest written batch, as far as it is recorded."""
-    if newest < 0:
-        return 0
-    planned = batches.offset(newest + 1) if newest + 1 in batches.batches else None
-    return next_watermark_ms(planned, batches.offset(newest), batches.commit(newest))
-
-
 def offsets_document(position: PositionFound) -> dict[str, Any]:
     sources = []
     for index, source in enumerate(position.sources):
@@ -125,23 +118,14 @@ def offsets_document(position: PositionFound) -> dict[str, Any]:
         sources.append({"source": source.source, "kind": source.kind, "description": described} | dict(restart))
     return {
         "schema": SCHEMA,
-        "stream": position.stream,
-        "at": position.at,
-        "after_batch": position.after,
-        "written": position.written,
-        "contributing": position.contributing,
-        "running": position.running,
+        **copied(position, "stream", "at", after_batch="after"),
+        **copied(position, "written", "contributing", "running"),
         "sources": sources,
         "manual_restart": {
             "what": MANUAL_RESTART,
             "effects": [
-                {
-                    "output": effect.output,
-                    "risk": effect.risk,
-                    "text": effect.text,
-                    "batches": list(effect.batches) if effect.batches else None,
-                    "rows": effect.rows,
-                }
+                copied(effect, "output", "risk", "text")
+                | {"batches": list(effect.batches) if effect.batches else None, "rows": effect.rows}
                 for effect in position.effects
             ],
             "instead": instead_of(position),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import confirm, err, out, prepare, print_json
+from slackwater.cli.common.console import confirm, copied, err, out, prepare, print_json
 from slackwater.core.errors import NotFound
 from slackwater.core.records import OperationRecord, StreamRecord
 from slackwater.core.sink import staging_path
@@ -85,11 +85,18 @@ def delete_prunable(
             removed.append(one)
             continue
         stream = workspace.ledger.find_stream(one.stream)
-        with _no_operation_starts(workspace, stream, say) as check_lease:
+        ledger, name = workspace.ledger, stream.full_name
+        with ExitStack() as held:
+            lease = view_of(ledger, name)
+            if lease.state == "held" and lease.record is not None and lease.record.purpose == RUN:
+                # A run's lease keeps operations away. If another process takes it, an operation may use the folders.
+                fence = lease.record.fence
+            else:
+                fence = held.enter_context(LeaseKeeper([name], workspace.home, ledger, "prune", say)).fence(name)
             # What is in use may have changed until the lease was taken.
             again = _of_stream(workspace, stream, keep)
             say(f"{one.stream}: removing {len(again.folders)} folders")
-            _remove(workspace, stream, again, check_lease)
+            _remove(workspace, stream, again, LeaseCheck(ledger, name, fence))
             removed.append(again)
     return tuple(removed)
 
@@ -97,7 +104,7 @@ def delete_prunable(
 def _of_stream(workspace: Workspace, stream: StreamRecord, keep: int) -> Prunable:
     home, name = workspace.home, stream.full_name
     operations = workspace.ledger.operations(name)
-    lease = view_of(workspace.ledger.lease(name), workspace.ledger.now_ms())
+    lease = view_of(workspace.ledger, name)
     holder = lease.record.purpose if lease.state == "held" and lease.record else None
     operation = workspace.ledger.open_operation(name)
     for finding in (*in_progress(operation, holder), *unfinished(operation, holder, stream.session)):
@@ -180,23 +187,6 @@ def _size(location: Location) -> int:
     return total
 
 
-@contextmanager
-def _no_operation_starts(
-    workspace: Workspace, stream: StreamRecord, say: Callable[[str], None]
-) -> Iterator[LeaseCheck]:
-    """A run's lease keeps operations away; else the lease is taken here.
-
-    The yielded call raises LeaseHeld if another process took it: an operation may use the folders.
-    """
-    ledger, name = workspace.ledger, stream.full_name
-    lease = view_of(ledger.lease(name), ledger.now_ms())
-    if lease.state == "held" and lease.record is not None and lease.record.purpose == RUN:
-        yield LeaseCheck(ledger, name, lease.record.fence)
-        return
-    with LeaseKeeper([stream.full_name], workspace.home, ledger, "prune", say) as leases:
-        yield LeaseCheck(ledger, name, leases.fence(name))
-
-
 def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_lease: Callable[[], None]) -> None:
     home, ledger = workspace.home, workspace.ledger
     for number, folder in zip(what.generations, what.folders, strict=False):
@@ -232,14 +222,8 @@ def prune_document(removed: Sequence[Prunable]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "streams": [
-            {
-                "stream": one.stream,
-                "generations": list(one.generations),
-                "operations": list(one.operations),
-                "folders": [str(folder) for folder in one.folders],
-                "bytes": one.bytes,
-                "left": [str(folder) for folder in one.left],
-            }
+            copied(one, "stream", "generations", "operations")
+            | {"folders": list(map(str, one.folders)), "bytes": one.bytes, "left": list(map(str, one.left))}
             for one in removed
         ],
     }

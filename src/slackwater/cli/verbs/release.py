@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import confirm, err, out, prepare, print_json, say
+from slackwater.cli.common.console import confirm, err, prepare, say
+from slackwater.cli.common.pages import show
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused
 from slackwater.core.records import StreamRecord
@@ -78,9 +79,7 @@ def release(*, stream: str, yes: bool, home: str | None, consent: Consent, stopp
             err().print(f"{found.full_name}: the record of its batches will be deleted; {location} {then}")
             confirm(found.full_name, "forget it")
         release_stream(workspace, found.full_name, stopped=stopped, consent=consent)
-    if shown_as is Format.JSON:
-        print_json({"schema": SCHEMA, "stream": found.full_name, "checkpoint": location})
-    else:
-        then = "was not changed" if is_there else "did not exist any more"
-        out().print(f"{found.full_name}: forgotten; {location} {then}", soft_wrap=True)
+    then = "was not changed" if is_there else "did not exist any more"
+    document = {"schema": SCHEMA, "stream": found.full_name, "checkpoint": location}
+    show(shown_as, document, lambda: f"{found.full_name}: forgotten; {location} {then}")
     return 0

@@ -10,7 +10,8 @@ from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import out, print_json
+from slackwater.cli.common.console import copied
+from slackwater.cli.common.pages import heading, show
 from slackwater.core.sink import CatalogueEntry, Traits
 from slackwater.sinks.common.registry import catalogue
 
@@ -34,40 +35,29 @@ def sinks_document(entries: Sequence[CatalogueEntry]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "sinks": [
-            {
-                "name": entry.name,
-                "call": entry.call,
-                "output_modes": list(entry.output_modes),
-                **asdict(entry.traits),
-            }
+            {**copied(entry, "name", "call"), "output_modes": list(entry.output_modes), **asdict(entry.traits)}
             for entry in entries
         ],
     }
 
 
 def sinks_page(entries: Sequence[CatalogueEntry]) -> Group:
-    return Group(*(line for entry in entries for line in _block(entry)))
+    lines: list[Text] = []
+    for entry in entries:
+        delivery = entry.traits.delivery
+        lines += [
+            heading(f"sinks.{entry.call}", delivery.guarantee, STYLES[delivery.guarantee]),
+            Text(f"  why     {delivery.reason}"),
+            Text(f"  modes   {', '.join(entry.output_modes)}"),
+            Text(f"  traits  {abilities(entry.traits)}"),
+        ]
+    return Group(*lines)
 
 
 def abilities(traits: Traits) -> str:
     return ", ".join(words for name, words in ABILITIES.items() if getattr(traits, name)) or "-"
 
 
-def _block(entry: CatalogueEntry) -> list[Text]:
-    delivery = entry.traits.delivery
-    heading = Text(f"sinks.{entry.call}", style="bold")
-    heading.append(f"  {delivery.guarantee}", style=f"not bold {STYLES[delivery.guarantee]}")
-    return [
-        heading,
-        Text(f"  why     {delivery.reason}"),
-        Text(f"  modes   {', '.join(entry.output_modes)}"),
-        Text(f"  traits  {abilities(entry.traits)}"),
-    ]
-
-
 def sinks(*, shown_as: Format) -> int:
-    if shown_as is Format.JSON:
-        print_json(sinks_document(catalogue()))
-    else:
-        out().print(sinks_page(catalogue()), soft_wrap=True)
+    show(shown_as, sinks_document(catalogue()), lambda: sinks_page(catalogue()))
     return 0

@@ -26,7 +26,7 @@ from slackwater.cli.common.console import (
     times,
     timestamp,
 )
-from slackwater.cli.common.pages import blocks, compared, labelled, marks_text, show
+from slackwater.cli.common.pages import blocks, compared, heading, labelled, marks_text, show
 from slackwater.cli.common.stream_status import Lag, StreamStatus, home_place, stream_status
 from slackwater.core.commands import check_command, command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError
@@ -177,9 +177,8 @@ def status_page(home: HomeStatus) -> Group:
         return Group(Text(f"no stream has run in this home yet: {home.home}"))
     groups = [_block(stream) for stream in home.streams]
     for name, error in home.unreadable:
-        heading = Text(name, style="bold")
-        heading.append(f"  cannot be read: {error.message}", style=f"not bold {STYLES[Severity.STOP]}")
-        group = [heading, labelled("error", ", ".join(filter(None, (f"code {error.code}", compared(error)))))]
+        first = heading(name, f"cannot be read: {error.message}", STYLES[Severity.STOP])
+        group = [first, labelled("error", ", ".join(filter(None, (f"code {error.code}", compared(error)))))]
         groups.append([*group, labelled("next", error.hint)] if error.hint else group)
     if home.lost:
         names = ", ".join(home.lost)
@@ -190,14 +189,13 @@ def status_page(home: HomeStatus) -> Group:
 
 def _block(status: StreamStatus) -> list[Text]:
     marks, first = status.marks, status.findings[0]
-    heading = Text(status.stream.full_name, style="bold")
     late = f"{counted(status.late_rows, 'row')} dropped by the newest {NEWEST_BATCHES} batches: "
     late += command("ledger", status.stream.full_name)
-    heading.append(f"  generation {status.stream.current_generation}", style="not bold dim")
-    heading.append(f"  {first.text}", style=f"not bold {STYLES[first.severity]}")
+    title = heading(status.stream.full_name, f"generation {status.stream.current_generation}", "dim")
+    title.append(f"  {first.text}", style=f"not bold {STYLES[first.severity]}")
     ahead = "running now" if status.run_end in {"running", "stopping"} else "already planned, will run again"
     lines = [
-        heading,
+        title,
         labelled("marks", marks_text(marks_document(marks, "written"))),
         *(labelled("output", f"{one.name}, written {mark(one.written)}") for one in status.snapshot.output.members),
         labelled("batch", f"{marks.next_batch} is next, {ahead if status.rerun else 'to be planned'}"),
@@ -266,28 +264,23 @@ def _run_text(status: StreamStatus) -> str:
 
 
 def status(*, stream: str | None, verify: bool, watch: str | None, home: str | None, shown_as: Format) -> int:
+    """With ``--watch`` the state is shown after each interval until Ctrl-C, which returns 0. A terminal is cleared
+    before each page; a file or pipe gets all pages, or a JSON line each.
+    """
     settings = prepare(home, shown_as)
     depth: Depth = "all" if verify else "quick"
-    if watch is not None:
-        interval_s = parse_seconds(watch)
-        if interval_s < SHORTEST_INTERVAL_S:
-            raise UsageError(
-                "watch-interval",
-                "The interval of --watch is too short",
-                expected=f"at least {SHORTEST_INTERVAL_S} s",
-                found=watch,
-            )
-        return _watch(settings, stream, interval_s, depth, shown_as)
+    interval_s = parse_seconds(watch) if watch is not None else SHORTEST_INTERVAL_S
+    if interval_s < SHORTEST_INTERVAL_S:
+        raise UsageError(
+            "watch-interval",
+            "The interval of --watch is too short",
+            expected=f"at least {SHORTEST_INTERVAL_S} s",
+            found=watch,
+        )
     found = read_status(settings, stream, depth)
-    show(shown_as, status_document(found), lambda: status_page(found))
-    return found.exit_code
-
-
-def _watch(settings: Settings, stream: str | None, interval_s: float, depth: Depth, shown_as: Format) -> int:
-    """Show the state after each interval until Ctrl-C, which returns 0. A terminal is cleared before each page; a file
-    or pipe gets all pages, or a JSON line each.
-    """
-    found = read_status(settings, stream, depth)
+    if watch is None:
+        show(shown_as, status_document(found), lambda: status_page(found))
+        return found.exit_code
     try:
         while True:
             if shown_as is Format.JSON:
@@ -295,12 +288,8 @@ def _watch(settings: Settings, stream: str | None, interval_s: float, depth: Dep
             else:
                 page = out()
                 page.clear()
-                page.print(
-                    Text(
-                        f"{timestamp(time.time_ns() // 1_000_000)}, every {interval_s:g} s; Ctrl-C ends it", style="dim"
-                    ),
-                    Text(),
-                )
+                now = timestamp(time.time_ns() // 1_000_000)
+                page.print(Text(f"{now}, every {interval_s:g} s; Ctrl-C ends it", style="dim"), Text())
                 page.print(status_page(found), soft_wrap=True)
             sys.stdout.flush()
             time.sleep(interval_s)

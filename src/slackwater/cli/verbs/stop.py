@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import err, out, parse_seconds, prepare, print_json
+from slackwater.cli.common.console import err, parse_seconds, prepare
+from slackwater.cli.common.pages import show
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, OutcomeUnknown
 from slackwater.core.records import RunRecord, StreamRecord
@@ -25,7 +26,7 @@ def stop_stream(
     Returns the run, ``None`` if none was active within the wait, and its end, ``None`` if it still runs.
     """
     deadline = time.monotonic() + wait_s
-    _refuse_unless_held_by_run(stream, _lease(workspace, stream))
+    _refuse_unless_held_by_run(stream, view_of(workspace.ledger, stream.full_name))
     run = _ask(workspace, stream, deadline, say)
     return (None, None) if run is None else (run.id, _wait(workspace, stream, run, deadline))
 
@@ -34,7 +35,7 @@ def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Calla
     """A run that is starting, or waiting for a restart, is asked as soon as it runs."""
     announced = False
     while True:
-        lease = _lease(workspace, stream)
+        lease = view_of(workspace.ledger, stream.full_name)
         if is_running(workspace.ledger.last_run(stream.full_name), lease):
             run = workspace.ledger.request_stop(stream.full_name)
             if run is not None:
@@ -51,7 +52,7 @@ def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Calla
 def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: float) -> str | None:
     while True:
         # Before the run is read: a run records its end before it releases the lease, so that the end is not missed.
-        lease = _lease(workspace, stream)
+        lease = view_of(workspace.ledger, stream.full_name)
         last = workspace.ledger.last_run(stream.full_name)
         if last is None or last.id != run.id:
             # A newer run has started, so that the one that was asked has ended.
@@ -64,10 +65,6 @@ def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: 
         if time.monotonic() >= deadline:
             return None
         time.sleep(POLL_S)
-
-
-def _lease(workspace: Workspace, stream: StreamRecord) -> LeaseView:
-    return view_of(workspace.ledger.lease(stream.full_name), workspace.ledger.now_ms())
 
 
 def _refuse_unless_held_by_run(stream: StreamRecord, lease: LeaseView) -> None:
@@ -106,8 +103,5 @@ def stop(*, stream: str, wait: str, home: str | None, shown_as: Format) -> int:
             f"Stream {name} was asked to stop and had not ended after {wait_s:g} s; it ends after its batch",
             hint=f"{command('status', name)}; or wait again: {command('stop', name, '--wait', '10m')}",
         )
-    if shown_as is Format.JSON:
-        print_json({"schema": SCHEMA, "stream": name, "run": run, "end": end})
-    else:
-        out().print(f"{name}: {end}")
+    show(shown_as, {"schema": SCHEMA, "stream": name, "run": run, "end": end}, lambda: f"{name}: {end}")
     return 0

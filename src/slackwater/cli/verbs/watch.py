@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Group
@@ -26,7 +26,6 @@ from slackwater.cli.common.console import (
 from slackwater.cli.common.examine import named_sink, require_recorded
 from slackwater.cli.common.pages import labelled, marks_text
 from slackwater.cli.common.stream_status import FILES_MAX
-from slackwater.core.checkpoint import SourceLine
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.facts import Unknown
 from slackwater.core.masking import KNOWN_SECRETS
@@ -64,7 +63,17 @@ def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[s
         written, problem = (None, found.reason) if isinstance(found, Unknown) else (found, None)
     batches, coming, marks = report.batches, report.next_batch, report.marks
     ends = {one.source: one.text for one in batches[-1].sources} if batches else {}
-    sources = [_ahead(line, ends.get(line.name), addresses) for line in report.sources]
+    sources = []
+    for line in report.sources:
+        kind = kind_of(ends.get(line.name), {})
+        read = line.log.entries if line.log is not None else ()
+        rows = files = size = unknown = None
+        try:
+            rows, files, size = kind.live().ahead(ends.get(line.name), read, addresses.get(line.name), FILES_MAX)
+        except (Uncounted, OSError, SlackwaterError) as reason:
+            unknown = str(reason)
+        lag = {"rows": rows, "files": files, "bytes": size, "unknown": unknown}
+        sources.append({"source": line.name, "kind": kind.kind, **lag})
     at_ms = time.time_ns() // 1_000_000
     times = [one.timestamp_ms for one in batches if one.timestamp_ms and one.timestamp_ms >= at_ms - _RATE_OF_MS]
     elapsed_ms = times[-1] - times[0] if times else 0
@@ -86,18 +95,6 @@ def look_at(location: str, sink: Identity | Unknown | None, addresses: Mapping[s
     }
     age = "no file" if newest_ms is None else f"the newest file is {duration_text(max(at_ms - newest_ms, 0))} old"
     return document, age
-
-
-def _ahead(line: SourceLine, end: str | None, addresses: Mapping[str, str]) -> _Document:
-    """``unknown``: why the lag was not counted."""
-    kind = kind_of(end, {})
-    read = line.log.entries if line.log is not None else ()
-    rows = files = size = unknown = None
-    try:
-        rows, files, size = kind.live().ahead(end, read, addresses.get(line.name), FILES_MAX)
-    except (Uncounted, OSError, SlackwaterError) as reason:
-        unknown = str(reason)
-    return {"source": line.name, "kind": kind.kind, "rows": rows, "files": files, "bytes": size, "unknown": unknown}
 
 
 def look_page(found: _Document, age: str) -> Group:
@@ -125,11 +122,14 @@ def look_page(found: _Document, age: str) -> Group:
     )
 
 
-def _addresses(given: Sequence[str] | None) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for pair in given or ():
-        name, equals, address = pair.partition("=")
-        if not (equals and name.strip() and address.strip()):
+def watch(
+    *, location: str, sink: str | None, sources: list[str] | None, every: str, once: bool, shown_as: Format
+) -> int:
+    prepare(None, shown_as)
+    interval_s, addresses = parse_seconds(every), dict[str, str]()
+    for pair in sources or ():
+        name, equals, address = map(str.strip, pair.partition("="))
+        if not (equals and name and address):
             raise UsageError(
                 "source-address",
                 "A --source must be N=ADDRESS",
@@ -137,16 +137,8 @@ def _addresses(given: Sequence[str] | None) -> dict[str, str]:
                 # It may have a password.
                 found="a number alone, or no number; not shown here",
             )
-        found[name.strip()] = address.strip()
-    KNOWN_SECRETS.remember_all(found)
-    return found
-
-
-def watch(
-    *, location: str, sink: str | None, sources: list[str] | None, every: str, once: bool, shown_as: Format
-) -> int:
-    prepare(None, shown_as)
-    interval_s, addresses = parse_seconds(every), _addresses(sources)
+        addresses[name] = address
+    KNOWN_SECRETS.remember_all(addresses)
     if interval_s < SHORTEST_S:
         raise UsageError(
             "watch-interval", "The interval is too short", expected=f"at least {SHORTEST_S} s", found=every

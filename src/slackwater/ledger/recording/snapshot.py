@@ -163,7 +163,7 @@ def look_at_stream(
     """The snapshot and the checkpoint that it was made of. ``own_lease``: the caller holds the lease."""
     name = stream.full_name
     # The lease first: a run that ends meanwhile is then seen with its end, and never as killed.
-    lease = view_of(ledger.lease(name), ledger.now_ms())
+    lease = view_of(ledger, name)
     holder = lease.record.purpose if lease.state == "held" and lease.record and not own_lease else None
     run = ledger.last_run(name)
     generation = ledger.generation(name, stream.current_generation)

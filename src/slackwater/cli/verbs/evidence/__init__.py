@@ -11,13 +11,12 @@ import re
 import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import count
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from slackwater.cli.common.arguments import Format
@@ -98,7 +97,17 @@ def evidence(
     if shown_as is Format.JSON:
         write(as_json(made))
     else:
-        write(_summary(made, out, len(content)))
+        head, size = made["head"], size_text(len(content))
+        lines = [f"  {head['state']:<12}{head['code']}  {head['text']}"]
+        if head["others"]:
+            lines.append(f"  {'also':<12}{counted(head['others'], 'finding')}, all of them in the page")
+        if head["not_checked"]:
+            missed = counted(head["not_checked"], "check")
+            lines.append(f"  {'not checked':<12}{missed}, each with its reason in the page")
+        if _has_messages(made):
+            lines.append(f"  {'warning':<12}{WARNING}")
+        lines += [f"  {'next':<12}{step}" for step in (head["next"], head["advice"]) if step]
+        write("\n".join([f"{out}  {size}: README.txt, evidence.html, evidence.json", *lines, ""]))
     return 0
 
 
@@ -136,20 +145,6 @@ def bundle(made: Mapping[str, Any]) -> bytes:
     return packed.getvalue()
 
 
-def _summary(made: Mapping[str, Any], out: Path, size: int) -> str:
-    head = made["head"]
-    lines = [f"{out}  {size_text(size)}: README.txt, evidence.html, evidence.json"]
-    lines.append(f"  {head['state']:<12}{head['code']}  {head['text']}")
-    if head["others"]:
-        lines.append(f"  {'also':<12}{counted(head['others'], 'finding')}, all of them in the page")
-    if head["not_checked"]:
-        lines.append(f"  {'not checked':<12}{counted(head['not_checked'], 'check')}, each with its reason in the page")
-    if _has_messages(made):
-        lines.append(f"  {'warning':<12}{WARNING}")
-    lines += [f"  {'next':<12}{step}" for step in (head["next"], head["advice"]) if step]
-    return "\n".join(lines) + "\n"
-
-
 def _readme(made: Mapping[str, Any]) -> str:
     head = made["head"]
     steps = [f"Next:       {one_line(step)}" for step in (head["next"], head["advice"]) if step]
@@ -185,48 +180,7 @@ def _has_messages(made: Mapping[str, Any]) -> bool:
 
 
 def page(made: Mapping[str, Any]) -> str:
-    return _template().render(made=made) + "\n"
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(
-        autoescape=True,
-        # Without control characters; markup stays.
-        finalize=lambda value: value if isinstance(value, Markup) else one_line(str(value)),
-        loader=FileSystemLoader(Path(__file__).parent),
-        undefined=StrictUndefined,
-    )
-    environment.filters |= {
-        "duration": lambda value: "-" if value is None else duration_text(value),
-        "goal": _goal,
-        "json_text": _json_text,
-        "mark": mark,
-        "number": number,
-        "prose": prose,
-        "short": lambda value: f"{value:.1f}".removesuffix(".0"),
-        "size": size_text,
-        "timestamp": timestamp,
-        "utc": utc_text,
-        "with_commands": _with_commands,
-    }
-    environment.globals |= {
-        "all_times": lambda batches: [time for batch in batches for time in _times(batch)],
-        "at_time": _at_time,
-        "bars": _bars,
-        "by_reason": lambda missed: by_reason((one["code"], one["reason"], one["how"]) for one in missed),
-        "causes": lambda errors: [(error, cause) for error in errors for cause in error["causes"]],
-        "columns": columns,
-        "counted": counted,
-        "is_kept": lambda batch, kept: any(first <= batch <= last for first, last in kept),
-        "known": lambda batches, name: [batch[name] for batch in batches if batch[name] is not None],
-        "labelled": _labelled,
-        "placed": lambda ids, left, step: {batch: left + step * (at + 0.5) for at, batch in enumerate(ids)},
-        "rows_times": lambda batches: [time for batch in batches for time in _row_times(batch) if time],
-        "scale_of": scale_of,
-        "with_times": lambda batches: [batch for batch in batches if _times(batch)],
-    }
-    return environment.get_template("page.html.j2")
+    return _ENVIRONMENT.get_template("page.html.j2").render(made=made) + "\n"
 
 
 def prose(value: str) -> Markup:
@@ -309,3 +263,41 @@ def _at_time(time_ms: int, scale: tuple[int, int, float, float]) -> float:
     first_ms, last_ms, left, right = scale
     share = (time_ms - first_ms) / max(last_ms - first_ms, 1)
     return left + (right - left) * min(max(share, 0), 1)
+
+
+_ENVIRONMENT = Environment(
+    autoescape=True,
+    # Without control characters; markup stays.
+    finalize=lambda value: value if isinstance(value, Markup) else one_line(str(value)),
+    loader=FileSystemLoader(Path(__file__).parent),
+    undefined=StrictUndefined,
+)
+_ENVIRONMENT.filters |= {
+    "duration": lambda value: "-" if value is None else duration_text(value),
+    "goal": _goal,
+    "json_text": _json_text,
+    "mark": mark,
+    "number": number,
+    "prose": prose,
+    "short": lambda value: f"{value:.1f}".removesuffix(".0"),
+    "size": size_text,
+    "timestamp": timestamp,
+    "utc": utc_text,
+    "with_commands": _with_commands,
+}
+_ENVIRONMENT.globals |= {
+    "all_times": lambda batches: [time for batch in batches for time in _times(batch)],
+    "at_time": _at_time,
+    "bars": _bars,
+    "by_reason": lambda missed: by_reason((one["code"], one["reason"], one["how"]) for one in missed),
+    "causes": lambda errors: [(error, cause) for error in errors for cause in error["causes"]],
+    "columns": columns,
+    "counted": counted,
+    "is_kept": lambda batch, kept: any(first <= batch <= last for first, last in kept),
+    "known": lambda batches, name: [batch[name] for batch in batches if batch[name] is not None],
+    "labelled": _labelled,
+    "placed": lambda ids, left, step: {batch: left + step * (at + 0.5) for at, batch in enumerate(ids)},
+    "rows_times": lambda batches: [time for batch in batches for time in _row_times(batch) if time],
+    "scale_of": scale_of,
+    "with_times": lambda batches: [batch for batch in batches if _times(batch)],
+}

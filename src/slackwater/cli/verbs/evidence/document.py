@@ -337,7 +337,7 @@ def _recorded(
             raise problem
         with open_workspace(settings) as workspace:
             ledger = workspace.ledger
-            lease, stream = view_of(ledger.lease(name), ledger.now_ms()), ledger.stream(name)
+            lease, stream = view_of(ledger, name), ledger.stream(name)
             holder = lease.record
             runs = [
                 {

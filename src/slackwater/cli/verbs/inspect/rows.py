@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, timedelta
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -102,7 +101,11 @@ def json_value(scalar: pa.Scalar) -> Any:
         return [json_value(item) for item in scalar.values]
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return _time(scalar)
-    return _plain(scalar.as_py())
+    value = scalar.as_py()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    is_plain = isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_plain else str(value)
 
 
 def _time(scalar: pa.Scalar) -> str | int:
@@ -117,25 +120,23 @@ def _time(scalar: pa.Scalar) -> str | int:
     return text + ("Z" if scalar.type.tz else "")
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return str(value)
-
-
 def write_parquet(rows: StateRows, target: NewFile) -> dict[str, Any]:
     """All rows in a file; undecodable rows in a second file next to it. Raises as ``NewFile``, and UsageError
     (``cannot-write``) for rows that Parquet has no type for.
     """
     path = target.path
     written: dict[str, Any] = {"file": str(path), "rows": rows.table.num_rows}
-    _write(_storable(rows.table), target)
+    table = rows.table
+    # Parquet has no struct without columns and no type for nothing; such columns are left out.
+    for name in table.column_names:
+        kind = _storable_type(table.schema.field(name).type)
+        if kind is None:
+            table = table.drop_columns([name])
+        elif kind != table.schema.field(name).type:
+            index = table.schema.get_field_index(name)
+            chunks = [_narrow_array(chunk, kind) for chunk in table.column(name).chunks]
+            table = table.set_column(index, name, pa.chunked_array(chunks, kind))
+    _write(table, target)
     if rows.undecoded is not None:
         beside = path.with_name(f"{path.stem}.undecoded{path.suffix}")
         _write(rows.undecoded, replace(target, path=beside))
@@ -155,19 +156,6 @@ def _write(table: pa.Table, target: NewFile) -> None:
             found=str(error),
             hint="show them as text or JSON instead: leave --out out",
         ) from error
-
-
-def _storable(table: pa.Table) -> pa.Table:
-    """Parquet has no struct without columns and no type for nothing; such columns are left out."""
-    for name in table.column_names:
-        kind = _storable_type(table.schema.field(name).type)
-        if kind is None:
-            table = table.drop_columns([name])
-        elif kind != table.schema.field(name).type:
-            index = table.schema.get_field_index(name)
-            chunks = [_narrow_array(chunk, kind) for chunk in table.column(name).chunks]
-            table = table.set_column(index, name, pa.chunked_array(chunks, kind))
-    return table
 
 
 def _storable_type(kind: pa.DataType) -> pa.DataType | None:
@@ -222,7 +210,15 @@ def inspect_state(target: str, request: StateRequest, *, home: str | None = None
 def choose(operator: Operator, request: StateRequest) -> StateChoice:
     stores = choices(operator)
     if request.side is not None:
-        return _choose_side(operator, request)
+        # The second name is that of the join's state format 4, which Spark 4.2 introduced.
+        names = (f"{request.side}-keyWithIndexToValue", f"{request.side}-keyWithTsToValues")
+        found = next((stores[name] for name in names if name in stores), None)
+        if request.side not in _SIDES or operator.name != JOIN or found is None:
+            raise UsageError(
+                "no-side", f"Operator {operator.id} ({operator.name}) has no such side",
+                expected="left or right of a join", found=request.side,
+            )  # fmt: skip
+        return StateChoice(operator, *found, side=True, partition=request.partition)
     if request.store is not None:
         wanted = [request.store]
     else:
@@ -236,8 +232,7 @@ def choose(operator: Operator, request: StateRequest) -> StateChoice:
             expected=f"--store with one of {', '.join(stores)}" + (" or --side" if operator.name == JOIN else ""),
             found=request.store,
         )  # fmt: skip
-    store, family = chosen
-    return StateChoice(operator, store, family, partition=request.partition)
+    return StateChoice(operator, *chosen, partition=request.partition)
 
 
 def choices(operator: Operator) -> Mapping[str, tuple[OperatorStore, str]]:
@@ -247,17 +242,3 @@ def choices(operator: Operator) -> Mapping[str, tuple[OperatorStore, str]]:
         for store in operator.stores
         for family in store.families
     }
-
-
-def _choose_side(operator: Operator, request: StateRequest) -> StateChoice:
-    stores = choices(operator)
-    # The second name is that of the join's state format 4, which Spark 4.2 introduced.
-    names = (f"{request.side}-keyWithIndexToValue", f"{request.side}-keyWithTsToValues")
-    found = next((stores[name] for name in names if name in stores), None)
-    if request.side not in _SIDES or operator.name != JOIN or found is None:
-        raise UsageError(
-            "no-side", f"Operator {operator.id} ({operator.name}) has no such side", expected="left or right of a join",
-            found=request.side,
-        )  # fmt: skip
-    store, family = found
-    return StateChoice(operator, store, family, side=True, partition=request.partition)
