@@ -14,7 +14,7 @@ from typing import TextIO
 from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.identify import require_checkpoint
 from slackwater.cli.common.arguments import shortened
-from slackwater.cli.common.console import say
+from slackwater.cli.common.console import parse_conf, say
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError, unreachable
 from slackwater.core.escaping import one_line
@@ -194,11 +194,21 @@ def examine(
 
 
 def with_compared_code(
-    examined: Sequence[Examined], pipeline: str, settings: Settings, master: str | None, spark: Mapping[str, str]
+    examined: tuple[Examined, ...],
+    pipeline: str | None,
+    settings: Settings,
+    master: str | None,
+    conf: list[str] | None,
 ) -> tuple[Examined, ...]:
+    """Compares the code of a pipeline with the kept state, if one is given."""
+    if pipeline is None:
+        if master is not None or conf:
+            hint = "add --pipeline"
+            raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint=hint)
+        return examined
     from slackwater.cli.common.comparison import with_code  # noqa: PLC0415 - brings what starts Spark
 
-    return with_code(examined, pipeline, settings, master, spark)
+    return with_code(examined, pipeline, settings, master, parse_conf(conf))
 
 
 def _recorded_at(location: str, settings: Settings, depth: Depth) -> Examined | None:

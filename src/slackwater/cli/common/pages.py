@@ -51,6 +51,11 @@ def labelled(label: str, text: str, width: int = LABEL_WIDTH) -> Text:
     return Text(f"  {label:<{width}}{text}")
 
 
+def labelled_rows(*rows: tuple[str, str | None]) -> list[Text]:
+    """A line for each row that has a text."""
+    return [labelled(label, text) for label, text in rows if text]
+
+
 def blocks(items: Iterable[Item], block: Callable[[Item], Iterable[RenderableType]]) -> Group:
     """A block for each item, with an empty line between two."""
     parts: list[RenderableType] = []

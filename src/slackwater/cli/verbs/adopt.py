@@ -17,7 +17,7 @@ from slackwater.checkpoint.writer import is_halted
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import marks_document, parse_conf, prepare, say
 from slackwater.cli.common.examine import deleted_checkpoint_hint, require_output, require_reachable
-from slackwater.cli.common.pages import labelled, marks_text, show
+from slackwater.cli.common.pages import labelled_rows, marks_text, show
 from slackwater.core.commands import command, output_command, session_words
 from slackwater.core.errors import NotFound, PipelineError, Refused, UsageError, unreachable
 from slackwater.core.facts import Facts
@@ -243,21 +243,23 @@ def adopt_page(document: dict[str, Any]) -> Group:
     first = ranges["rebuilds_from"]
     reach = "reads no batch again" if first is None else f"can read batches {first} and later again"
     lost = f"; the source no longer has {ranges['missing'][0]}" if ranges["missing"] else ""
-    lines = [
-        Text(f"{document['stream']}  {counted(document['entries'], 'entry', 'entries')} of its logs recorded"),
-        labelled("checkpoint", f"{document['checkpoint']}, Spark {document['spark_version'] or 'unknown'} or later"),
-        labelled("marks", marks_text(document["marks"])),
-        labelled("ranges", f"of batches {ranges['first']} to {ranges['last']}" if ranges["last"] >= 0 else "none"),
-        labelled("rebuild", reach + lost),
-    ]
+    title = Text(f"{document['stream']}  {counted(document['entries'], 'entry', 'entries')} of its logs recorded")
+    examined = f"{counted(document['damage'], 'damaged file')}: {command('doctor', document['stream'])}"
+    state = []
     for one in document["state"]:
         kept = "cannot be read" if one["last"] is None else f"of batches {one['first']} to {one['last']}"
-        lines.append(labelled("state", f"operator {one['operator']} ({one['name']}) {kept}"))
-    if document["damage"]:
-        examined = command("doctor", document["stream"])
-        lines.append(labelled("damage", f"{counted(document['damage'], 'damaged file')}: {examined}"))
-    lines += [labelled("unknown", text) for text in document["unknown"]]
-    return Group(*lines, labelled("next", document["next"]))
+        state.append(("state", f"operator {one['operator']} ({one['name']}) {kept}"))
+    lines = labelled_rows(
+        ("checkpoint", f"{document['checkpoint']}, Spark {document['spark_version'] or 'unknown'} or later"),
+        ("marks", marks_text(document["marks"])),
+        ("ranges", f"of batches {ranges['first']} to {ranges['last']}" if ranges["last"] >= 0 else "none"),
+        ("rebuild", reach + lost),
+        *state,
+        ("damage", examined if document["damage"] else None),
+        *(("unknown", text) for text in document["unknown"]),
+        ("next", document["next"]),
+    )
+    return Group(title, *lines)
 
 
 def adopt(

@@ -149,14 +149,15 @@ def selected(reference: str, options: AuditOptions) -> tuple[LoadedPipeline, tup
     return loaded, wanted
 
 
-def run_drills(reference: str, options: AuditOptions, settings: Settings, progress: Steps) -> dict[str, Any]:
+def run_drills(
+    loaded: LoadedPipeline, names: Sequence[str], options: AuditOptions, settings: Settings, progress: Steps
+) -> dict[str, Any]:
     """Audit the streams in sequence; no started process survives. Returns the document.
 
     Raises Refused (``audit-target``) if a target holds rows, StreamFailed if an uninterrupted run does not write its
     rows.
     """
     require_spark()
-    loaded, names = selected(reference, options)
     if options.folder is None:
         folder = Path(tempfile.mkdtemp(prefix="slackwater-audit-"))
     else:
@@ -172,13 +173,13 @@ def run_drills(reference: str, options: AuditOptions, settings: Settings, progre
     progress.works_in(folder)
     session = session_options(loaded, settings, ONE_CORE, {**options.spark, **FIXED})
     fields = {"application": session.application, "master": session.master, "connectors": session.connectors}
-    base = AuditRequest(loaded.reference, "", str(folder), "", {**fields, "settings": dict(session.settings)})
+    given = {**fields, "settings": dict(session.settings)}
     audits = []
     for name in names:
         scratch = folder / name
         scratch.mkdir()
-        auditing = _Auditing(replace(base, stream=name, scratch=str(scratch)), options, progress)
-        audits.append(auditing.audited(loaded))
+        request = AuditRequest(loaded.reference, name, str(scratch), "schema", given)
+        audits.append(_Auditing(request, options, progress).audited(loaded))
     passed = all(one["passed"] for one in audits)
     kept = options.folder is not None or not passed
     if not kept:
@@ -202,7 +203,7 @@ class _Auditing:
         """``rows`` are the target's after the uninterrupted run."""
         definition = loaded.pipeline.streams[self._request.stream]
         self._progress.begin(f"{definition.full_name}: reading its schema")
-        self._process(replace(self._request, run="schema"), Path.cwd())
+        self._process(self._request)
         self._progress.end("rows generated")
         reference = self._reference()
         steps = steps_of(definition.full_name, self._options, reference)
@@ -212,7 +213,7 @@ class _Auditing:
             following = len(drilled)
             restarted = ", then restarted" if request.again else ""
             self._progress.begin(f"{self._request.stream}: {steps[following].text}{restarted}")
-            killed = self._process(replace(request, first=following), self._work(DRILL))
+            killed = self._process(replace(request, first=following))
             drilled = _results(request.folder)
             request = replace(request, again=True)
             self._progress.end(f"kill -9 in batch {len(drilled)}" if killed else "all batches were tried")
@@ -230,7 +231,7 @@ class _Auditing:
         batches = most_steps(self._options.wanted)
         self._progress.begin(f"{self._request.stream}: {batches} batches, uninterrupted")
         request = replace(self._request, run=REFERENCE, steps=(Step("none"),) * batches)
-        self._process(request, self._work(REFERENCE))
+        self._process(request)
         results = _results(request.folder)
         failed = next((one for one in results.values() if one["end"] != "finished"), None)
         if failed is not None:
@@ -243,13 +244,9 @@ class _Auditing:
         self._progress.end(f"the target holds {Counter(results[batches - 1]['shown']).total()} rows")
         return results
 
-    def _work(self, run: Run) -> Path:
-        folder = Path(self._request.scratch) / run / "work"
+    def _process(self, request: AuditRequest) -> bool:
+        folder = request.folder / "work"
         folder.mkdir(parents=True, exist_ok=True)
-        return folder
-
-    def _process(self, request: AuditRequest, folder: Path) -> bool:
-        request.folder.mkdir(parents=True, exist_ok=True)
         marks = len(list(request.folder.glob("drilled-*")))
         log = request.folder / "log.txt"
         jvm = f"{JVM_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
@@ -260,7 +257,7 @@ class _Auditing:
         with log.open("ab") as output:
             running = subprocess.Popen(
                 [sys.executable, "-m", "slackwater.audit.child"],
-                cwd=folder,
+                cwd=folder if request.run in (REFERENCE, DRILL) else None,
                 env={**os.environ, "SPARK_SUBMIT_OPTS": jvm, **variables},
                 stdin=subprocess.PIPE,
                 stdout=output,
@@ -444,7 +441,7 @@ def audit(
     steps = Steps(err())
     interrupt_on_signals()
     try:
-        result = run_drills(pipeline, options, settings, steps)
+        result = run_drills(loaded, names, options, settings, steps)
     except KeyboardInterrupt:
         steps.interrupted()
         err().print("The targets hold the rows that were written so far.")

@@ -45,24 +45,25 @@ def check_document(checked: CheckedPipeline) -> dict[str, Any]:
     streams = []
     for stream in checked.streams:
         judged = stream.verdict
-        streams.append(
-            {
-                "stream": stream.stream,
-                "effect": None if judged is None or judged.effect is None else judged.effect.word,
-                "starts": judged is not None and judged.verdict.starts,
-                "compared_with": None if judged is None else judged.basis,
-                "batch": None if judged is None else judged.committed,
-                "changes": [] if judged is None else [change.as_json() for change in judged.verdict.changes],
-                "next": list(stream.next),
-                "error": None if stream.error is None else stream.error.as_dict(),
+        compared: dict[str, Any] = {
+            "effect": None,
+            "starts": False,
+            "compared_with": None,
+            "batch": None,
+            "changes": [],
+        }
+        if judged is not None:
+            compared = {
+                "effect": judged.effect.word if judged.effect is not None else None,
+                "starts": judged.verdict.starts,
+                "compared_with": judged.basis,
+                "batch": judged.committed,
+                "changes": [change.as_json() for change in judged.verdict.changes],
             }
-        )
-    return {
-        "schema": SCHEMA,
-        "pipeline_file": checked.reference,
-        "effect": None if checked.effect is None else checked.effect.word,
-        "streams": streams,
-    }
+        error = None if stream.error is None else stream.error.as_dict()
+        streams.append({"stream": stream.stream, **compared, "next": list(stream.next), "error": error})
+    effect = checked.effect.word if checked.effect is not None else None
+    return {"schema": SCHEMA, "pipeline_file": checked.reference, "effect": effect, "streams": streams}
 
 
 def check_page(checked: CheckedPipeline) -> Group:

@@ -12,7 +12,7 @@ from rich.console import Group
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import copied, marks_document, parse_conf, prepare
+from slackwater.cli.common.console import copied, marks_document, prepare
 from slackwater.cli.common.examine import Examined, examine, exit_code, read_failed, with_compared_code, with_errors
 from slackwater.cli.common.pages import blocks, compared, heading, labelled, marks_text, show
 from slackwater.core.commands import command
@@ -111,10 +111,7 @@ def doctor(
         examined: tuple[Examined, ...] = (failed,)
     else:
         examined = examine(settings, target, sink, again, "all" if verify else "start")
-    if pipeline is not None:
-        examined = with_compared_code(examined, pipeline, settings, master, parse_conf(conf))
-    elif master is not None or conf:
-        raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
+    examined = with_compared_code(examined, pipeline, settings, master, conf)
     examined = tuple(with_errors(one, failed) for one in examined)
     show(shown_as, doctor_document(examined), lambda: doctor_page(examined))
     return exit_code(examined)

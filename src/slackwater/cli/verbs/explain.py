@@ -47,7 +47,7 @@ SAFE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """``severity``, ``risk`` and ``confirm`` are ``None`` for errors. ``matters``: the consequence; ``commands`` are in
     ``remedy``.
@@ -59,10 +59,10 @@ class Explanation:
     meaning: str
     finds: str
     matters: str
-    confirm: str | None
+    confirm: str | None = None
     remedy: str
-    commands: tuple[str, ...]
-    safe: str
+    commands: tuple[str, ...] = ()
+    safe: str = ""
     references: tuple[str, ...] = ()
     severity: str | None = None
     risk: str | None = None
@@ -145,9 +145,7 @@ def _of_error(error: ErrorCode) -> Explanation:
         meaning=error.causes[0],
         finds="; ".join((*causes, *expected)),
         matters=" ".join(kind.partition("\n")[0].split()),
-        confirm=None,
         remedy=error.remedy,
-        commands=(),
         safe=SAFE[error.kind.exit_code],
     )
 
@@ -164,8 +162,6 @@ def _of_failure(code: str, failure: Failure) -> Explanation:
         matters=f"{MET[failure.how]}: {failure.text}" if failure.how is not None else failure.text,
         confirm=looks + (f"; it is this failure if {SIGNS[code]}" if code in SIGNS else "") if texts else None,
         remedy="",
-        commands=(),
-        safe="",
     )
 
 
@@ -182,7 +178,6 @@ def _of_failed_run(code: str) -> Explanation:
         confirm=f"`{command('ledger', 'STREAM')}` shows the error",
         remedy=f"{remedy}; its goal is {goal}" if goal else remedy,
         commands=tuple(_COMMAND.findall(remedy)),
-        safe="",
     )
 
 

@@ -169,37 +169,25 @@ def with_change(pipeline: str, change: str) -> str:
 
     Decorators stay; missing imports are added.
     """
-    new = _only_function(change)
-    first, last = _span(pipeline, new)
+    new, text = _function(change)
+    old, _ = _function(pipeline, new.name)
     lines = pipeline.splitlines()
-    text = "\n".join([*lines[: first - 1], *_function_lines(change), *lines[last:]]) + "\n"
-    return _with_imports(text, change)
+    changed = "\n".join([*lines[: old.lineno - 1], text, *lines[old.end_lineno :]]) + "\n"
+    return _with_imports(changed, change)
 
 
 def with_stream_of_change(pipeline: str, change: str, *, renamed: str, stream: str) -> str:
-    name = _only_function(change)
-    function = "\n".join(_function_lines(change)).replace(f"def {name}(", f"def {renamed}(", 1)
+    new, text = _function(change)
+    function = text.replace(f"def {new.name}(", f"def {renamed}(", 1)
     return _with_imports(f"{pipeline}\n\n{function}\n\n\n{stream}", change)
 
 
-def _only_function(change: str) -> str:
-    names = [node.name for node in ast.parse(change).body if isinstance(node, ast.FunctionDef)]
-    if len(names) != 1:
-        raise ValueError(f"a change holds one function, this one holds {len(names)}")
-    return names[0]
-
-
-def _span(text: str, function: str) -> tuple[int, int]:
-    """Lines of a function without decorators, counted from 1."""
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.FunctionDef) and node.name == function:
-            return node.lineno, node.end_lineno or node.lineno
-    raise ValueError(f"there is no function {function}")
-
-
-def _function_lines(change: str) -> list[str]:
-    first, last = _span(change, _only_function(change))
-    return change.splitlines()[first - 1 : last]
+def _function(text: str, name: str | None = None) -> tuple[ast.FunctionDef, str]:
+    """The function of this name, or the only one; and its text without decorators."""
+    found = [one for one in ast.parse(text).body if isinstance(one, ast.FunctionDef) and name in (None, one.name)]
+    if len(found) != 1:
+        raise ValueError(f"expected one function {name or ''}, found {len(found)}")
+    return found[0], ast.get_source_segment(text, found[0]) or ""
 
 
 def _with_imports(text: str, change: str) -> str:

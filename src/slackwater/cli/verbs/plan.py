@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import out, parse_conf, parse_seconds, prepare, say
+from slackwater.cli.common.console import mark, out, parse_conf, parse_seconds, prepare, say
+from slackwater.cli.common.pages import table_of
 from slackwater.core.commands import command, session_words
 from slackwater.core.units import utc_text
 from slackwater.ledger.workspace import open_workspace
@@ -102,9 +103,7 @@ def _of_stream(plan: Plan) -> Iterator[Text | Table]:
     yield from (Text(f"note: {note}") for note in plan.facts.notes)
     if not plan.actions:
         return
-    steps = Table(box=None, pad_edge=False, show_header=False)
-    for number, action in enumerate(plan.actions, start=1):
-        steps.add_row(f"  {number}.", action.text())
+    steps = table_of((), ((f"{number}.", action.text()) for number, action in enumerate(plan.actions, start=1)))
     yield from (Text(), Text("what will be done", style="bold"), steps)
     yield from (Text(), Text("what it costs", style="bold"), *map(_indented, cost_lines(plan)))
     if plan.risks:
@@ -116,7 +115,6 @@ def _indented(line: str) -> Text:
 
 
 def number_line(facts: PlannedFacts) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
     watermark = utc_text(facts.watermark_ms) if facts.watermark_ms > 0 else "none yet"
     rows = [
         ("planned", facts.planned, "newest batch in offsets/"),
@@ -130,9 +128,7 @@ def number_line(facts: PlannedFacts) -> Table:
             "first batch to read again",
         ),
     ]
-    for name, batch, meaning in rows:
-        table.add_row(f"  {name}", "-" if batch is None or batch < 0 else str(batch), meaning)
-    return table
+    return table_of((), ((name, mark(batch), meaning) for name, batch, meaning in rows))
 
 
 def undo_texts(plan: Plan) -> Iterator[str]:

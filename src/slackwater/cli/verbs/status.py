@@ -26,7 +26,7 @@ from slackwater.cli.common.console import (
     times,
     timestamp,
 )
-from slackwater.cli.common.pages import blocks, compared, heading, labelled, marks_text, show
+from slackwater.cli.common.pages import blocks, compared, heading, labelled_rows, marks_text, show
 from slackwater.cli.common.stream_status import Lag, StreamStatus, home_place, stream_status
 from slackwater.core.commands import check_command, command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError
@@ -178,8 +178,8 @@ def status_page(home: HomeStatus) -> Group:
     groups = [_block(stream) for stream in home.streams]
     for name, error in home.unreadable:
         first = heading(name, f"cannot be read: {error.message}", STYLES[Severity.STOP])
-        group = [first, labelled("error", ", ".join(filter(None, (f"code {error.code}", compared(error)))))]
-        groups.append([*group, labelled("next", error.hint)] if error.hint else group)
+        found = ", ".join(filter(None, (f"code {error.code}", compared(error))))
+        groups.append([first, *labelled_rows(("error", found), ("next", error.hint))])
     if home.lost:
         names = ", ".join(home.lost)
         lost = Text(f"the ledger has no record of {names}, whose checkpoints are in this home", style="red")
@@ -188,45 +188,42 @@ def status_page(home: HomeStatus) -> Group:
 
 
 def _block(status: StreamStatus) -> list[Text]:
-    marks, first = status.marks, status.findings[0]
-    late = f"{counted(status.late_rows, 'row')} dropped by the newest {NEWEST_BATCHES} batches: "
-    late += command("ledger", status.stream.full_name)
-    title = heading(status.stream.full_name, f"generation {status.stream.current_generation}", "dim")
+    marks, first, stream, run, left = status.marks, status.findings[0], status.stream, status.run, status.operation
+    title = heading(stream.full_name, f"generation {stream.current_generation}", "dim")
     title.append(f"  {first.text}", style=f"not bold {STYLES[first.severity]}")
     ahead = "running now" if status.run_end in {"running", "stopping"} else "already planned, will run again"
-    lines = [
-        title,
-        labelled("marks", marks_text(marks_document(marks, "written"))),
-        *(labelled("output", f"{one.name}, written {mark(one.written)}") for one in status.snapshot.output.members),
-        labelled("batch", f"{marks.next_batch} is next, {ahead if status.rerun else 'to be planned'}"),
-        labelled("lag", lag_text(status.lag)),
-        labelled("watermark", timestamp(status.watermark_ms)),
-        *([labelled("late", late)] if status.late_rows else []),
-        labelled("lease", lease_text(status.lease)),
-        labelled("last run", _run_text(status)),
-    ]
-    lines += [labelled("sources", text) for text in status.not_compared]
-    if status.moved_to is not None:
-        lines.append(
-            labelled("moved", f"{status.moved_to} has this query; if it was moved: {command('adopt', status.moved_to)}")
+    late = f"{counted(status.late_rows, 'row')} dropped by the newest {NEWEST_BATCHES} batches: "
+    late += command("ledger", stream.full_name)
+    last_run, check = "none", check_command(stream)
+    if run is not None:
+        ended = (
+            run.ended_ms and f", ended {timestamp(run.ended_ms)} (after {duration_text(run.ended_ms - run.started_ms)})"
         )
-    lines += [labelled("also", finding.text) for finding in status.findings[1:]]
-    if first.severity is Severity.STOP and (found_instead := compared(first)):
-        lines.append(labelled("found", found_instead))
-    if status.operation is not None:
-        started = timestamp(status.operation.started_ms)
-        lines.append(
-            labelled("operation", f"{status.operation.goal} {status.operation.id}, started {started}, not ended")
-        )
+        reason = f": {run.reason}" if run.reason else ""
+        last_run = f"{status.run_end}, started {timestamp(run.started_ms)}{ended}{reason}"
     plan = f", for {', '.join(status.from_plan)} the recorded plan of the query" if status.from_plan else ""
-    check = check_command(status.stream)
-    compared_by = f": {check}" if check else ""
-    lines.append(labelled("basis", f"files and recorded ids{plan}; the code was not compared{compared_by}"))
-    examined = doctor_of(status)
-    if examined is not None:
-        lines.append(labelled("doctor", examined))
-    lines += [labelled("next", step) for step in (first.next, first.advice) if step is not None]
-    return lines
+    basis = f"files and recorded ids{plan}; the code was not compared{f': {check}' if check else ''}"
+    moved = f"{status.moved_to} has this query; if it was moved: {command('adopt', status.moved_to or '')}"
+    lines = labelled_rows(
+        ("marks", marks_text(marks_document(marks, "written"))),
+        *(("output", f"{one.name}, written {mark(one.written)}") for one in status.snapshot.output.members),
+        ("batch", f"{marks.next_batch} is next, {ahead if status.rerun else 'to be planned'}"),
+        ("lag", lag_text(status.lag)),
+        ("watermark", timestamp(status.watermark_ms)),
+        ("late", late if status.late_rows else None),
+        ("lease", lease_text(status.lease)),
+        ("last run", last_run),
+        *(("sources", text) for text in status.not_compared),
+        ("moved", moved if status.moved_to is not None else None),
+        *(("also", finding.text) for finding in status.findings[1:]),
+        ("found", compared(first) if first.severity is Severity.STOP else None),
+        ("operation", left and f"{left.goal} {left.id}, started {timestamp(left.started_ms)}, not ended"),
+        ("basis", basis),
+        ("doctor", doctor_of(status)),
+        ("next", first.next),
+        ("next", first.advice),
+    )
+    return [title, *lines]
 
 
 def lag_text(lag: Lag) -> str:
@@ -251,16 +248,6 @@ def lease_text(view: LeaseView) -> str:
     if view.state == "abandoned":
         return f"free (last held by {holder} {since}, which has exited)"
     return f"free (expired at {timestamp(expires_ms(lease))}; last held by {holder} {since})"
-
-
-def _run_text(status: StreamStatus) -> str:
-    run = status.run
-    if run is None:
-        return "none"
-    text = f"{status.run_end}, started {timestamp(run.started_ms)}"
-    if run.ended_ms is not None:
-        text += f", ended {timestamp(run.ended_ms)} (after {duration_text(run.ended_ms - run.started_ms)})"
-    return text + (f": {run.reason}" if run.reason else "")
 
 
 def status(*, stream: str | None, verify: bool, watch: str | None, home: str | None, shown_as: Format) -> int:

@@ -24,7 +24,7 @@ from slackwater.cli.common.console import (
     shown_time,
 )
 from slackwater.cli.common.examine import named_sink, require_recorded
-from slackwater.cli.common.pages import labelled, marks_text
+from slackwater.cli.common.pages import labelled_rows, marks_text
 from slackwater.cli.common.stream_status import FILES_MAX
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.facts import Unknown
@@ -110,15 +110,17 @@ def look_page(found: _Document, age: str) -> Group:
         else:
             size = f", {size_text(one['bytes'] or 0)}" if one["files"] else ""
             lag = counted(one["files"], "unread file") + size
-        lags.append(labelled("lag", f"source {one['source']}: {lag}"))
+        lags.append(("lag", f"source {one['source']}: {lag}"))
     return Group(
         Text(f"{found['checkpoint']}  query {found['query_id'] or 'unknown'}"),
-        labelled("marks", marks + (f" ({sink})" if sink else "")),
-        labelled("batch", f"{found['next_batch']} is next, {planned}" + (f"; {rate:g} a minute" if rate else "")),
-        labelled("written", age),
-        labelled("watermark", found["watermark"] or "-"),
-        *lags,
-        *([labelled("damage", counted(found["damage"], "damaged file"))] if found["damage"] else []),
+        *labelled_rows(
+            ("marks", marks + (f" ({sink})" if sink else "")),
+            ("batch", f"{found['next_batch']} is next, {planned}" + (f"; {rate:g} a minute" if rate else "")),
+            ("written", age),
+            ("watermark", found["watermark"] or "-"),
+            *lags,
+            ("damage", counted(found["damage"], "damaged file") if found["damage"] else None),
+        ),
     )
 
 

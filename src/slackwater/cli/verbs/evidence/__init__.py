@@ -20,12 +20,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import mark, number, parse_conf, prepare, timestamp, write
+from slackwater.cli.common.console import mark, number, prepare, timestamp, write
 from slackwater.cli.common.examine import Examined, examine, read_failed, with_compared_code, with_errors
 from slackwater.cli.verbs.doctor import by_reason
 from slackwater.cli.verbs.evidence.document import REFUSED, make_evidence
 from slackwater.core.commands import command
-from slackwater.core.errors import SlackwaterError, UsageError
+from slackwater.core.errors import SlackwaterError
 from slackwater.core.escaping import one_line
 from slackwater.core.facts import Unknown
 from slackwater.core.settings import Settings
@@ -80,15 +80,12 @@ def evidence(
     home: str | None,
     shown_as: Format,
 ) -> int:
-    if pipeline is None and (master is not None or conf):
-        raise UsageError("usage", "--master and --conf are for --pipeline, which starts Spark", hint="add --pipeline")
     settings = prepare(home, shown_as)
     file = NewFile(out, force=force, mode=PRIVATE)
     file.check()
     failed = read_failed(error) if error is not None else None
     examined, problem = examine_for_evidence(settings, target, sink, verify=verify)
-    if pipeline is not None:
-        examined = with_compared_code((examined,), pipeline, settings, master, parse_conf(conf))[0]
+    (examined,) = with_compared_code((examined,), pipeline, settings, master, conf)
     examined = with_errors(examined, failed)
     made = make_evidence(settings, examined, problem, int(time.time() * 1000), messages=messages)
     content = bundle(made)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from types import TracebackType
@@ -38,47 +37,35 @@ FAILED = 7
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """``seconds`` ends the run by a drain. ``accepted``: codes of changes with which the kept state may be used."""
-
-    streams: tuple[str, ...] = ()
-    until_caught_up: bool = False
-    seconds: float | None = None
-    master: str | None = None
-    spark: Mapping[str, str] = field(default_factory=dict)
-    consent: Consent = None
-    accepted: tuple[str, ...] = ()
-
-
-def run_pipeline(
-    reference: str, options: RunOptions, settings: Settings, display: RunDisplay
-) -> tuple[StreamOutcome, ...]:
-    """Raises as ``runtime.run.runner.run``."""
+def _ended(
+    reference: str,
+    settings: Settings,
+    display: RunDisplay,
+    streams: Sequence[str],
+    *,
+    until_caught_up: bool,
+    seconds: float | None,
+    master: str | None,
+    spark: Mapping[str, str],
+    consent: Consent,
+    accepted: frozenset[str],
+) -> tuple[tuple[StreamOutcome, ...], int | None]:
+    """Runs to the end, or for ``seconds``. Returns the outcomes and an application's exit code. Raises as
+    ``runtime.run.runner.run``.
+    """
     require_spark()
-    loaded = load(reference)
-    from slackwater.runtime.run import runner  # noqa: PLC0415 - heavy, and most mistakes are in the file
+    if not is_application(reference):
+        loaded = load(reference)
+        from slackwater.runtime.run import runner  # noqa: PLC0415 - heavy, and most mistakes are in the file
 
-    session = session_options(loaded, settings, options.master, options.spark)
-    request = runner.RunRequest(
-        loaded,
-        session,
-        options.streams,
-        options.until_caught_up,
-        options.seconds,
-        settings.restarts,
-        frozenset(options.accepted),
-    )
-    with open_workspace(settings, create=True) as workspace:
-        check_home(workspace, options.consent, display.say)
-        return runner.run(request, workspace.home, workspace.ledger, display)
-
-
-def run_application(
-    reference: str, options: RunOptions, settings: Settings, display: RunDisplay
-) -> tuple[tuple[StreamOutcome, ...], int]:
-    require_spark()
-    if options.streams or options.until_caught_up:
+        session = session_options(loaded, settings, master, spark)
+        request = runner.RunRequest(
+            loaded, session, tuple(streams), until_caught_up, seconds, settings.restarts, accepted
+        )
+        with open_workspace(settings, create=True) as workspace:
+            check_home(workspace, consent, display.say)
+            return runner.run(request, workspace.home, workspace.ledger, display), None
+    if streams or until_caught_up:
         raise UsageError(
             "application-options",
             "An application decides itself which queries it starts, and when they end",
@@ -88,17 +75,12 @@ def run_application(
         )
     running = import_module(_APPLICATION)
     refuse_other_program(locate(reference)[0])
-    given = given_to(settings, options.master, options.spark)
+    given = given_to(settings, master, spark)
     with open_workspace(settings, create=True) as workspace:
-        check_home(workspace, options.consent, display.say)
+        check_home(workspace, consent, display.say)
+        home, ledger = workspace.home, workspace.ledger
         ended: tuple[tuple[StreamOutcome, ...], int] = running.run_application(
-            reference,
-            workspace.home,
-            workspace.ledger,
-            display,
-            given,
-            seconds=options.seconds,
-            accepted=frozenset(options.accepted),
+            reference, home, ledger, display, given, seconds=seconds, accepted=accepted
         )
     return ended
 
@@ -113,23 +95,20 @@ class PlainDisplay:
         """Nothing to close."""
 
     def say(self, text: str) -> None:
-        self._write(text)
+        say(f"{datetime.now(UTC):%H:%M:%S} {one_line(text)}")
 
     def state(self, stream: str, state: str) -> None:
-        self._write(f"{stream} {state}")
+        self.say(f"{stream} {state}")
 
     def batch(self, batch: BatchRecord) -> None:
         cells = _cells(batch)
-        self._write(
+        self.say(
             f"{batch.stream} batch={cells['batch']} rows={batch.input_rows} rows/s={cells['rows/s']} "
             f"lag={cells['lag']} watermark={cells['watermark']} state={cells['state rows']}"
         )
 
     def restarted(self, stream: str) -> None:
         """Nothing: a message has the reason."""
-
-    def _write(self, text: str) -> None:
-        say(f"{datetime.now(UTC):%H:%M:%S} {one_line(text)}")
 
 
 class LiveDisplay:
@@ -181,13 +160,6 @@ class LiveDisplay:
         return table
 
 
-Display = PlainDisplay | LiveDisplay
-
-
-def make_display(*, live: bool) -> Display:
-    return LiveDisplay() if live else PlainDisplay()
-
-
 def _cells(batch: BatchRecord) -> dict[str, str]:
     seconds = batch.durations_ms.get("triggerExecution", 0) / 1000
     lag = lag_of(batch)
@@ -216,24 +188,24 @@ def run(
     debug: bool,
 ) -> int:
     settings = prepare(home, logging=True, debug=debug)
-    options = RunOptions(
-        streams=tuple(streams or ()),
-        until_caught_up=until_caught_up,
-        seconds=parse_seconds(duration) if duration is not None else None,
-        master=master,
-        spark=parse_conf(conf),
-        consent=consent,
-        accepted=tuple(accepted or ()),
-    )
-    code = None
+    seconds = parse_seconds(duration) if duration is not None else None
+    spark = parse_conf(conf)
     with (
-        make_display(live=sys.stderr.isatty()) as display,
+        LiveDisplay() if sys.stderr.isatty() else PlainDisplay() as display,
         _metered(display, settings, metrics_host, metrics_port) as to,
     ):
-        if is_application(pipeline):
-            outcomes, code = run_application(pipeline, options, settings, to)
-        else:
-            outcomes = run_pipeline(pipeline, options, settings, to)
+        outcomes, code = _ended(
+            pipeline,
+            settings,
+            to,
+            streams or (),
+            until_caught_up=until_caught_up,
+            seconds=seconds,
+            master=master,
+            spark=spark,
+            consent=consent,
+            accepted=frozenset(accepted or ()),
+        )
     console = err()
     for outcome in outcomes:
         of_the_query = outcome.failure.traceback if outcome.failure is not None else None
@@ -252,7 +224,7 @@ def run(
 
 
 @contextmanager
-def _metered(display: Display, settings: Settings, host: str, port: int | None) -> Iterator[RunDisplay]:
+def _metered(display: RunDisplay, settings: Settings, host: str, port: int | None) -> Iterator[RunDisplay]:
     if port is None:
         yield display
         return

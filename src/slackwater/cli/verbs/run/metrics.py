@@ -222,13 +222,13 @@ class StatusCollector(Collector):
                 self._read = self._statuses()
                 self._read_at = time.monotonic()
             reading = self._read
+        values = {name: _values(status, self._seen[name], self._clock()) for name, status in reading.items()}
         for metric in READ_AT_REQUEST:
             family = GaugeMetricFamily(metric.name, metric.help, labels=(*STREAM, *metric.labels))
-            for full_name, status in reading.items():
-                pipeline, name = full_name.split("/", 1)
-                for labels, value in self._values(metric.key, full_name, status).items():
+            for stream, known in values.items():
+                for labels, value in known.get(metric.key, {}).items():
                     if value is not None:
-                        family.add_metric((pipeline, name, *labels), value)
+                        family.add_metric((*stream.split("/", 1), *labels), value)
             yield family
 
     def _statuses(self) -> Reading:
@@ -246,46 +246,35 @@ class StatusCollector(Collector):
         except SlackwaterError:
             return dict.fromkeys(names)
 
-    def _values(self, key: str, stream: str, status: StreamStatus | None) -> Values:
-        if key == "readable":
-            return {(): float(status is not None)}
-        seen = self._seen[stream]
-        if key == "last_batch":
-            return {(): seen.batch_at}
-        return {} if status is None else _VALUES[key](status, seen, self._clock())
 
-
-def _lag_seconds(status: StreamStatus, seen: _StreamSeen, now: float) -> Values:
-    """The time since the last moment without backlog; unknown if a source cannot be counted.
-
-    The newest batch's remaining rows are current only while the query asks its sources: not while a planned batch is
-    uncommitted, and not after its end.
-    """
-    lag = status.lag
-    if status.batch is None or lag.unknown is not None or not every_source_counts(status.batch):
-        return {(): None}
-    if not (lag.rows or lag.files or status.rerun or seen.state in _ASKS_NO_SOURCE):
-        seen.no_backlog_at = now
-    return {(): max(now - seen.no_backlog_at, 0.0)}
-
-
-_VALUES: Mapping[str, Callable[[StreamStatus, _StreamSeen, float], Values]] = {
-    "marks": lambda status, _seen, _now: {
-        (name,): getattr(status.marks, name) for name in ("planned", "committed", "state", "written")
-    },
-    "lag_rows": lambda status, _seen, _now: {(): status.lag.rows},
-    "lag_files": lambda status, _seen, _now: {(): status.lag.files},
-    "lag_bytes": lambda status, _seen, _now: {(): status.lag.bytes},
-    "lag_seconds": _lag_seconds,
-    "watermark": lambda status, _seen, _now: {(): status.watermark_ms / 1000 if status.watermark_ms else None},
-    "watermark_age": lambda status, _seen, now: {(): now - status.watermark_ms / 1000 if status.watermark_ms else None},
-    "state_rows": lambda status, _seen, _now: {(): status.batch.state_rows if status.batch else None},
-    "state_bytes": lambda status, _seen, _now: {(): status.batch.state_bytes if status.batch else None},
-    "findings": lambda status, _seen, _now: {
-        (severity,): sum(str(finding.severity) == severity for finding in status.findings)
-        for severity in ("info", "warning", "stop")
-    },
-}
+def _values(status: StreamStatus | None, seen: _StreamSeen, now: float) -> Mapping[str, Values]:
+    """The values of metrics that are known, by key."""
+    values: dict[str, float | None] = {"readable": float(status is not None), "last_batch": seen.batch_at}
+    by_label: dict[str, Values] = {}
+    if status is not None:
+        lag, batch, watermark_s = status.lag, status.batch, status.watermark_ms / 1000
+        if batch is not None and lag.unknown is None and every_source_counts(batch):
+            # The newest batch's remaining rows are current only while the query asks its sources: not while a planned
+            # batch is uncommitted, and not after its end.
+            if not (lag.rows or lag.files or status.rerun or seen.state in _ASKS_NO_SOURCE):
+                seen.no_backlog_at = now
+            values["lag_seconds"] = max(now - seen.no_backlog_at, 0.0)
+        values |= {
+            "lag_rows": lag.rows,
+            "lag_files": lag.files,
+            "lag_bytes": lag.bytes,
+            "watermark": watermark_s or None,
+            "watermark_age": now - watermark_s if watermark_s else None,
+            "state_rows": batch.state_rows if batch else None,
+            "state_bytes": batch.state_bytes if batch else None,
+        }
+        severities = [str(finding.severity) for finding in status.findings]
+        by_label = {
+            "marks": {(name,): getattr(status.marks, name) for name in ("planned", "committed", "state", "written")},
+            "findings": {(severity,): severities.count(severity) for severity in ("info", "warning", "stop")},
+        }
+    plain: dict[str, Values] = {key: {(): value} for key, value in values.items()}
+    return plain | by_label
 
 
 def _for_local_hosts(page: WSGIApplication) -> WSGIApplication:
