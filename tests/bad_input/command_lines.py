@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tests.bad_input.case import BEYOND_64_BITS, LONG, Case
+from tests.bad_input.case import BEYOND_64_BITS, CHECKPOINT, LONG, Case
 
 CASES = (
     # Verbs
     Case("nope", 2, "usage", says="slackwater --help"),
-    Case("stauts", 2, "usage"),
+    Case("staus", 2, "usage", says="did you mean status?"),
+    Case("initt x", 2, "usage", says="did you mean init?"),
     Case("STATUS", 2, "usage"),
     Case("--nope", 2, "usage"),
     Case("--nope status", 2, "usage"),
@@ -17,9 +18,11 @@ CASES = (
     Case(("-",), 2, "usage"),
     Case("plan", 2, "usage", says="slackwater plan --help"),
     Case("plan nope", 2, "usage"),
+    Case("plan rebuid x", 2, "usage", says="did you mean rebuild?"),
     Case("plan rebuild", 2, "usage", says="slackwater plan rebuild --help"),
     Case("connectors", 2, "usage"),
     Case("connectors nope", 2, "usage"),
+    Case("connectors lst", 2, "usage", says="did you mean list?"),
     Case("connectors fetch", 2, "usage"),
     Case("run", 2, "usage", says="slackwater run --help"),
     Case("stop", 2, "usage"),
@@ -29,6 +32,9 @@ CASES = (
     # Options that a verb does not have, and arguments that are too many
     Case("status --nope", 2, "usage", says="slackwater status --help"),
     Case("status -x", 2, "usage"),
+    Case("run x.py --until-caugt-up", 2, "usage", says="did you mean --until-caught-up?"),
+    Case("run x.py --home-folder=x", 2, "usage", says="did you mean --home?"),
+    Case("plan rebuild x --ot plan.json", 2, "usage", says="did you mean --out"),
     Case("status per_page more", 2, "usage"),
     Case("status --form json", 2, "usage"),
     Case("run clicks.py more", 2, "usage"),
@@ -44,7 +50,7 @@ CASES = (
     Case("run clicks.py --until-caught-up=yes", 2, "usage"),
     # Values of --format
     Case("status --format", 2, "usage"),
-    Case("status --format yaml", 2, "usage"),
+    Case("status --format yaml", 2, "usage", says="slackwater status --help"),
     Case("status --format JSON", 2, "usage"),
     Case(("status", "--format", ""), 2, "usage"),
     Case("ledger --format xml", 2, "usage"),
@@ -120,6 +126,10 @@ CASES = (
     Case("stop per_page --wait inf", 2, "duration"),
     Case("plan rebuild per_page --retention long", 2, "duration"),
     Case("plan rebuild per_page --retention ALL", 2, "duration"),
+    Case("status --watch 500ms", 2, "duration"),
+    Case("status --watch 0.1s", 2, "watch-interval"),
+    Case("watch per_page --once --every 0.1s", 2, "watch-interval"),
+    Case("watch per_page --once --source broker:9092", 2, "source-address"),
     Case("plan rebuild per_page --retention=-1d", 2, "duration"),
     Case(f"plan rebuild per_page --retention {'9' * 5000}", 2, "duration"),
     # Numbers
@@ -162,6 +172,14 @@ CASES = (
     Case(f"plan rebuild per_page --at batch:{BEYOND_64_BITS}", 2, "target"),
     Case("plan rebuild per_page --at batch:99", 5, "target-unwritten"),
     Case("plan rebuild per_page --at batch:9223372036854775807", 5, "target-unwritten"),
+    # Targets of a backfill
+    Case("plan backfill per_page --output aside", 2, "backfill-directory"),
+    Case("plan backfill per_page --into older", 2, "backfill-directory"),
+    Case("plan backfill per_page --output keep --into older", 2, "backfill-directory"),
+    Case("plan backfill per_page --output aside --into ' '", 2, "usage"),
+    Case("plan backfill per_page --output aside --into '~/older'", 2, "sink-path"),
+    Case("plan backfill per_page --output aside --into s3://bucket/a%20b", 2, "sink-path"),
+    Case("plan backfill per_page --output swap --into older", 2, "usage"),
     # Ranges of batches
     Case("ledger --batches 1..2", 2, "batches-of-what"),
     Case("ledger per_page --batches x", 2, "batch-range"),
@@ -187,6 +205,7 @@ CASES = (
     Case("apply plan.json --yes --conf nothing", 2, "conf-format"),
     # Names of streams
     Case("status nosuch", 4, "stream-unknown"),
+    Case("status per_pgae", 4, "stream-unknown", says="did you mean per_page?"),
     Case("status clicks/nosuch", 4, "stream-unknown"),
     Case("status clicks/", 4, "location-unknown"),
     Case("status ../../etc", 4, "location-unknown"),
@@ -194,12 +213,26 @@ CASES = (
     Case(("status", "per_page\n"), 4, "stream-unknown"),
     Case(("status", "[bold]per_page[/bold]"), 4, "stream-unknown"),
     Case("stop nosuch", 4, "stream-unknown"),
-    Case("stop per_page", 4, "not-running"),
+    Case("stop per_page", 4, "not-running", says="slackwater status clicks/per_page"),
     Case("stop per_page --wait 0", 4, "not-running"),
     Case("offsets nosuch", 4, "stream-unknown"),
     Case("ledger nosuch", 4, "stream-unknown"),
     Case("plan rebuild nosuch", 4, "stream-unknown"),
     Case("inspect nosuch", 4, "no-checkpoint"),
+    # Targets of doctor, evidence and watch
+    Case("doctor nosuch", 4, "stream-unknown"),
+    Case("doctor .", 4, "not-a-checkpoint"),
+    Case("doctor per_page --sink out", 2, "sink-of-stream", says="leave --sink out: slackwater doctor per_page"),
+    Case("doctor per_page --all", 2, "usage"),
+    Case("doctor --error nosuch.log", 4, "error-file"),
+    Case("doctor --master local[1]", 2, "usage"),
+    Case("evidence nosuch --out b.zip", 4, "stream-unknown"),
+    Case("evidence ./nowhere --out b.zip", 4, "no-checkpoint"),
+    Case("evidence clicks.py --out b.zip", 4, "not-a-checkpoint"),
+    Case("evidence per_page --out b.zip --conf a=b", 2, "usage"),
+    Case("evidence per_page --out b.zip --error nowhere.log", 4, "error-file"),
+    Case(f"evidence {CHECKPOINT} --out b.zip --sink clicks", 4, "no-output"),
+    Case(f"watch {CHECKPOINT} --once --sink clicks", 4, "no-output"),
     Case(f"inspect {LONG}", 4, "no-checkpoint"),
     # Connectors
     Case("connectors list --spark 9.9", 0, None),

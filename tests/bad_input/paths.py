@@ -131,6 +131,7 @@ CASES = (
     Case(f"inspect {CHECKPOINT}", 9, "store-unreachable", forbid(CHECKPOINT)),
     Case("inspect per_page --raw offsets/5", 9, "file-inaccessible", forbid(f"{CHECKPOINT}/offsets/5")),
     # The pipeline file
+    Case("plan rebuild per_page", 5, "source-files-lost", remove("clicks")),
     Case("run absent.py", 2, "pipeline-absent"),
     Case("run absent", 2, "pipeline-absent"),
     Case("run absent.module", 2, "pipeline-absent"),

@@ -9,19 +9,20 @@ from tests.bad_input.case import BINARY, LONG, Case, write
 
 HEAD = "import pathlib\nimport slackwater as sw\np = sw.Pipeline('x')\n"
 STREAM = "@p.stream(sink=sw.sinks.files('parquet', 'other/x'))\ndef a(spark): ...\n"
+NOTEBOOK = "dbutils.widgets.get('a')\nspark.range(1).writeStream.start('b')\n"
 
 
 def _file(text: str | bytes, error: str, exit_code: int = 2, says: str = "") -> Case:
     return Case("run p.py --stream nosuch", exit_code, error, write("p.py", text), says=says)
 
 
-def _pipeline(arguments: str, error: str, exit_code: int = 2) -> Case:
-    return _file(f"{HEAD.replace(chr(39) + 'x' + chr(39), arguments)}{STREAM}", error, exit_code)
+def _pipeline(arguments: str, error: str, exit_code: int = 2, says: str = "") -> Case:
+    return _file(f"{HEAD.replace(chr(39) + 'x' + chr(39), arguments)}{STREAM}", error, exit_code, says)
 
 
-def _stream(arguments: str, error: str, exit_code: int = 2) -> Case:
+def _stream(arguments: str, error: str, exit_code: int = 2, says: str = "") -> Case:
     sink = "" if "sink=" in arguments else "sink=sw.sinks.files('parquet', 'other/x'), "
-    return _file(f"{HEAD}@p.stream({sink}{arguments})\ndef a(spark): ...\n", error, exit_code)
+    return _file(f"{HEAD}@p.stream({sink}{arguments})\ndef a(spark): ...\n", error, exit_code, says)
 
 
 def _after(lines: str, error: str, exit_code: int = 2) -> Case:
@@ -54,12 +55,13 @@ CASES = (
     _file("x = " + "9" * 5000 + "\n", "pipeline-fails"),
     _file("import no_such_module_here\n", "pipeline-import", says="p.py:1"),
     _file("from slackwater import nosuch\n", "pipeline-fails"),
+    _file("\nfrom slackwater.sinks import hudi\n", "sink-unknown", says="p.py:2"),
     _file("import slackwater.nosuch\n", "pipeline-import"),
     _file("from . import x\n", "pipeline-fails"),
     # What fails while it is imported
-    _file("raise ValueError('one\\ntwo')\n", "pipeline-fails"),
+    _file("\nraise ValueError('one\\ntwo')\n", "pipeline-fails", says="p.py:2"),
     _file("raise SystemExit\n", "pipeline-fails"),
-    _file("raise SystemExit(0)\n", "pipeline-fails"),
+    _file("raise SystemExit(0)\n", "pipeline-fails", says="p.py:1"),
     _file("import sys; sys.exit(3)\n", "pipeline-fails"),
     _file("exit()\n", "pipeline-fails"),
     _file("raise GeneratorExit\n", "pipeline-fails"),
@@ -78,14 +80,17 @@ CASES = (
     _file("raise Exception('[/bold] [red]')\n", "pipeline-fails"),
     _file("raise Exception('x' * 10**6)\n", "pipeline-fails"),
     # None, several, or none of its streams
-    _file("x = 1\n", "pipeline-count"),
+    _file("x = 1\n", "pipeline-count", says="p.py"),
+    Case("run p.py", 2, "program-kind", write("p.py", NOTEBOOK), says="spark, dbutils"),
+    _file("from pyspark import pipelines as dp\n\n@dp.table\ndef a(): ...\n", "program-kind", says="spark-pipelines"),
+    _file("# COMMAND ----------\nrows = spark.readStream.table('a')\n", "program-kind", says="code of a notebook"),
     _file("import slackwater as sw\np = sw.Pipeline\n", "pipeline-count"),
     _file("import slackwater as sw\npipelines = [sw.Pipeline('x')]\n", "pipeline-count"),
-    _file(HEAD + "q = sw.Pipeline('y')\n" + STREAM, "pipeline-count"),
-    _file(HEAD, "pipeline-empty"),
+    _file(HEAD + "q = sw.Pipeline('y')\n" + STREAM, "pipeline-count", says="p.py"),
+    _file(HEAD, "pipeline-empty", says="p.py"),
     _after("q = p", "stream-unknown", 4),
-    _file(HEAD + STREAM + STREAM.replace("other/x", "out/y"), "stream-duplicate"),
-    _file(HEAD + STREAM + STREAM.replace("def a", "def b"), "sink-shared"),
+    _file(HEAD + STREAM + STREAM.replace("other/x", "out/y"), "stream-duplicate", says="p.py:6"),
+    _file(HEAD + STREAM + STREAM.replace("x'", "x/../x/'").replace("def a", "def b"), "sink-shared", says="other/x"),
     # Arguments of a pipeline
     _pipeline("", "pipeline-fails"),
     _pipeline("''", "pipeline-name"),
@@ -95,7 +100,7 @@ CASES = (
     _pipeline("'watched'", "pipeline-reserved"),
     _pipeline("['x']", "pipeline-name"),
     _pipeline("pathlib.Path('x')", "pipeline-name"),
-    _pipeline("'a/b'", "pipeline-name"),
+    _pipeline("'a/b'", "pipeline-name", says="p.py:3"),
     _pipeline("'..'", "pipeline-name"),
     _pipeline("'.hidden'", "pipeline-name"),
     _pipeline("'a b'", "pipeline-name"),
@@ -112,7 +117,7 @@ CASES = (
     _pipeline("'x', connectors={'kafka': 1}", "stream-unknown", 4),
     _pipeline("'x', connectors='kafka'", "stream-unknown", 4),
     # Arguments of a stream
-    _file(f"{HEAD}@p.stream\ndef a(spark): ...\n", "pipeline-fails"),
+    _file(f"{HEAD}@p.stream\ndef a(spark): ...\n", "pipeline-fails", says="p.py:4"),
     _file(f"{HEAD}@p.stream()\ndef a(spark): ...\n", "pipeline-fails"),
     _file(f"{HEAD}p.stream(sink=sw.sinks.files('csv', 'o'))(None)\n", "stream-function"),
     _file(f"{HEAD}p.stream(sink=sw.sinks.files('csv', 'o'))('a')\n", "stream-function"),
@@ -126,11 +131,11 @@ CASES = (
     _stream("name=5", "stream-name"),
     _stream("name=0", "stream-name"),
     _stream("name=b'a'", "stream-name"),
-    _stream("name='../a'", "stream-name"),
+    _stream("name='../a'", "stream-name", says="p.py:4"),
     _stream("name='a b'", "stream-name"),
     _stream("name='é'", "stream-name"),
     _stream(f"name='{LONG}'", "stream-name"),
-    _stream("output_mode='update'", "output-mode"),
+    _stream("output_mode='update'", "output-mode", says="x/a"),
     _stream("output_mode='Append'", "output-mode"),
     _stream("output_mode=''", "output-mode"),
     _stream("output_mode=None", "output-mode"),
@@ -151,7 +156,7 @@ CASES = (
     _stream("checkpoint=b'x'", "checkpoint-path"),
     _stream("checkpoint=pathlib.Path('cp')", "stream-unknown", 4),
     # Triggers
-    _stream("trigger=5", "trigger-interval"),
+    _stream("trigger=5", "trigger-interval", says="p.py:4"),
     _stream("trigger=0", "trigger-interval"),
     _stream("trigger=''", "trigger-interval"),
     _stream("trigger=['10 seconds']", "trigger-interval"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from tests.bad_input.case import BINARY, DEEP, LONG, Case, fifo, folder, forbid, loop, write
+from tests.bad_input.case import BINARY, DEEP, LONG, Case, fifo, folder, forbid, loop, replace, write
 
 
 def _plan(content: str | bytes, error: str) -> Case:
     return Case("apply p.json --yes", 2, error, write("p.json", content))
+
+
+def _edited(old: str, new: str, error: str) -> Case:
+    return Case("apply plan.json --yes", 2, error, replace("plan.json", old, new), says="plan.json")
 
 
 CASES = (
@@ -38,6 +42,10 @@ CASES = (
     _plan('{"schema": 5}', "plan-schema"),
     _plan('{"schema": "slackwater.plan/999"}', "plan-schema"),
     _plan('{"schema": "slackwater.status/1"}', "plan-schema"),
+    _edited("slackwater.plan/1", "slackwater.plan/2", "plan-schema"),
+    _edited('"planned": 5', '"planned": "five"', "plan-damaged"),
+    _edited('"kind": "verify-generation"', '"kind": "destroy-everything"', "plan-damaged"),
+    _edited("{", "", "plan-unreadable"),
     Case("apply plan.json", 2, "unconfirmed"),
     Case("apply plan.json --format json", 2, "unconfirmed"),
 )

@@ -6,9 +6,9 @@ from tests.bad_input.case import Case, write
 from tests.bad_input.pipelines import HEAD
 
 
-def _sink(expression: str, error: str, exit_code: int = 2) -> Case:
+def _sink(expression: str, error: str, exit_code: int = 2, says: str = "") -> Case:
     text = f"{HEAD}@p.stream(sink={expression})\ndef a(spark): ...\n"
-    return Case("run p.py --stream nosuch", exit_code, error, write("p.py", text))
+    return Case("run p.py --stream nosuch", exit_code, error, write("p.py", text), says=says)
 
 
 def _files(arguments: str, error: str, exit_code: int = 2) -> Case:
@@ -17,7 +17,7 @@ def _files(arguments: str, error: str, exit_code: int = 2) -> Case:
 
 CASES = (
     _sink("None", "sink-kind"),
-    _sink("'out'", "sink-kind"),
+    _sink("'out'", "sink-kind", says="x/a"),
     _sink("5", "sink-kind"),
     _sink("sw.sinks.files", "sink-kind"),
     _sink("sw.sinks.FilesSink", "sink-kind"),
@@ -25,10 +25,11 @@ CASES = (
     _sink("['out']", "sink-kind"),
     _sink("{'format': 'parquet', 'path': 'out'}", "sink-kind"),
     _sink("type('S', (), {'attach': print})()", "sink-kind"),
-    _sink("sw.sinks.nosuch('x')", "sink-unknown"),
+    _sink("sw.sinks.nosuch('x')", "sink-unknown", says="one of slackwater.sinks.files"),
+    _sink("sw.sinks.hudi('x')", "sink-unknown", says="p.py:4"),
     _files("", "pipeline-fails"),
     _files("'parquet'", "pipeline-fails"),
-    _files("'parquett', 'o'", "sink-format"),
+    _sink("sw.sinks.files('parquett', 'o')", "sink-format", says="p.py:4"),
     _files("'', 'o'", "sink-format"),
     _files("None, 'o'", "sink-format"),
     _files("5, 'o'", "sink-format"),

@@ -529,20 +529,6 @@ def test_a_look_shows_marks_and_lag(slackwater: Slackwater, project: AdoptedProj
     assert "add --sink" in page
 
 
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        (("--every", "0.1s"), "watch-interval"),
-        (("--source", "broker:9092"), "source-address"),
-        (("--sink", "clicks"), "no-output"),
-    ],
-)
-def test_mistakes_are_refused(
-    slackwater: Slackwater, project: AdoptedProject, words: tuple[str, ...], code: str
-) -> None:
-    assert f"error {code}: " in slackwater("watch", str(project.path), "--once", *words).err
-
-
 def test_it_is_shown_again_until_ctrl_c(project: AdoptedProject) -> None:
     words = [sys.executable, "-m", "slackwater", "watch", str(project.path), "--every", "0.5s", "--format", "json"]
     with subprocess.Popen(words, cwd=project.folder, stdout=subprocess.PIPE, text=True) as process:

@@ -334,26 +334,6 @@ def test_a_text_without_a_known_error_is_said_beside_the_findings(slackwater: Sl
     assert "it is not a failure that Slackwater knows" in done.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "error"),
-    [
-        (("doctor", "nosuch"), 4, "stream-unknown"),
-        (("doctor", "."), 4, "not-a-checkpoint"),
-        (("doctor", STREAM, "--sink", "out"), 2, "sink-of-stream"),
-        (("doctor", STREAM, "--all"), 2, "usage"),
-        (("doctor", "--error", "nosuch.log"), 4, "error-file"),
-        (("doctor", "--master", "local[1]"), 2, "usage"),
-    ],
-)
-def test_mistakes(slackwater: Slackwater, tmp_path: Path, arguments: tuple[str, ...], code: int, error: str) -> None:
-    make_home(tmp_path)
-
-    done = slackwater(*arguments, "--format", "json")
-
-    assert done.code == code
-    assert done.error["code"] == error
-
-
 def test_a_home_without_streams(slackwater: Slackwater) -> None:
     done = slackwater("doctor", "--format", "json")
 

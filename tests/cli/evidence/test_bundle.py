@@ -256,30 +256,6 @@ def test_json_on_stdout_is_the_document(evidence: Evidence, tmp_path: Path) -> N
     assert made.out == made.files["evidence.json"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "error"),
-    [
-        (("nobody",), 4, "stream-unknown"),
-        (("./nowhere",), 4, "no-checkpoint"),
-        (("clicks.py",), 4, "not-a-checkpoint"),
-        ((STREAM, "--sink", "out"), 2, "sink-of-stream"),
-        ((STREAM, "--conf", "a=b"), 2, "usage"),
-        ((STREAM, "--error", "nowhere.log"), 4, "error-file"),
-        ((".slackwater/streams/clicks/per_page/checkpoints/0001", "--sink", "clicks"), 4, "no-output"),
-    ],
-)
-def test_bad_input_is_named_and_leaves_no_file(
-    evidence: Evidence, tmp_path: Path, arguments: tuple[str, ...], code: int, error: str
-) -> None:
-    make_home(tmp_path)
-
-    done = evidence(*arguments)
-
-    assert (done.code, error) == (code, done.err.removeprefix("error ").partition(":")[0])
-    assert "hint: " in done.err
-    assert not (tmp_path / "bundle.zip").exists()
-
-
 def test_a_sink_of_a_stream_is_refused_with_the_command_that_works(evidence: Evidence, tmp_path: Path) -> None:
     make_home(tmp_path)
 
