@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from slackwater.core.errors import UsageError
 from slackwater.core.escaping import is_unicode
@@ -46,6 +46,15 @@ class Parser(argparse.ArgumentParser):
             formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=32),
         )
         self.after_unknown = ""
+
+    def takes(
+        self, name: str, metavar: str | None, text: str, kind: Callable[[str], object] | None = None, **more: Any
+    ) -> None:
+        """An argument with a value: a string that is not blank, or of another ``kind``."""
+        self.add_argument(name, metavar=metavar, help=text, type=kind or string, **more)
+
+    def flag(self, name: str, text: str, **more: Any) -> None:
+        self.add_argument(name, help=text, action="store_true", **more)
 
     def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces that are not used here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -177,24 +186,17 @@ def byte_size(text: str) -> int:
 
 
 def add_stream(parser: Parser) -> None:
-    parser.add_argument("stream", metavar="STREAM", type=string, help="stream, or pipeline/stream")
+    parser.takes("stream", "STREAM", "stream, or pipeline/stream")
 
 
 def add_checkpoint(parser: Parser) -> None:
-    parser.add_argument("location", metavar="LOCATION", type=string, help="the checkpoint's path or URI")
-    parser.add_argument("--sink", metavar="URI", type=string, help="where its query writes: a path or URI")
+    parser.takes("location", "LOCATION", "the checkpoint's path or URI")
+    parser.takes("--sink", "URI", "where its query writes: a path or URI")
 
 
 def add_pipeline(parser: Parser, text: str = "the pipeline") -> None:
-    parser.add_argument("pipeline", metavar="FILE|MODULE", type=string, help=text)
-    parser.add_argument(
-        "--stream",
-        dest="streams",
-        metavar="NAME",
-        type=string,
-        action="append",
-        help="only this stream; may be repeated",
-    )
+    parser.takes("pipeline", "FILE|MODULE", text)
+    parser.takes("--stream", "NAME", "only this stream; may be repeated", dest="streams", action="append")
 
 
 def add_program(parser: Parser) -> None:
@@ -203,12 +205,7 @@ def add_program(parser: Parser) -> None:
 
 
 def add_home(parser: Parser) -> None:
-    parser.add_argument(
-        "--home",
-        metavar="LOCATION",
-        type=string,
-        help="folder or URI of ledger and checkpoints (default: .slackwater)",
-    )
+    parser.takes("--home", "LOCATION", "folder or URI of ledger and checkpoints (default: .slackwater)")
 
 
 def add_consent(parser: Parser) -> None:
@@ -222,38 +219,35 @@ def add_consent(parser: Parser) -> None:
 
 
 def add_stopped(parser: Parser) -> None:
-    parser.add_argument(
+    parser.flag(
         "--i-stopped-it",
+        "confirm that the query has been stopped even though its checkpoint was written recently",
         dest="stopped",
-        action="store_true",
-        help="confirm that the query has been stopped even though its checkpoint was written recently",
     )
 
 
 def add_format(parser: Parser) -> None:
-    parser.add_argument(
+    parser.takes(
         "--format",
+        "text|json",
+        "text for people (default), JSON for programs",
+        one_of(Format),
         dest="shown_as",
-        type=one_of(Format),
         default=Format.TEXT,
-        metavar="text|json",
-        help="text for people (default), JSON for programs",
     )
 
 
 def add_force(parser: Parser) -> None:
-    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
+    parser.flag("--force", "replace the file if it exists")
 
 
 def add_spark(parser: Parser) -> None:
-    parser.add_argument("--master", metavar="URL", type=string, help="Spark's master (default: local[*])")
-    parser.add_argument("--conf", metavar="KEY=VALUE", action="append", help="a Spark setting; may be repeated")
+    parser.takes("--master", "URL", "Spark's master (default: local[*])")
+    parser.takes("--conf", "KEY=VALUE", "a Spark setting; may be repeated", str, action="append")
 
 
 def add_debug(parser: Parser) -> None:
-    parser.add_argument(
-        "--debug", action="store_true", help="show the traceback of your own code where it raises an error"
-    )
+    parser.flag("--debug", "show the traceback of your own code where it raises an error")
 
 
 VERBS: Mapping[str, str] = {

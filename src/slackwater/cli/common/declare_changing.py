@@ -51,7 +51,7 @@ class Sink(StrEnum):
 
 
 def init(parser: Parser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=path, help="a new or empty folder")
+    parser.takes("folder", "DIR", "a new or empty folder", path)
     add_format(parser)
     parser.epilog = "Exit code 5: the folder holds something; nothing was changed. No network and no Java are needed."
 
@@ -66,30 +66,26 @@ def _port(text: str) -> int:
 
 def run(parser: Parser) -> None:
     add_program(parser)
-    parser.add_argument(
-        "--until-caught-up", action="store_true", help="process all available input, stage after stage, then end"
-    )
-    parser.add_argument("--for", dest="duration", metavar="60s", help="drain and end after this time")
-    parser.add_argument(
+    parser.flag("--until-caught-up", "process all available input, stage after stage, then end")
+    parser.takes("--for", "60s", "drain and end after this time", str, dest="duration")
+    parser.takes(
         "--accept",
+        "CODE",
+        f"start although the code was changed in this way (see {mention('check')}); may be repeated",
         dest="accepted",
-        metavar="CODE",
-        type=string,
         action="append",
-        help=f"start although the code was changed in this way (see {mention('check')}); may be repeated",
     )
-    parser.add_argument(
+    parser.takes(
         "--metrics-port",
-        metavar="PORT",
-        type=_port,
-        help="serve Prometheus metrics of the streams at this port while they run; 0: a free one",
+        "PORT",
+        "serve Prometheus metrics of the streams at this port while they run; 0: a free one",
+        _port,
     )
-    parser.add_argument(
+    parser.takes(
         "--metrics-host",
-        metavar="ADDRESS",
-        type=string,
+        "ADDRESS",
+        "the address to serve them at (default: %(default)s, this machine only)",
         default="127.0.0.1",
-        help="the address to serve them at (default: %(default)s, this machine only)",
     )
     add_spark(parser)
     add_home(parser)
@@ -115,18 +111,16 @@ def check(parser: Parser) -> None:
 
 def adopt(parser: Parser) -> None:
     add_checkpoint(parser)
-    parser.add_argument(
+    parser.takes(
         "--name",
-        metavar="NAME",
-        type=string,
-        help="the stream's name (default: the last part of --sink, else of LOCATION); "
+        "NAME",
+        "the stream's name (default: the last part of --sink, else of LOCATION); "
         "a run of the program finds it by its checkpoint",
     )
-    parser.add_argument(
+    parser.takes(
         "--pipeline",
-        metavar="FILE|MODULE",
-        type=string,
-        help="the program that starts the query, with its arguments ('app.py -- ARGUMENTS'): it is run up to the "
+        "FILE|MODULE",
+        "the program that starts the query, with its arguments ('app.py -- ARGUMENTS'): it is run up to the "
         "start of its queries, none of which is started, to see where the query writes",
     )
     add_spark(parser)
@@ -141,7 +135,7 @@ def adopt(parser: Parser) -> None:
 
 def release(parser: Parser) -> None:
     add_stream(parser)
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.flag("--yes", "do not ask")
     add_home(parser)
     add_consent(parser)
     add_stopped(parser)
@@ -154,7 +148,7 @@ def release(parser: Parser) -> None:
 
 def stop(parser: Parser) -> None:
     add_stream(parser)
-    parser.add_argument("--wait", metavar="60s", default="60s", help="how long to wait for the end (default: 60s)")
+    parser.takes("--wait", "60s", "how long to wait for the end (default: 60s)", str, default="60s")
     add_home(parser)
     add_format(parser)
     parser.epilog = (
@@ -169,14 +163,14 @@ def plan(parser: Parser) -> None:
         of_goal = add_verb(goal.name, goal.summary)
         add_stream(of_goal)
         for flag in goal.flags:
-            of_goal.add_argument(
+            of_goal.takes(
                 flag.option,
+                flag.metavar,
+                flag.help,
+                string if flag.kind in {"string", "directory"} else str,
                 dest=flag.field,
-                metavar=flag.metavar,
                 default=flag.default,
                 choices=flag.choices,
-                type=string if flag.kind in {"string", "directory"} else str,
-                help=flag.help,
             )
         if goal.runs_spark:
             add_spark(of_goal)
@@ -185,19 +179,14 @@ def plan(parser: Parser) -> None:
 
 
 def _plan_common(parser: Parser) -> None:
-    parser.add_argument("--out", dest="file", metavar="PLAN", type=path, help="write the plan to this new file")
+    parser.takes("--out", "PLAN", "write the plan to this new file", path, dest="file")
     add_force(parser)
-    parser.add_argument(
+    parser.takes(
         "--pipeline",
-        metavar="FILE|MODULE",
-        type=string,
-        help="the upgraded pipeline, if it moved; of a query that Slackwater only watches, a pipeline with its code",
+        "FILE|MODULE",
+        "the upgraded pipeline, if it moved; of a query that Slackwater only watches, a pipeline with its code",
     )
-    parser.add_argument(
-        "--downstream",
-        action="store_true",
-        help="also replay later stages that have read rows to be removed; one apply, one undo",
-    )
+    parser.flag("--downstream", "also replay later stages that have read rows to be removed; one apply, one undo")
     add_home(parser)
     add_consent(parser)
     add_debug(parser)
@@ -206,23 +195,15 @@ def _plan_common(parser: Parser) -> None:
 
 
 def apply(parser: Parser) -> None:
-    parser.add_argument(
-        "plan_file", metavar="PLAN", type=path_or_uri, help=f"a file written by {mention('plan')} ... --out"
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask for the stream's name")
-    parser.add_argument(
+    parser.takes("plan_file", "PLAN", f"a file written by {mention('plan')} ... --out", path_or_uri)
+    parser.flag("--yes", "do not ask for the stream's name")
+    parser.takes(
         "--confirm",
+        "NAME",
+        "the stream's name; needed if the plan clears the output, or keeps rows that its marker does not show",
         dest="name",
-        metavar="NAME",
-        type=string,
-        help="the stream's name; needed if the plan clears the output, or keeps rows that its marker does not show",
     )
-    parser.add_argument(
-        "--discard-others",
-        metavar="NAME",
-        type=string,
-        help="type the stream's name to allow removing rows written by other writers",
-    )
+    parser.takes("--discard-others", "NAME", "type the stream's name to allow removing rows written by other writers")
     add_stopped(parser)
     add_spark(parser)
     add_home(parser)
@@ -233,13 +214,8 @@ def apply(parser: Parser) -> None:
 
 
 def undo(parser: Parser) -> None:
-    parser.add_argument(
-        "operation",
-        metavar="OPERATION",
-        type=string,
-        help=f"the operation's id; {command('ledger', 'STREAM')} lists them",
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask for the stream's name")
+    parser.takes("operation", "OPERATION", f"the operation's id; {command('ledger', 'STREAM')} lists them")
+    parser.flag("--yes", "do not ask for the stream's name")
     add_stopped(parser)
     add_home(parser)
     add_consent(parser)
@@ -249,15 +225,9 @@ def undo(parser: Parser) -> None:
 
 
 def prune(parser: Parser) -> None:
-    parser.add_argument("stream", metavar="STREAM", nargs="?", type=string, help="only this one (default: all)")
-    parser.add_argument(
-        "--keep",
-        metavar="N",
-        type=natural,
-        required=True,
-        help="how many generations to keep in addition to the one in use",
-    )
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.takes("stream", "STREAM", "only this one (default: all)", nargs="?")
+    parser.takes("--keep", "N", "how many generations to keep in addition to the one in use", natural, required=True)
+    parser.flag("--yes", "do not ask")
     add_home(parser)
     add_consent(parser)
     add_format(parser)
@@ -269,24 +239,24 @@ def prune(parser: Parser) -> None:
 
 def audit(parser: Parser) -> None:
     add_pipeline(parser)
-    parser.add_argument(
+    parser.takes(
         "--drill",
+        "before|line|job|task|twice|after",
+        "only this drill; may be repeated",
         dest="drills",
-        metavar="before|line|job|task|twice|after",
-        type=string,
         action="append",
-        help="only this drill; may be repeated",
     )
-    parser.add_argument(
+    parser.takes(
         "--set",
+        "NAME=VALUE",
+        "an environment variable for the pipeline file; {run} becomes reference or drill, {folder} its folder",
+        str,
         dest="variables",
-        metavar="NAME=VALUE",
         action="append",
-        help="an environment variable for the pipeline file; {run} becomes reference or drill, {folder} its folder",
     )
     parser.add_argument("--folder", type=path, help="work in this new or empty folder, and keep it")
-    parser.add_argument("--conf", metavar="KEY=VALUE", action="append", help="a Spark setting; may be repeated")
-    parser.add_argument("--yes", action="store_true", help="do not ask for the pipeline's name")
+    parser.takes("--conf", "KEY=VALUE", "a Spark setting; may be repeated", str, action="append")
+    parser.flag("--yes", "do not ask for the pipeline's name")
     add_debug(parser)
     add_format(parser)
     parser.epilog = (
@@ -304,16 +274,14 @@ def connectors(parser: Parser) -> None:
     listing.set_defaults(verb="slackwater.cli.verbs.connectors:list_")
 
     fetching = add_verb("fetch", "Fetch the jars of connectors ahead of a run.")
-    fetching.add_argument("names", metavar="NAME", nargs="+", type=string, help="connectors, such as kafka")
+    fetching.takes("names", "NAME", "connectors, such as kafka", nargs="+")
     _connectors_common(fetching)
     fetching.epilog = "Jars that are in the cache are not fetched again. stdout has the paths of the jars."
     fetching.set_defaults(verb="slackwater.cli.verbs.connectors:fetch")
 
 
 def _connectors_common(parser: Parser) -> None:
-    parser.add_argument(
-        "--spark", metavar="4.1", type=_spark_version, help="for this Spark instead of the installed one"
-    )
+    parser.takes("--spark", "4.1", "for this Spark instead of the installed one", _spark_version)
     add_home(parser)
     add_format(parser)
 
@@ -325,7 +293,7 @@ def _spark_version(text: str) -> str:
 
 
 def completion(parser: Parser) -> None:
-    parser.add_argument("shell", metavar="bash|zsh|fish", type=one_of(Shell), help="the shell")
+    parser.takes("shell", "bash|zsh|fish", "the shell", one_of(Shell))
     parser.epilog = (
         f"bash: source <({command('completion', 'bash')})   "
         f"zsh: source <({command('completion', 'zsh')}), after compinit   "
@@ -334,28 +302,25 @@ def completion(parser: Parser) -> None:
 
 
 def demo(parser: Parser) -> None:
-    parser.add_argument(
+    parser.takes(
         "--source",
-        type=one_of(Source),
+        "files|kafka",
+        "what the first stage reads (default: files); kafka starts a broker",
+        one_of(Source),
         default=Source.FILES,
-        metavar="files|kafka",
-        help="what the first stage reads (default: files); kafka starts a broker",
     )
-    parser.add_argument(
+    parser.takes(
         "--sink",
-        type=one_of(Sink),
+        "files|postgres",
+        "what the last stage writes (default: files); postgres starts a server, and the stages before write Delta",
+        one_of(Sink),
         default=Sink.FILES,
-        metavar="files|postgres",
-        help="what the last stage writes (default: files); postgres starts a server, and the stages before write Delta",
     )
-    parser.add_argument(
-        "--postgres-url",
-        type=string,
-        metavar="URL",
-        help="a database to use for --sink postgres; a schema is created in it and dropped",
+    parser.takes(
+        "--postgres-url", "URL", "a database to use for --sink postgres; a schema is created in it and dropped"
     )
     parser.add_argument("--folder", type=path, help="work in this new or empty folder, and keep it")
-    parser.add_argument("--keep", action="store_true", help="keep the temporary folder, also if all rows are equal")
+    parser.flag("--keep", "keep the temporary folder, also if all rows are equal")
     add_format(parser)
     parser.epilog = (
         "With files as sinks a pipeline is killed, upgraded and rebuilt; with --sink postgres each of its stages is "

@@ -13,7 +13,6 @@ from slackwater.cli.common.arguments import (
     byte_size,
     natural,
     path,
-    string,
 )
 from slackwater.core.commands import mention
 
@@ -21,19 +20,14 @@ ROWS_SHOWN = 20
 
 
 def status(parser: Parser) -> None:
-    parser.add_argument(
-        "stream", metavar="STREAM", nargs="?", type=string, help="only this one: stream, or pipeline/stream"
-    )
-    parser.add_argument(
-        "--verify", action="store_true", help="read every file that the marks depend on, not only the newest"
-    )
-    parser.add_argument(
+    parser.takes("stream", "STREAM", "only this one: stream, or pipeline/stream", nargs="?")
+    parser.flag("--verify", "read every file that the marks depend on, not only the newest")
+    parser.takes(
         "--watch",
-        metavar="INTERVAL",
-        type=string,
+        "INTERVAL",
+        "show it again after each interval, such as 10s (default: %(const)s), until Ctrl-C",
         nargs="?",
         const="2s",
-        help="show it again after each interval, such as 10s (default: %(const)s), until Ctrl-C",
     )
     add_home(parser)
     add_format(parser)
@@ -41,16 +35,15 @@ def status(parser: Parser) -> None:
 
 
 def doctor(parser: Parser) -> None:
-    add = parser.add_argument
     target = "a checkpoint's path or URI, or a stream's name (default: all streams of the home)"
-    add("target", metavar="LOCATION|STREAM", nargs="?", type=string, help=target)
-    add("--all", dest="every", action="store_true", help="all streams of the home")
-    add("--sink", metavar="URI", type=string, help="the output of a checkpoint that Slackwater has not recorded")
+    parser.takes("target", "LOCATION|STREAM", target, nargs="?")
+    parser.flag("--all", "all streams of the home", dest="every")
+    parser.takes("--sink", "URI", "the output of a checkpoint that Slackwater has not recorded")
     error = "the stack trace or log of a failed query, - for stdin; without a target only the text is explained"
-    add("--error", metavar="FILE|-", type=string, help=error)
-    add("--verify", action="store_true", help="read every file that the marks depend on, not only the newest")
+    parser.takes("--error", "FILE|-", error)
+    parser.flag("--verify", "read every file that the marks depend on, not only the newest")
     pipeline = "compare the code in this pipeline with the kept state, too; starts Spark, and no query"
-    add("--pipeline", metavar="FILE|MODULE", type=string, help=pipeline)
+    parser.takes("--pipeline", "FILE|MODULE", pipeline)
     add_spark(parser)
     add_home(parser)
     add_format(parser)
@@ -63,18 +56,15 @@ def doctor(parser: Parser) -> None:
 
 def watch(parser: Parser) -> None:
     add_checkpoint(parser)
-    add = parser.add_argument
-    add(
+    parser.takes(
         "--source",
+        "N=ADDRESS",
+        "where source N is, which a checkpoint does not have: Kafka's bootstrap servers, or a folder; may be repeated",
         dest="sources",
-        metavar="N=ADDRESS",
-        type=string,
         action="append",
-        help="where source N is, which a checkpoint does not have: Kafka's bootstrap servers, or a folder; "
-        "may be repeated",
     )
-    add("--every", metavar="INTERVAL", type=string, default="2s", help="how often to look (default: %(default)s)")
-    add("--once", action="store_true", help="look once")
+    parser.takes("--every", "INTERVAL", "how often to look (default: %(default)s)", default="2s")
+    parser.flag("--once", "look once")
     add_format(parser)
     parser.epilog = (
         "Nothing is changed, and neither the program nor Spark is asked: only files are read, and the sources are "
@@ -83,18 +73,17 @@ def watch(parser: Parser) -> None:
 
 
 def evidence(parser: Parser) -> None:
-    add = parser.add_argument
-    add("target", metavar="LOCATION|STREAM", type=string, help="a checkpoint's path or URI, or a stream's name")
-    add("--out", metavar="FILE.zip", type=path, required=True, help="the bundle to write")
+    parser.takes("target", "LOCATION|STREAM", "a checkpoint's path or URI, or a stream's name")
+    parser.takes("--out", "FILE.zip", "the bundle to write", path, required=True)
     add_force(parser)
-    add("--sink", metavar="URI", type=string, help="the output of a checkpoint that Slackwater has not recorded")
+    parser.takes("--sink", "URI", "the output of a checkpoint that Slackwater has not recorded")
     error = "the stack trace or log of a failed query, - for stdin: its causes are added, and not its text"
-    add("--error", metavar="FILE|-", type=string, help=error)
-    add("--verify", action="store_true", help="read every file that the marks depend on, not only the newest")
+    parser.takes("--error", "FILE|-", error)
+    parser.flag("--verify", "read every file that the marks depend on, not only the newest")
     pipeline = "compare the code in this pipeline with the kept state, too; starts Spark, and no query"
-    add("--pipeline", metavar="FILE|MODULE", type=string, help=pipeline)
+    parser.takes("--pipeline", "FILE|MODULE", pipeline)
     messages = "add the error messages of runs, which can quote rows and secrets that no rule recognises"
-    add("--messages", action="store_true", help=messages)
+    parser.flag("--messages", messages)
     add_spark(parser)
     add_home(parser)
     add_format(parser)
@@ -107,20 +96,19 @@ def evidence(parser: Parser) -> None:
 
 
 def inspect(parser: Parser) -> None:
-    add = parser.add_argument
-    add("target", metavar="LOCATION|STREAM", type=string, help="a checkpoint's path or URI, or a stream's name")
-    add("--batch", type=natural, metavar="N", help="show this batch, or the state after it")
-    add("--operators", action="store_true", help="read and check all state and count its rows")
-    add("--sources", action="store_true", help="list what each source's own log holds")
-    add("--conf", action="store_true", help="show all pinned settings")
-    add("--raw", metavar="FILE", type=string, help="show one file of the checkpoint as text")
-    add("--state", type=natural, metavar="OP", help="show state rows of an operator")
-    add("--store", metavar="S", type=string, help="with --state: the store or state variable")
-    add("--side", metavar="left|right", type=string, help="with --state: a side of a join")
-    add("--partition", type=natural, metavar="P", help="with --state: only this partition")
-    add("--limit", type=natural, metavar="K", help=f"with --state: show at most K rows (default {ROWS_SHOWN})")
-    add("--max-bytes", type=byte_size, metavar="SIZE", help="read at most SIZE of a file (default: by kind of file)")
-    add("--to", metavar="FILE.parquet", type=path, help="with --state: write all rows to this file")
+    parser.takes("target", "LOCATION|STREAM", "a checkpoint's path or URI, or a stream's name")
+    parser.takes("--batch", "N", "show this batch, or the state after it", natural)
+    parser.flag("--operators", "read and check all state and count its rows")
+    parser.flag("--sources", "list what each source's own log holds")
+    parser.flag("--conf", "show all pinned settings")
+    parser.takes("--raw", "FILE", "show one file of the checkpoint as text")
+    parser.takes("--state", "OP", "show state rows of an operator", natural)
+    parser.takes("--store", "S", "with --state: the store or state variable")
+    parser.takes("--side", "left|right", "with --state: a side of a join")
+    parser.takes("--partition", "P", "with --state: only this partition", natural)
+    parser.takes("--limit", "K", f"with --state: show at most K rows (default {ROWS_SHOWN})", natural)
+    parser.takes("--max-bytes", "SIZE", "read at most SIZE of a file (default: by kind of file)", byte_size)
+    parser.takes("--to", "FILE.parquet", "with --state: write all rows to this file", path)
     add_force(parser)
     add_home(parser)
     add_format(parser)
@@ -129,11 +117,12 @@ def inspect(parser: Parser) -> None:
 
 def offsets(parser: Parser) -> None:
     add_stream(parser)
-    parser.add_argument(
+    parser.takes(
         "--at",
-        metavar="POSITION",
+        "POSITION",
+        "last-written (default), contributing (the first batch that still matters), or batch:N",
+        str,
         default="last-written",
-        help="last-written (default), contributing (the first batch that still matters), or batch:N",
     )
     add_home(parser)
     add_format(parser)
@@ -141,13 +130,7 @@ def offsets(parser: Parser) -> None:
 
 
 def ledger(parser: Parser) -> None:
-    parser.add_argument(
-        "stream",
-        metavar="STREAM",
-        nargs="?",
-        type=string,
-        help="only this one, by its name or the location of its checkpoint",
-    )
+    parser.takes("stream", "STREAM", "only this one, by its name or the location of its checkpoint", nargs="?")
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(
         "--batches",
@@ -165,9 +148,7 @@ def ledger(parser: Parser) -> None:
 
 
 def explain(parser: Parser) -> None:
-    parser.add_argument(
-        "code", metavar="CODE", nargs="?", type=string, help="code of a finding or an error (default: list all codes)"
-    )
+    parser.takes("code", "CODE", "code of a finding or an error (default: list all codes)", nargs="?")
     add_format(parser)
     parser.epilog = "Nothing of a stream is read. The same texts are in docs/errors.md and docs/reference."
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.comparison import CheckedPipeline, CheckedStream, check_pipeline
-from slackwater.cli.common.console import err, parse_conf, prepare, report_error
+from slackwater.cli.common.console import parse_conf, prepare, report_error, say
 from slackwater.cli.common.pages import blocks, heading, show
 from slackwater.core.sink import newest_batch
 from slackwater.core.verdict import Effect
@@ -106,7 +106,7 @@ def check(
     checked = check_pipeline(
         pipeline,
         settings,
-        lambda text: err().print(text, markup=False),
+        say,
         streams=streams or (),
         master=master,
         spark=parse_conf(conf),

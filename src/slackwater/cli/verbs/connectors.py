@@ -6,7 +6,7 @@ from typing import Any
 
 from slackwater import connectors
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import err, out, prepare, print_json, write
+from slackwater.cli.common.console import out, prepare, print_json, say, write
 from slackwater.connectors.cache import JarCache, default_folder, jars_of
 from slackwater.core.errors import EnvironmentMissing
 from slackwater.runtime.session.options import spark_version
@@ -51,7 +51,7 @@ def fetch(*, names: list[str], spark: str | None, home: str | None, shown_as: Fo
             "Which jars a connector needs depends on Spark, and PySpark is not installed",
             hint="pip install 'pyspark<4.2' pandas 'protobuf<7'; or, with Maven, name a version: --spark 4.1",
         )
-    paths = [str(path) for path in connectors.resolve(names, version, lambda text: err().print(text))]
+    paths = [str(path) for path in connectors.resolve(names, version, say)]
     if shown_as is Format.JSON:
         print_json({"schema": SCHEMA, "spark": version, "paths": paths})
     else:

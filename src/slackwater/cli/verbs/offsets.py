@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slackwater.cli.common.arguments import Format, natural_or_none, shortened
-from slackwater.cli.common.console import copied, err, offset_value, prepare, print_json, write
+from slackwater.cli.common.console import copied, err, offset_value, prepare, print_json, say, write
 from slackwater.cli.common.stream_status import next_watermark_ms
 from slackwater.core.commands import command
 from slackwater.core.errors import Refused, UsageError
@@ -164,7 +164,7 @@ def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
     settings = prepare(home, shown_as)
     wanted = parse_at(at)
     with open_workspace(settings) as workspace:
-        position = position_of(workspace, stream, wanted, lambda text: err().print(text))
+        position = position_of(workspace, stream, wanted, say)
     if shown_as is Format.JSON:
         print_json(offsets_document(position))
         return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import confirm, copied, err, out, prepare, print_json
+from slackwater.cli.common.console import confirm, copied, err, out, prepare, print_json, say
 from slackwater.core.errors import NotFound
 from slackwater.core.records import OperationRecord, StreamRecord
 from slackwater.core.sink import staging_path
@@ -242,7 +242,7 @@ def prune(*, stream: str | None, keep: int, yes: bool, home: str | None, consent
             workspace,
             stream,
             keep,
-            lambda text: err().print(text),
+            say,
             consent,
         )
     if shown_as is Format.JSON:

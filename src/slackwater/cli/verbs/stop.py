@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import err, parse_seconds, prepare
+from slackwater.cli.common.console import parse_seconds, prepare, say
 from slackwater.cli.common.pages import show
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, OutcomeUnknown
@@ -28,7 +28,23 @@ def stop_stream(
     deadline = time.monotonic() + wait_s
     _refuse_unless_held_by_run(stream, view_of(workspace.ledger, stream.full_name))
     run = _ask(workspace, stream, deadline, say)
-    return (None, None) if run is None else (run.id, _wait(workspace, stream, run, deadline))
+    if run is None:
+        return None, None
+    while True:
+        # Before the run is read: a run records its end before it releases the lease, so that the end is not missed.
+        lease = view_of(workspace.ledger, stream.full_name)
+        last = workspace.ledger.last_run(stream.full_name)
+        if last is None or last.id != run.id:
+            # A newer run has started, so that the one that was asked has ended.
+            return run.id, "ended"
+        if last.end is not None:
+            return run.id, last.end
+        if lease.state in {"abandoned", "expired", "free"}:
+            # A driver records the end before it releases the lease; of this one the ledger was unreachable.
+            return run.id, KILLED
+        if time.monotonic() >= deadline:
+            return run.id, None
+        time.sleep(POLL_S)
 
 
 def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Callable[[str], None]) -> RunRecord | None:
@@ -46,24 +62,6 @@ def _ask(workspace: Workspace, stream: StreamRecord, deadline: float, say: Calla
         if not announced:
             say(f"{stream.full_name} is between two starts; it will be asked as soon as its query runs")
             announced = True
-        time.sleep(POLL_S)
-
-
-def _wait(workspace: Workspace, stream: StreamRecord, run: RunRecord, deadline: float) -> str | None:
-    while True:
-        # Before the run is read: a run records its end before it releases the lease, so that the end is not missed.
-        lease = view_of(workspace.ledger, stream.full_name)
-        last = workspace.ledger.last_run(stream.full_name)
-        if last is None or last.id != run.id:
-            # A newer run has started, so that the one that was asked has ended.
-            return "ended"
-        if last.end is not None:
-            return last.end
-        if lease.state in {"abandoned", "expired", "free"}:
-            # A driver records the end before it releases the lease; of this one the ledger was unreachable.
-            return KILLED
-        if time.monotonic() >= deadline:
-            return None
         time.sleep(POLL_S)
 
 
@@ -89,7 +87,7 @@ def stop(*, stream: str, wait: str, home: str | None, shown_as: Format) -> int:
     settings, wait_s = prepare(home, shown_as), parse_seconds(wait)
     with open_workspace(settings) as workspace:
         found = find_stream(workspace.ledger, stream)
-        run, end = stop_stream(workspace, found, wait_s, lambda text: err().print(text))
+        run, end = stop_stream(workspace, found, wait_s, say)
     name = found.full_name
     if run is None:
         raise OutcomeUnknown(

@@ -132,41 +132,34 @@ def as_json(made: Mapping[str, Any]) -> str:
 
 
 def bundle(made: Mapping[str, Any]) -> bytes:
-    packed = io.BytesIO()
+    head, messages, packed = made["head"], _has_messages(made), io.BytesIO()
+    left_out = "It has no rows of the input, the state or the output, and no error messages, which can quote rows."
+    if messages:
+        left_out = "It has no rows but those that error messages of runs quote: they were asked for with --messages."
+    readme = [
+        f"Evidence about {one_line(made['stream']['name'])}",
+        f"Made by Slackwater {made['slackwater']} at {utc_text(made['made_ms'])}. Nothing was changed to make it.",
+        "",
+        f"{head['state'].capitalize() + ':':<11} {head['code']}: {one_line(head['text'])}",
+        *(f"Next:       {one_line(step)}" for step in (head["next"], head["advice"]) if step),
+        "",
+        "evidence.html   open it in a browser: it needs no network and runs no script",
+        f"evidence.json   all of it for programs: the document {made['schema']}",
+        "",
+        "It has the checkpoint's location, query id, batches, offsets, operators, state and settings; the sink;",
+        "runs, operations, and findings with their commands; and what could not be checked, with the reason.",
+        left_out,
+        "Passwords, tokens and keys are replaced by ***, as is every setting and option that is not Spark's own.",
+        *([WARNING] if messages else []),
+        "",
+    ]
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        texts = {"README.txt": _readme(made), "evidence.html": page(made), "evidence.json": as_json(made)}
+        texts = {"README.txt": "\n".join(readme), "evidence.html": page(made), "evidence.json": as_json(made)}
         for name, text in texts.items():
             entry = zipfile.ZipInfo(f"evidence/{name}", _NEVER)
             entry.create_system, entry.external_attr, entry.compress_type = _UNIX, _REGULAR, zipfile.ZIP_DEFLATED
             archive.writestr(entry, text.encode())
     return packed.getvalue()
-
-
-def _readme(made: Mapping[str, Any]) -> str:
-    head = made["head"]
-    steps = [f"Next:       {one_line(step)}" for step in (head["next"], head["advice"]) if step]
-    left_out = "It has no rows of the input, the state or the output, and no error messages, which can quote rows."
-    if _has_messages(made):
-        left_out = "It has no rows but those that error messages of runs quote: they were asked for with --messages."
-    return "\n".join(
-        [
-            f"Evidence about {one_line(made['stream']['name'])}",
-            f"Made by Slackwater {made['slackwater']} at {utc_text(made['made_ms'])}. Nothing was changed to make it.",
-            "",
-            f"{head['state'].capitalize() + ':':<11} {head['code']}: {one_line(head['text'])}",
-            *steps,
-            "",
-            "evidence.html   open it in a browser: it needs no network and runs no script",
-            f"evidence.json   all of it for programs: the document {made['schema']}",
-            "",
-            "It has the checkpoint's location, query id, batches, offsets, operators, state and settings; the sink;",
-            "runs, operations, and findings with their commands; and what could not be checked, with the reason.",
-            left_out,
-            "Passwords, tokens and keys are replaced by ***, as is every setting and option that is not Spark's own.",
-            *([WARNING] if _has_messages(made) else []),
-            "",
-        ]
-    )
 
 
 def _has_messages(made: Mapping[str, Any]) -> bool:
