@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bad_input.case import BEYOND_64_BITS, CHECKPOINT, LONG, Case
+from tests.bad_input.case import BEYOND_64_BITS, CHECKPOINT, LONG, Case, remove
 
 CASES = (
     # Verbs
@@ -219,7 +219,11 @@ CASES = (
     Case("ledger nosuch", 4, "stream-unknown"),
     Case("plan rebuild nosuch", 4, "stream-unknown"),
     Case("inspect nosuch", 4, "no-checkpoint"),
-    # Targets of doctor, evidence and watch
+    # Targets of doctor, evidence and watch; what only reads changes nothing
+    Case("status", 0, None),
+    Case("doctor --verify", 0, None),
+    Case("doctor --format json", 0, None),
+    Case("doctor", 4, "ledger-missing", remove(".slackwater")),
     Case("doctor nosuch", 4, "stream-unknown"),
     Case("doctor .", 4, "not-a-checkpoint"),
     Case("doctor per_page --sink out", 2, "sink-of-stream", says="leave --sink out: slackwater doctor per_page"),

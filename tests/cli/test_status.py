@@ -82,15 +82,6 @@ def test_a_batch_that_the_sink_has_is_shown_with_what_the_next_run_does(slackwat
     assert "it will run again and be skipped" in plain
 
 
-def test_a_deleted_checkpoint(slackwater: Slackwater, tmp_path: Path) -> None:
-    shutil.rmtree(make_home(tmp_path) / "streams" / "clicks" / "per_page" / "checkpoints")
-
-    stream = slackwater("status", "--format", "json").document["streams"][0]
-
-    assert stream["verdict"]["code"] == "checkpoint-lost"
-    assert stream["next"] == f"slackwater plan rebuild {STREAM}"
-
-
 def test_a_refused_start_is_shown_until_one_succeeds(slackwater: Slackwater, tmp_path: Path) -> None:
     home = make_home(tmp_path)
     (tmp_path / "clicks.py").write_text(
@@ -202,15 +193,6 @@ def test_an_empty_home(slackwater: Slackwater) -> None:
     assert (document.code, document.document["streams"]) == (0, [])
 
 
-def test_nothing_is_written(slackwater: Slackwater, tmp_path: Path) -> None:
-    make_home(tmp_path)
-    before = _contents(tmp_path)
-
-    slackwater("status")
-
-    assert _contents(tmp_path) == before
-
-
 def test_a_lease_that_is_held(slackwater: Slackwater, tmp_path: Path) -> None:
     home = make_home(tmp_path, HomeSpec(run="none"))
 
@@ -266,12 +248,6 @@ def test_lag_is_what_kafka_holds_beyond_the_newest_batch(slackwater: Slackwater,
 def _hold(home: Path, lease: LeaseRecord) -> None:
     with Ledger.open(home / "ledger.db", create=False) as ledger:
         assert ledger.take_lease(None, lease)
-
-
-def _contents(folder: Path) -> dict[Path, bytes]:
-    # SQLite's side files come and go with whoever reads.
-    files = (path for path in folder.rglob("*") if path.is_file() and "ledger.db-" not in path.name)
-    return {path: path.read_bytes() for path in files}
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,13 @@ from pathlib import Path
 from slackwater.operations.plan.document import parse, render
 from tests.refusals.of_streams import CHECKPOINT, read_downstream
 from tests.refusals.scene import APPLY, Scene
-from tests.refusals.situations import Situation, brought_back, edit
+from tests.refusals.situations import Situation, brought_back, edit, removed_aside
 from tests.support.homes import EMPTY_DELTA, LAYOUT, OPERATOR, SCHEMA, HomeSpec, checkpoint_logs, sink_log
 
 FIRST = "build-generation"
 CUT = "cut-sink"
 SWITCH = "switch-generation"
+VERIFY = "verify-generation"
 UNDO = "undo"
 
 
@@ -84,38 +85,25 @@ def code_edited(scene: Scene) -> str:
     return command
 
 
-def input_lost_at_the_last_moment(scene: Scene) -> str:
-    command = planned(scene)
-    scene.before[FIRST] = lambda: (scene.folder / "clicks" / "004.json").rename(scene.folder / "lost")
-    return command
+def at_the_last_moment(kind: str, do: Callable[[Scene], object]) -> Callable[[Scene], str]:
+    """Something happens before the first action of a kind."""
+
+    def wait(scene: Scene) -> str:
+        scene.before[kind] = lambda: do(scene)
+        return planned(scene)
+
+    return wait
 
 
-def read_at_the_last_moment(scene: Scene) -> str:
-    command = planned(scene)
-    scene.before[CUT] = lambda: read_downstream(scene)
-    return command
+def played(**values: object) -> Callable[[Scene], str]:
+    """The replay shows other values."""
 
+    def play(scene: Scene) -> str:
+        for name, value in values.items():
+            setattr(scene.player, name, value)
+        return planned(scene)
 
-def folder_made_at_the_last_moment(scene: Scene) -> str:
-    command = planned(scene)
-    scene.before[FIRST] = (scene.checkpoint.parent / "0002").mkdir
-    return command
-
-
-def base_that_reads(scene: Scene) -> str:
-    scene.player.of_base = 5
-    return planned(scene)
-
-
-def longer_retention(scene: Scene) -> str:
-    command = planned(scene)
-    scene.player.layout = LAYOUT | {"retention_ms": 1_800_000, "windows_ms": [1_800_000]}
-    return command
-
-
-def rows_missing(scene: Scene) -> str:
-    scene.player.counted = 99
-    return planned(scene)
+    return play
 
 
 def rows_are_back(scene: Scene) -> None:
@@ -129,19 +117,13 @@ def strayed_once(scene: Scene) -> str:
     return command
 
 
-def spoilt_before(kind: str, spoil: Callable[[Path], object]) -> Callable[[Scene], str]:
-    """The checkpoint that was built is changed before it is verified."""
-
-    def change(scene: Scene) -> str:
-        command = planned(scene)
-        scene.before[kind] = lambda: spoil(scene.checkpoint.parent / "0002")
-        return command
-
-    return change
+def _built(scene: Scene) -> Path:
+    """The checkpoint that the plan builds."""
+    return scene.checkpoint.parent / "0002"
 
 
-def _another_watermark(checkpoint: Path) -> None:
-    file = checkpoint / "offsets" / "3"
+def _another_watermark(scene: Scene) -> None:
+    file = _built(scene) / "offsets" / "3"
     file.write_text(file.read_text().replace('"batchWatermarkMs":', '"batchWatermarkMs":1'))
 
 
@@ -182,10 +164,6 @@ def backup_lost(scene: Scene) -> str:
     return undo_of(scene)
 
 
-def backup_found(scene: Scene) -> None:
-    (scene.folder / "lost").rename(_backup(scene) / "part-5.parquet")
-
-
 def without_hashes(scene: Scene) -> None:
     """The ledger has no copies of what the operation wrote, and the journal no hashes of its backup."""
     scene.sql("DELETE FROM operation_files")
@@ -202,10 +180,6 @@ def backup_of_another_cut(scene: Scene) -> str:
     file = _backup(scene) / "manifest.json"
     edit(scene, str(file.relative_to(scene.folder)), '"after": 3', '"after": 2')
     return undo_of(scene)
-
-
-def its_own_backup(scene: Scene) -> None:
-    (scene.folder / "lost").rename(_backup(scene) / "manifest.json")
 
 
 def output_edited(scene: Scene) -> str:
@@ -247,10 +221,6 @@ def old_checkpoint_lost(scene: Scene) -> str:
     scene.must(APPLY)
     scene.checkpoint.rename(scene.folder / "lost")
     return undo_of(scene)
-
-
-def old_checkpoint_found(scene: Scene) -> None:
-    (scene.folder / "lost").rename(scene.checkpoint)
 
 
 def undone_halfway(scene: Scene) -> str:
@@ -309,29 +279,47 @@ SITUATIONS = (
     Situation("moved-history", history_edited),
     Situation("moved-pipeline", code_edited),
     Situation(
-        "moved-source-files", input_lost_at_the_last_moment, brought_back("clicks/004.json"), "restore the files"
+        "moved-source-files",
+        at_the_last_moment(FIRST, lambda scene: removed_aside(scene, "clicks/004.json")),
+        brought_back("clicks/004.json"),
+        "restore the files",
     ),
-    Situation("moved-readers", read_at_the_last_moment),
-    Situation("generation-exists", folder_made_at_the_last_moment),
+    Situation("moved-readers", at_the_last_moment(CUT, read_downstream)),
+    Situation("generation-exists", at_the_last_moment(FIRST, lambda scene: _built(scene).mkdir())),
     # What a replay finds
-    Situation("base-not-empty", base_that_reads),
-    Situation("retention-longer", longer_retention),
-    Situation("rows-differ", rows_missing, rows_are_back, "restore the source's data"),
+    Situation("base-not-empty", played(of_base=5)),
+    Situation("retention-longer", played(layout=LAYOUT | {"retention_ms": 1_800_000, "windows_ms": [1_800_000]})),
+    Situation("rows-differ", played(counted=99), rows_are_back, "restore the source's data"),
     Situation("replay-strayed", strayed_once),
-    Situation("verify-marks", spoilt_before("verify-generation", lambda folder: (folder / "commits" / "3").unlink())),
+    Situation("verify-marks", at_the_last_moment(VERIFY, lambda scene: (_built(scene) / "commits/3").unlink())),
     Situation(
         "verify-damage",
-        spoilt_before("verify-generation", lambda folder: (folder / "state" / "0" / "0" / "4.delta").write_bytes(b"x")),
+        at_the_last_moment(VERIFY, lambda scene: (_built(scene) / "state/0/0/4.delta").write_bytes(b"x")),
     ),
-    Situation("verify-range", spoilt_before("verify-generation", _another_watermark)),
+    Situation("verify-range", at_the_last_moment(VERIFY, _another_watermark)),
     # Operations left halfway
     Situation("pipeline-edited", edited_halfway),
     Situation("plan-differs", another_plan_of_this_id),
     Situation("undo-unfinished", undone_halfway),
     Situation("plan-changed", plan_edited, plan_moved_away, "move the plan away"),
-    Situation("checkpoint-changed", old_checkpoint_lost, old_checkpoint_found, "restore the checkpoint from a backup"),
-    Situation("backup-damaged", backup_lost, backup_found, "restore it from a copy"),
-    Situation("backup-foreign", backup_of_another_cut, its_own_backup, "restore the operation's own backup"),
+    Situation(
+        "checkpoint-changed",
+        old_checkpoint_lost,
+        brought_back(lambda scene: scene.checkpoint),
+        "restore the checkpoint from a backup",
+    ),
+    Situation(
+        "backup-damaged",
+        backup_lost,
+        brought_back(lambda scene: _backup(scene) / "part-5.parquet"),
+        "restore it from a copy",
+    ),
+    Situation(
+        "backup-foreign",
+        backup_of_another_cut,
+        brought_back(lambda scene: _backup(scene) / "manifest.json"),
+        "restore the operation's own backup",
+    ),
     Situation("output-changed", output_edited, output_as_it_was, "which program writes"),
     Situation("restore-conflict", written_by_another_program, moved_out, "which program"),
     # Operations that have been applied

@@ -14,7 +14,7 @@ from slackwater.core.records import OperationRecord
 from slackwater.ledger.lease import Lease
 from slackwater.ledger.ledger import Ledger
 from tests.refusals.scene import Scene
-from tests.refusals.situations import RUN, Situation, another_output, brought_back, edit, removed_aside
+from tests.refusals.situations import RUN, Situation, another_output, brought_back, edit, removed_aside, spoilt
 from tests.support.homes import LAYOUT, RAN_MS, START_MS, STATELESS, STREAM, HomeSpec
 from tests.support.stages import add_stage
 
@@ -37,32 +37,15 @@ def as_it_is(_: Scene) -> str:
     return RUN
 
 
-def another_range(scene: Scene) -> str:
-    """The sink has batch 6; the checkpoint plans it with another range than the one recorded."""
-    edit(scene, f"{CHECKPOINT}/offsets/6", '"logOffset":6', '"logOffset":5')
-    return RUN
-
-
-def no_checkpoint(scene: Scene) -> str:
-    shutil.rmtree(scene.checkpoint)
-    return RUN
-
-
-def torn_offsets(scene: Scene) -> str:
-    file = scene.checkpoint / "offsets" / "6"
-    file.write_bytes(file.read_bytes()[:20])
-    return RUN
-
-
 def edited_offsets(scene: Scene) -> str:
     """The range of a committed batch was edited, so that its rows would be read again."""
     edit(scene, f"{CHECKPOINT}/offsets/5", '"logOffset":5', '"logOffset":4')
     return RUN
 
 
-def commits_lost(scene: Scene) -> str:
-    """Batches after the newest commit were planned, as of a backup of an older commits/, and no sink shows them."""
-    with_silent_sink(scene)
+def torn_offsets(scene: Scene) -> str:
+    file = scene.checkpoint / "offsets" / "6"
+    file.write_bytes(file.read_bytes()[:20])
     return RUN
 
 
@@ -87,24 +70,9 @@ def with_silent_sink(scene: Scene) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | {"sink": identity}))
 
 
-def damaged_output(scene: Scene) -> str:
-    (scene.folder / "out" / "part-5.parquet").unlink()
-    return RUN
-
-
 def owned_by_another(scene: Scene) -> str:
     fields = {"stream_id": "another", "stream": "web/other", "home": "/elsewhere"}
     (scene.folder / "out" / "_slackwater.json").write_text(json.dumps(fields))
-    return RUN
-
-
-def torn_manifest(scene: Scene) -> str:
-    edit(scene, "out/_spark_metadata/5", "v1\n{", "v1\n")
-    return RUN
-
-
-def lost_input(scene: Scene) -> str:
-    removed_aside(scene, "clicks/006.json")
     return RUN
 
 
@@ -184,11 +152,6 @@ def it_has_ended(scene: Scene) -> str:
     return RUN
 
 
-def output_of_another_place(scene: Scene) -> str:
-    edit(scene, "clicks.py", '"out"', '"elsewhere"')
-    return RUN
-
-
 def nothing_recorded(scene: Scene) -> str:
     removed_aside(scene, CHECKPOINT)
     scene.sql("DELETE FROM log_lines", "DELETE FROM batches")
@@ -215,11 +178,6 @@ def one_range_lost(scene: Scene) -> str:
 def query_id_lost(scene: Scene) -> str:
     removed_aside(scene, f"{CHECKPOINT}/metadata")
     scene.sql("UPDATE generations SET query_id = NULL", "DELETE FROM log_lines WHERE log = 'metadata'")
-    return PLAN
-
-
-def no_output(scene: Scene) -> str:
-    shutil.rmtree(scene.folder / "out")
     return PLAN
 
 
@@ -255,16 +213,6 @@ def read_to_the_end(scene: Scene) -> str:
     return PLAN
 
 
-def input_of_a_cut_lost(scene: Scene) -> str:
-    removed_aside(scene, "clicks/004.json")
-    return f"{PLAN} --at batch:3"
-
-
-def input_touched(scene: Scene) -> str:
-    (scene.folder / "clicks/005.json").touch()
-    return PLAN
-
-
 def input_time_restored(scene: Scene) -> None:
     written_ns = (START_MS + 5) * 1_000_000
     os.utime(scene.folder / "clicks/005.json", ns=(written_ns, written_ns))
@@ -282,6 +230,14 @@ def other_sink(scene: Scene) -> str:
     older_checkpoint(scene)
     return f"{PLAN} --at batch:3"
 
+
+no_checkpoint = spoilt(lambda scene: shutil.rmtree(scene.checkpoint))
+damaged_output = spoilt(lambda scene: (scene.folder / "out" / "part-5.parquet").unlink())
+no_output = spoilt(lambda scene: shutil.rmtree(scene.folder / "out"), PLAN)
+another_range = spoilt(lambda scene: edit(scene, f"{CHECKPOINT}/offsets/6", '"logOffset":6', '"logOffset":5'))
+"""The sink has batch 6; the checkpoint plans it with another range than the one recorded."""
+commits_lost = spoilt(with_silent_sink)
+"""Batches after the newest commit were planned, as of a backup of an older commits/, and no sink shows them."""
 
 SITUATIONS = (
     # The number line
@@ -301,8 +257,18 @@ SITUATIONS = (
     Situation("output-damaged", damaged_output),
     Situation("state-lost", as_it_is, spec=HomeSpec(state=3)),
     Situation("state-not-kept", lambda _: "plan resume per_page", spec=HomeSpec(state=3)),
-    Situation("source-files-missing", lost_input, brought_back("clicks/006.json"), "restore the files"),
-    Situation("sink-unreadable", torn_manifest, brought_back("out/_spark_metadata/5"), "mv -T"),
+    Situation(
+        "source-files-missing",
+        spoilt(lambda scene: removed_aside(scene, "clicks/006.json")),
+        brought_back("clicks/006.json"),
+        "restore the files",
+    ),
+    Situation(
+        "sink-unreadable",
+        spoilt(lambda scene: edit(scene, "out/_spark_metadata/5", "v1\n{", "v1\n")),
+        brought_back("out/_spark_metadata/5"),
+        "mv -T",
+    ),
     Situation("SW-LOG-011", edited_offsets, spec=IN_ORDER),
     Situation("SW-LOG-009", commits_lost, spec=HomeSpec(6, 3, state=None, layout=STATELESS)),
     Situation("operation-unfinished", left_halfway),
@@ -314,7 +280,12 @@ SITUATIONS = (
     Situation("home-copied", copied_home, declared("--copied"), "repeat the command with --copied"),
     Situation("home-shares-files", copied_by_links, copied_again, "cp -rL"),
     Situation("home-shares-ledger", copied_with_its_ledger, a_ledger_of_its_own, "set another ledger"),
-    Situation("sink-changed", output_of_another_place, brought_back("clicks.py"), "start from the directory"),
+    Situation(
+        "sink-changed",
+        spoilt(lambda scene: edit(scene, "clicks.py", '"out"', '"elsewhere"')),
+        brought_back("clicks.py"),
+        "start from the directory",
+    ),
     # Plans
     Situation("target-unwritten", lambda _: f"{PLAN} --at batch:9"),
     Situation("target-unwritten", lambda _: "plan replay per_page --from batch:9"),
@@ -331,8 +302,18 @@ SITUATIONS = (
     Situation("manifest-foreign", foreign_manifest, manifest_restored, "move the output back"),
     Situation("cut-was-read", read_downstream),
     Situation("cut-was-read", read_to_the_end, spec=HomeSpec(written=6)),
-    Situation("source-files-lost", input_of_a_cut_lost, brought_back("clicks/004.json"), "restore the files"),
-    Situation("source-files-replaced", input_touched, input_time_restored, "set it back: touch"),
+    Situation(
+        "source-files-lost",
+        spoilt(lambda scene: removed_aside(scene, "clicks/004.json"), f"{PLAN} --at batch:3"),
+        brought_back("clicks/004.json"),
+        "restore the files",
+    ),
+    Situation(
+        "source-files-replaced",
+        spoilt(lambda scene: (scene.folder / "clicks/005.json").touch(), PLAN),
+        input_time_restored,
+        "set it back: touch",
+    ),
     Situation("source-unsupported", offsets_of_another_kind),
     Situation("sink-uncuttable", other_sink),
     Situation(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.refusals.scene import Scene
 from tests.support.homes import HomeSpec
@@ -36,13 +37,21 @@ def removed_aside(scene: Scene, path: str) -> None:
     (scene.folder / path).rename(scene.folder / "lost")
 
 
-def brought_back(path: str) -> Callable[[Scene], None]:
+def brought_back(path: str | Callable[[Scene], Path]) -> Callable[[Scene], None]:
     """Restore what ``removed_aside`` has taken."""
 
     def back(scene: Scene) -> None:
-        (scene.folder / "lost").rename(scene.folder / path)
+        (scene.folder / "lost").rename(scene.folder / (path if isinstance(path, str) else path(scene)))
 
     return back
+
+
+def spoilt(spoil: Callable[[Scene], object], command: str = RUN) -> Callable[[Scene], str]:
+    def make(scene: Scene) -> str:
+        spoil(scene)
+        return command
+
+    return make
 
 
 def edit(scene: Scene, path: str, old: str, new: str) -> None:
