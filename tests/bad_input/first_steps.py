@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bad_input.case import (
-    LONG,
-    Case,
-    fifo,
-    folder,
-    forbid,
-    in_a_process,
-    largest_file,
-    link,
-    loop,
-    write,
-)
+from tests.bad_input.case import LONG, Case, fifo, folder, forbid, in_a_process, largest_file, link, loop, write
 
 HOME = ".slackwater/home.json"
 IDENTITY = '{"id": "3a6c", "path": "/nowhere/else/.slackwater"}'

@@ -37,11 +37,10 @@ class Option:
 class Parser(argparse.ArgumentParser):
     """Raises UsageError, and accepts no shortened options: a new option would break them."""
 
-    def __init__(self, prog: str, *, description: str | None = None, epilog: str | None = None) -> None:
+    def __init__(self, prog: str, *, description: str | None = None) -> None:
         super().__init__(
             prog,
             description=description,
-            epilog=epilog,
             allow_abbrev=False,
             formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=32),
         )

@@ -107,6 +107,7 @@ _shown_as = Format.TEXT
 _debug = False
 
 
+SHORTEST_INTERVAL_S = 0.5
 WIDTH_OF_FILES = 200
 """Lines in files and pipes are not folded at 80 columns."""
 
@@ -203,6 +204,15 @@ def parse_seconds(text: str) -> float:
             found=shortened(text),
         )
     return seconds
+
+
+def parse_interval(text: str, what: str) -> float:
+    """As ``parse_seconds``. Raises UsageError, too, if ``what`` is too short."""
+    interval_s = parse_seconds(text)
+    if interval_s < SHORTEST_INTERVAL_S:
+        least = f"at least {SHORTEST_INTERVAL_S} s"
+        raise UsageError("watch-interval", f"{what} is too short", expected=least, found=text)
+    return interval_s
 
 
 def print_json(value: object, *, in_one_line: bool = False) -> None:

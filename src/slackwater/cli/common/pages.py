@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -10,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import WIDTH_OF_FILES, mark, out, print_json
+from slackwater.cli.common.console import WIDTH_OF_FILES, mark, out, print_json, timestamp
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.facts import Finding
 
@@ -31,6 +33,26 @@ def show(
         print_json(document)
     else:
         out(width_of_files=width_of_files).print(page(), soft_wrap=soft_wrap)
+
+
+def show_each(shown_as: Format, every_s: float, looks: Iterable[tuple[Mapping[str, object], RenderableType]]) -> int:
+    """Shows documents or pages at an interval until Ctrl-C, and returns 0. A terminal is cleared before each page; a
+    file or pipe gets all pages, or a JSON line each.
+    """
+    try:
+        for document, page in looks:
+            if shown_as is Format.JSON:
+                print_json(document, in_one_line=True)
+            else:
+                console, now = out(), timestamp(time.time_ns() // 1_000_000)
+                console.clear()
+                console.print(Text(f"{now}, every {every_s:g} s; Ctrl-C ends it", style="dim"), Text())
+                console.print(page, soft_wrap=True)
+            sys.stdout.flush()
+            time.sleep(every_s)
+    except KeyboardInterrupt:
+        pass
+    return 0
 
 
 def marks_text(marks: Mapping[str, int | None]) -> str:

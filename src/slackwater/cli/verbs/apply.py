@@ -17,12 +17,7 @@ from slackwater.core.errors import NotFound, UsageError
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.action import Action, Display, Inverse
 from slackwater.operations.apply.apply_plan import apply_plan, is_started
-from slackwater.operations.apply.undo_operation import (
-    find_operation,
-    plan_of_operation,
-    recorded_plan,
-    undo_operation,
-)
+from slackwater.operations.apply.undo_operation import find_operation, plan_of_operation, recorded_plan, undo_operation
 from slackwater.operations.check_home import Consent
 from slackwater.operations.plan.document import parse, start_command
 from slackwater.runtime.replay.query_runtime import SparkRuntime

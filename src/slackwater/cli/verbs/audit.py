@@ -27,15 +27,7 @@ from slackwater.audit.drilled_sink import check_drilled
 from slackwater.audit.processes import JVM_OPTIONS, process, send_all, tree, wait_until_gone
 from slackwater.audit.steps import CHOICES, ERROR, RESULTS, AuditRequest, Drill, Step, most_steps, steps_for
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import (
-    Steps,
-    confirm,
-    err,
-    interrupt_on_signals,
-    parse_conf,
-    prepare,
-    say,
-)
+from slackwater.cli.common.console import Steps, confirm, err, interrupt_on_signals, parse_conf, prepare, say
 from slackwater.cli.common.pages import blocks, heading, show, table_of
 from slackwater.core import errors
 from slackwater.core.commands import command

@@ -110,11 +110,6 @@ def explain_page(found: Explanation) -> Group:
     return Group(first, Text(found.meaning), *lines)
 
 
-def codes_page(codes: list[tuple[str, str]]) -> Group:
-    width = max(len(code) for code, _ in codes) + 2
-    return Group(*(Text(f"{code:<{width}}{meaning}") for code, meaning in codes))
-
-
 def _of_rule(rule: Check[Any]) -> Explanation:
     finds, matters, confirm, remedy, safe, references = (rule.sections.get(heading, "") for heading in HEADINGS)
     return Explanation(
@@ -189,7 +184,9 @@ def explain(*, code: str | None, shown_as: Format) -> int:
     if code is None:
         codes = all_codes()
         listed = [{"code": known, "meaning": meaning} for known, meaning in codes]
-        show(shown_as, {"schema": CODES_SCHEMA, "codes": listed}, lambda: codes_page(codes))
+        width = max(len(known) for known, _ in codes) + 2
+        page = Group(*(Text(f"{known:<{width}}{meaning}") for known, meaning in codes))
+        show(shown_as, {"schema": CODES_SCHEMA, "codes": listed}, lambda: page)
     else:
         found = explanation(code)
         show(shown_as, {"schema": SCHEMA, **asdict(found)}, lambda: explain_page(found))

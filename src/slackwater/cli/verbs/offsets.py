@@ -137,11 +137,6 @@ def instead_of(position: PositionFound) -> str:
     return command("plan", "rebuild", position.stream, *position.session)
 
 
-def offset_lines(position: PositionFound) -> list[str]:
-    """A document for each source: Kafka's ``startingOffsets``, else Spark's string."""
-    return [json.dumps(offset_value(source.offset)) for source in position.sources]
-
-
 def messages(position: PositionFound) -> list[str]:
     where = f"after batch {position.after}" if position.after >= 0 else "before batch 0, where the stream started"
     lines = [f"{position.stream}, {position.at}: {where}"]
@@ -170,8 +165,8 @@ def offsets(*, stream: str, at: str, home: str | None, shown_as: Format) -> int:
         return 0
     for line in messages(position):
         err().print(line, soft_wrap=True)
-    for line in offset_lines(position):
-        write(f"{line}\n")
+    # Kafka's ``startingOffsets``, else Spark's string.
+    write("".join(f"{json.dumps(offset_value(source.offset))}\n" for source in position.sources))
     return 0
 
 

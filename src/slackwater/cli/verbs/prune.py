@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import confirm, copied, err, out, prepare, print_json, say
@@ -218,17 +217,6 @@ def _remove(workspace: Workspace, stream: StreamRecord, what: Prunable, check_le
         store.delete_tree(name)
 
 
-def prune_document(removed: Sequence[Prunable]) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "streams": [
-            copied(one, "stream", "generations", "operations")
-            | {"folders": list(map(str, one.folders)), "bytes": one.bytes, "left": list(map(str, one.left))}
-            for one in removed
-        ],
-    }
-
-
 def prune(*, stream: str | None, keep: int, yes: bool, home: str | None, consent: Consent, shown_as: Format) -> int:
     settings = prepare(home, shown_as, logging=True)
     with open_workspace(settings, restore=True) as workspace:
@@ -246,7 +234,12 @@ def prune(*, stream: str | None, keep: int, yes: bool, home: str | None, consent
             consent,
         )
     if shown_as is Format.JSON:
-        print_json(prune_document(removed))
+        streams = [
+            copied(one, "stream", "generations", "operations")
+            | {"folders": list(map(str, one.folders)), "bytes": one.bytes, "left": list(map(str, one.left))}
+            for one in removed
+        ]
+        print_json({"schema": SCHEMA, "streams": streams})
         return 0
     for one in removed:
         if one.has_something:

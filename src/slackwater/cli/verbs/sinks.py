@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from rich.console import Group
 from rich.text import Text
@@ -12,7 +11,7 @@ from rich.text import Text
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import copied
 from slackwater.cli.common.pages import heading, show
-from slackwater.core.sink import CatalogueEntry, Traits
+from slackwater.core.sink import CatalogueEntry
 from slackwater.sinks.common.registry import catalogue
 
 SCHEMA = "slackwater.sinks/1"
@@ -31,33 +30,24 @@ ABILITIES = {
 """The traits in words; missing traits are not listed."""
 
 
-def sinks_document(entries: Sequence[CatalogueEntry]) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "sinks": [
-            {**copied(entry, "name", "call"), "output_modes": list(entry.output_modes), **asdict(entry.traits)}
-            for entry in entries
-        ],
-    }
-
-
 def sinks_page(entries: Sequence[CatalogueEntry]) -> Group:
     lines: list[Text] = []
     for entry in entries:
         delivery = entry.traits.delivery
+        traits = ", ".join(words for name, words in ABILITIES.items() if getattr(entry.traits, name))
         lines += [
             heading(f"sinks.{entry.call}", delivery.guarantee, STYLES[delivery.guarantee]),
             Text(f"  why     {delivery.reason}"),
             Text(f"  modes   {', '.join(entry.output_modes)}"),
-            Text(f"  traits  {abilities(entry.traits)}"),
+            Text(f"  traits  {traits or '-'}"),
         ]
     return Group(*lines)
 
 
-def abilities(traits: Traits) -> str:
-    return ", ".join(words for name, words in ABILITIES.items() if getattr(traits, name)) or "-"
-
-
 def sinks(*, shown_as: Format) -> int:
-    show(shown_as, sinks_document(catalogue()), lambda: sinks_page(catalogue()))
+    listed = [
+        {**copied(entry, "name", "call"), "output_modes": list(entry.output_modes), **asdict(entry.traits)}
+        for entry in catalogue()
+    ]
+    show(shown_as, {"schema": SCHEMA, "sinks": listed}, lambda: sinks_page(catalogue()))
     return 0

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,18 +17,16 @@ from slackwater.cli.common.console import (
     mark,
     marks_document,
     number,
-    out,
-    parse_seconds,
+    parse_interval,
     prepare,
-    print_json,
     run_document,
     times,
     timestamp,
 )
-from slackwater.cli.common.pages import blocks, compared, heading, labelled_rows, marks_text, show
+from slackwater.cli.common.pages import blocks, compared, heading, labelled_rows, marks_text, show, show_each
 from slackwater.cli.common.stream_status import Lag, StreamStatus, home_place, stream_status
 from slackwater.core.commands import check_command, command
-from slackwater.core.errors import NotFound, SlackwaterError, UsageError
+from slackwater.core.errors import NotFound, SlackwaterError
 from slackwater.core.facts import Severity
 from slackwater.core.records import NEWEST_BATCHES
 from slackwater.core.settings import Settings
@@ -40,7 +37,6 @@ from slackwater.ledger.workspace import Workspace, find_stream, open_workspace, 
 
 URGENCY = (3, 5, 7)
 """Exit codes of ``status``, the most urgent first: damaged, must not be started, failed."""
-SHORTEST_INTERVAL_S = 0.5
 SCHEMA = "slackwater.status/1"
 STYLES = {Severity.INFO: "green", Severity.WARNING: "yellow", Severity.STOP: "red"}
 
@@ -251,41 +247,25 @@ def lease_text(view: LeaseView) -> str:
 
 
 def status(*, stream: str | None, verify: bool, watch: str | None, home: str | None, shown_as: Format) -> int:
-    """With ``--watch`` the state is shown after each interval until Ctrl-C, which returns 0. A terminal is cleared
-    before each page; a file or pipe gets all pages, or a JSON line each.
-    """
     settings = prepare(home, shown_as)
     depth: Depth = "all" if verify else "quick"
-    interval_s = parse_seconds(watch) if watch is not None else SHORTEST_INTERVAL_S
-    if interval_s < SHORTEST_INTERVAL_S:
-        raise UsageError(
-            "watch-interval",
-            "The interval of --watch is too short",
-            expected=f"at least {SHORTEST_INTERVAL_S} s",
-            found=watch,
-        )
+    interval_s = parse_interval(watch, "The interval of --watch") if watch is not None else None
     found = read_status(settings, stream, depth)
-    if watch is None:
-        show(shown_as, status_document(found), lambda: status_page(found))
-        return found.exit_code
-    try:
-        while True:
-            if shown_as is Format.JSON:
-                print_json(status_document(found), in_one_line=True)
-            else:
-                page = out()
-                page.clear()
-                now = timestamp(time.time_ns() // 1_000_000)
-                page.print(Text(f"{now}, every {interval_s:g} s; Ctrl-C ends it", style="dim"), Text())
-                page.print(status_page(found), soft_wrap=True)
-            sys.stdout.flush()
-            time.sleep(interval_s)
-            try:
-                found = read_status(settings, stream, depth)
-            except SlackwaterError as error:
-                # A failed reading does not end the watch.
-                names = [one.stream.full_name for one in found.streams] or [name for name, _ in found.unreadable]
-                unreadable = tuple((name, error) for name in names or [found.home])
-                found = HomeStatus(found.home, (), (), unreadable)
-    except KeyboardInterrupt:
-        return 0
+    if interval_s is not None:
+        return show_each(shown_as, interval_s, _looks(found, settings, stream, depth))
+    show(shown_as, status_document(found), lambda: status_page(found))
+    return found.exit_code
+
+
+def _looks(
+    found: HomeStatus, settings: Settings, stream: str | None, depth: Depth
+) -> Iterator[tuple[dict[str, Any], Group]]:
+    while True:
+        yield status_document(found), status_page(found)
+        try:
+            found = read_status(settings, stream, depth)
+        except SlackwaterError as error:
+            # A failed reading does not end the watch.
+            names = [one.stream.full_name for one in found.streams] or [name for name, _ in found.unreadable]
+            unreadable = tuple((name, error) for name in names or [found.home])
+            found = HomeStatus(found.home, (), (), unreadable)

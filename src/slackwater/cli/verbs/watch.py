@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
+from itertools import chain, repeat
 from typing import Any
 
 from rich.console import Group
@@ -13,18 +13,9 @@ from rich.text import Text
 from slackwater.checkpoint.opened import open_checkpoint
 from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.cli.common.arguments import Format
-from slackwater.cli.common.console import (
-    iso,
-    marks_document,
-    number,
-    out,
-    parse_seconds,
-    prepare,
-    print_json,
-    shown_time,
-)
+from slackwater.cli.common.console import iso, marks_document, number, parse_interval, prepare
 from slackwater.cli.common.examine import named_sink, require_recorded
-from slackwater.cli.common.pages import labelled_rows, marks_text
+from slackwater.cli.common.pages import labelled_rows, marks_text, show, show_each
 from slackwater.cli.common.stream_status import FILES_MAX
 from slackwater.core.errors import SlackwaterError, UsageError
 from slackwater.core.facts import Unknown
@@ -37,7 +28,6 @@ from slackwater.sources.common.contract import Uncounted
 from slackwater.storage.open import open_read_store
 
 SCHEMA = "slackwater.watch/1"
-SHORTEST_S = 0.5
 _Document = dict[str, Any]
 _RATE_OF_MS = 600_000
 """The time over which batches are counted for their rate."""
@@ -128,7 +118,7 @@ def watch(
     *, location: str, sink: str | None, sources: list[str] | None, every: str, once: bool, shown_as: Format
 ) -> int:
     prepare(None, shown_as)
-    interval_s, addresses = parse_seconds(every), dict[str, str]()
+    interval_s, addresses = parse_interval(every, "The interval"), dict[str, str]()
     for pair in sources or ():
         name, equals, address = map(str.strip, pair.partition("="))
         if not (equals and name and address):
@@ -141,27 +131,11 @@ def watch(
             )
         addresses[name] = address
     KNOWN_SECRETS.remember_all(addresses)
-    if interval_s < SHORTEST_S:
-        raise UsageError(
-            "watch-interval", "The interval is too short", expected=f"at least {SHORTEST_S} s", found=every
-        )
     identity = named_sink(sink) if sink is not None else None
     document, age = look_at(location, identity, addresses)
-    try:
-        while True:
-            if shown_as is Format.JSON:
-                print_json(document, in_one_line=not once)
-            else:
-                page = out()
-                if not once:
-                    page.clear()
-                    at = shown_time(document["at"])
-                    page.print(f"{at}, every {interval_s:g} s; Ctrl-C ends it\n", style="dim")
-                page.print(look_page(document, age), soft_wrap=True)
-            sys.stdout.flush()
-            if once:
-                return 0
-            time.sleep(interval_s)
-            document, age = look_at(location, identity, addresses)
-    except KeyboardInterrupt:
+    if once:
+        show(shown_as, document, lambda: look_page(document, age))
         return 0
+    later = (look_at(location, identity, addresses) for _ in repeat(None))
+    looks = ((one, look_page(one, old)) for one, old in chain([(document, age)], later))
+    return show_each(shown_as, interval_s, looks)

@@ -22,12 +22,6 @@ from slackwater.core.checkpoint import (
     ReadLimits,
     SourceOffset,
 )
-from slackwater.core.checkpoint import (
-    SourceLine as SourceLine,
-)
-from slackwater.core.checkpoint import (
-    StoreLine as StoreLine,
-)
 from slackwater.core.commands import command
 from slackwater.core.errors import FormatError, NotFound, UsageError
 from slackwater.core.units import size_text, utc_text
