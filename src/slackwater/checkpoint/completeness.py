@@ -149,10 +149,16 @@ def leftovers(listing: Listing, commits: dict[int, CommitEntry]) -> list[str]:
     named = set[str]().union(*map(named_state, commits.values()))
     found: list[str] = []
     for names, folders in listing.alike().items():
-        suspects = _suspects(names)
+        # The commits decide about state files with an id.
+        suspects = [name for name in names if is_leftover(name) or _is_lone_checksum(name, names) or _has_id(name)]
         for folder in folders:
             if not folder.startswith(f"{STATE}/"):
-                ignored = [name for name in names if is_leftover(name) or _is_foreign_entry(folder, name)]
+                is_log = folder in {OFFSETS, COMMITS}
+                ignored = [
+                    name
+                    for name in names
+                    if is_leftover(name) or (is_log and not name.startswith(".") and parse_id(name) is None)
+                ]
             elif not suspects:
                 continue
             elif folder.rpartition("/")[2] in SST_FOLDERS:
@@ -161,15 +167,6 @@ def leftovers(listing: Listing, commits: dict[int, CommitEntry]) -> list[str]:
                 ignored = [name for name in suspects if not _belongs_to_commit(name, named, commits)]
             found.extend(_join(folder, name) for name in ignored)
     return sorted(found)
-
-
-def _is_foreign_entry(folder: str, name: str) -> bool:
-    return folder in {OFFSETS, COMMITS} and not name.startswith(".") and parse_id(name) is None
-
-
-def _suspects(names: frozenset[str]) -> tuple[str, ...]:
-    """The commits decide about state files with an id."""
-    return tuple(name for name in names if is_leftover(name) or _is_lone_checksum(name, names) or _has_id(name))
 
 
 def _is_lone_checksum(name: str, names: frozenset[str]) -> bool:
@@ -237,7 +234,9 @@ def _of_attempt(
             raise _HeaderNotRead
         return found
 
-    newest = _paths(folder, [name for name in names if _is(name, version, unique_id)])
+    parsed = ((name, parse_state_file(name)) for name in names)
+    own = [name for name, file in parsed if file and (file.version, file.unique_id) == (version, unique_id)]
+    newest = _paths(folder, own)
     try:
         return _paths(folder, files_of_attempt(names, version, unique_id, lineage)), (), ()
     except _HeaderNotRead:
@@ -256,11 +255,6 @@ def _of_version(names: Iterable[str], version: int) -> tuple[str, ...]:
         return files_of_version(names, version)
     except FormatError:
         return ()
-
-
-def _is(name: str, version: int, unique_id: str | None) -> bool:
-    parsed = parse_state_file(name)
-    return parsed is not None and (parsed.version, parsed.unique_id) == (version, unique_id)
 
 
 def _candidates(names: Iterable[str], version: int) -> list[str]:

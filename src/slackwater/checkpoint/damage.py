@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -31,7 +32,7 @@ from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.operators import schema_paths
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.sources import names_of_entries, parse_source_entry
-from slackwater.core.checkpoint import CommitEntry, Damage, StateFile, StateFileKind, UnreadState, holes
+from slackwater.core.checkpoint import Damage, StateFileKind, UnreadState, holes
 from slackwater.core.errors import FormatError
 from slackwater.core.units import MIB
 from slackwater.formats.compactible import parse_entry_name
@@ -183,7 +184,9 @@ class _StartCheck(_Check):
                 parse = partial(_require_own_files, kind, entries[number]) if kind is not None else parse_source_entry
                 self._parse(source_path(name, entries[number]), parse)
             for hole in holes(first, newest, entries) if name in planned else ():
-                self.damage.append(_missing_entries(name, hole))
+                missing = "an entry" if hole[0] == hole[-1] else f"entries {hole[0]} to {hole[-1]}"
+                path = source_path(name, str(hole[0]))
+                self.damage.append(Damage(path, "missing", f"{missing}, as later ones are there", "nothing"))
             if name in planned and newest < planned[name][1]:
                 # Spark would give the number to other files, and take them for read.
                 path = source_path(name, str(planned[name][1]))
@@ -198,12 +201,10 @@ class _StartCheck(_Check):
             if kind.reads_files and entry is not None:
                 log = self.source_logs.get(offset.source, offset.source)
                 found[log] = kind, max(entry, found[log][1] if log in found else entry)
-        return found if self.source_logs else self._with_logs(found)
-
-    def _with_logs(self, found: dict[str, tuple[Source, int]]) -> dict[str, tuple[Source, int]]:
-        """For an unknown query, fewer logs than file sources may mean a DataFrame read twice: the sources of the logs
-        are unknown.
-        """
+        if self.source_logs:
+            return found
+        # For an unknown query, fewer logs than file sources may mean a DataFrame read twice: the sources of the logs
+        # are unknown.
         folders = self.opened.listing.folder(SOURCES).directories
         repeated = len({entry for _, entry in found.values()}) < len(found)
         numbered = set(folders) == {str(number) for number in range(len(folders))}
@@ -291,11 +292,8 @@ class _StartCheck(_Check):
             self._check_tables(folder, version)
             for table in version.tables if self.all_state else ():
                 self._check_sums(f"{folder}/SSTs/{table.stored_name}", table.size)
-        else:
-            require_frames(data)
-            self._decompress(path, data)
-
-    def _decompress(self, path: str, data: bytes) -> None:
+            return
+        require_frames(data)
         beside = (hadoop_checksum_path(path), spark_checksum_path(path))
         if not self.all_state or any(self.opened.listing.has(one) for one in beside):
             return
@@ -304,11 +302,6 @@ class _StartCheck(_Check):
             self.unread[path] = len(data)
         else:
             self.opened.check_changes(data, state_file(path.rpartition("/")[2]))
-
-
-def _missing_entries(source: str, hole: range) -> Damage:
-    missing = "an entry" if hole[0] == hole[-1] else f"entries {hole[0]} to {hole[-1]}"
-    return Damage(source_path(source, str(hole[0])), "missing", f"{missing}, as later ones are there", "nothing")
 
 
 def _require_own_files(kind: Source, name: str, data: bytes) -> None:
@@ -333,22 +326,18 @@ def _require_own_files(kind: Source, name: str, data: bytes) -> None:
 @dataclass(slots=True)
 class _FileCheck(_Check):
     def run(self) -> list[Damage]:
-        ignored = set(leftovers(self.opened.listing, self._commits()))
+        commits = {}
+        for batch in self.opened.logs.commit_ids:
+            # An unreadable commit is met again as a file.
+            with suppress(FormatError, OSError):
+                commits[batch] = self.opened.logs.commit(batch)
+        ignored = set(leftovers(self.opened.listing, commits))
         for folder in self.opened.listing.folders.values():
             for name in folder.files:
                 path = f"{folder.path}/{name}" if folder.path else name
                 if not name.startswith(".") and not is_leftover(name) and path not in ignored:
                     self._check(folder.path, name, path)
         return self.damage
-
-    def _commits(self) -> dict[int, CommitEntry]:
-        found = {}
-        for batch in self.opened.logs.commit_ids:
-            try:
-                found[batch] = self.opened.logs.commit(batch)
-            except (FormatError, OSError):
-                continue  # met again as a file
-        return found
 
     def _check(self, folder: str, name: str, path: str) -> None:
         before = len(self.damage)
@@ -365,11 +354,7 @@ class _FileCheck(_Check):
             parse_commit_entry(data)
         elif folder.startswith(f"{SOURCES}/") and parse_entry_name(name):
             parse_source_entry(data)
-        elif parsed is not None:
-            self._decode_state(folder, parsed, data)
-
-    def _decode_state(self, folder: str, file: StateFile, data: bytes) -> None:
-        if file.kind is StateFileKind.ZIP:
+        elif parsed is not None and parsed.kind is StateFileKind.ZIP:
             self._check_tables(folder, parse_rocksdb_zip(data, budget=self.opened.store.archive_budget()))
-        else:
-            self.opened.check_changes(data, file)
+        elif parsed is not None:
+            self.opened.check_changes(data, parsed)

@@ -48,18 +48,21 @@ def describe(store: ReadStore, entries: tuple[Entry, ...]) -> tuple[str, str]:
         # In an object store an empty folder and an absent one look alike.
         return ("nothing", hint) if local is not None else ("nothing, or an empty folder", hint)
     if SINK_LOG in names:
-        newest = _newest_sink_batch(store)
+        batches = [parsed[0] for entry in store.list(SINK_LOG) if (parsed := parse_entry_name(entry.name))]
+        newest = f" (newest batch {max(batches)})" if batches else ""
         return f"an output directory of the file sink{newest}", "inspect the checkpoint of the query that writes it"
     if "_delta_log" in names:
         return "a Delta table", "inspect the checkpoint of the query that writes or reads it"
-    if METADATA in {entry.name for entry in entries if entry.is_dir} and _holds_iceberg(store):
+    directories = sorted(entry.name for entry in entries if entry.is_dir)
+    if METADATA in directories and any(entry.name.endswith(".metadata.json") for entry in store.list(METADATA)):
         return "an Iceberg table", "inspect the checkpoint of the query that writes or reads it"
     last = store.location.rstrip("/").rpartition("/")[2]
     numbered = any(name.isdigit() or parse_entry_name(name) for name in names)
     inside = f"the directory {last} inside a checkpoint" if last in _OWN_DIRECTORIES and numbered else None
     if inside:
         return inside, command("inspect", store.location.rstrip("/").rpartition("/")[0])
-    children = _checkpoints_below(store, entries)
+    # Each child is listed, which is a request on a remote store.
+    children = [name for name in directories[:_CHILDREN_LOOKED_AT] if is_checkpoint(store.list(name))]
     if children:
         shown = ", ".join(children[:_SHOWN]) + (" ..." if len(children) > _SHOWN else "")
         return f"a parent of checkpoints: {shown}", command("inspect", f"{store.location.rstrip('/')}/{children[0]}")
@@ -72,19 +75,3 @@ def _is_file(store: ReadStore) -> bool:
     except OSError:
         return False
     return True
-
-
-def _newest_sink_batch(store: ReadStore) -> str:
-    parsed = [parse_entry_name(entry.name) for entry in store.list(SINK_LOG)]
-    batches = [entry[0] for entry in parsed if entry]
-    return f" (newest batch {max(batches)})" if batches else ""
-
-
-def _holds_iceberg(store: ReadStore) -> bool:
-    return any(entry.name.endswith(".metadata.json") for entry in store.list(METADATA))
-
-
-def _checkpoints_below(store: ReadStore, entries: tuple[Entry, ...]) -> list[str]:
-    # Each child is listed, which is a request on a remote store.
-    directories = sorted(entry.name for entry in entries if entry.is_dir)[:_CHILDREN_LOOKED_AT]
-    return [name for name in directories if is_checkpoint(store.list(name))]

@@ -6,7 +6,7 @@ version 0. A gap is fatal to Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 from slackwater.checkpoint.layout import DEFAULT_STORE, SST_FOLDERS, STATE, parse_state_file
 from slackwater.checkpoint.listing import Listing
@@ -110,11 +110,7 @@ def files_of_attempt(
     after = lineage[zips[-1] + 1 :] if zips else lineage
     # Without a zip the changelogs start after version 0, which is empty and has no file.
     first = lineage[zips[-1]][0] + 1 if zips else 1
-    return (*base, *_steps(after, first, version, there), newest)
-
-
-def _steps(lineage: Sequence[tuple[int, str]], first: int, version: int, there: set[str]) -> list[str]:
-    by_version = {number: identity for number, identity in lineage if number < version}
+    by_version = {number: identity for number, identity in after if number < version}
     steps = []
     for number in range(first, version):
         identity = by_version.get(number)
@@ -123,7 +119,7 @@ def _steps(lineage: Sequence[tuple[int, str]], first: int, version: int, there: 
             expected = name or f"version {number} in the lineage"
             raise FormatError("missing", "a version cannot be loaded", expected=expected, found="none")
         steps.append(name)
-    return steps
+    return (*base, *steps, newest)
 
 
 def _name(version: int, unique_id: str, kind: StateFileKind) -> str:

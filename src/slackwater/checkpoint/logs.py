@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -114,9 +115,11 @@ def marks_of_inventory(logs: CheckpointLogs, inventory: StateInventory) -> Marks
 
 def state_mark(logs: CheckpointLogs, inventory: StateInventory) -> int:
     """The newest batch that all stores can load, by file names; -1 for none."""
-    ids_in_use = any(versions.ids for _, _, _, versions in inventory.each())
-    if ids_in_use:
-        return _mark_by_ids(logs, inventory)
+    if any(versions.ids for _, _, _, versions in inventory.each()):
+        # In format 2 the commit names the batch's files; others of the version do not count.
+        return next(
+            (batch for batch in reversed(logs.commit_ids) if _named_by_commit(logs, batch, inventory)), NONE_YET
+        )
     counts = _partition_counts(logs) or {None}
     return max(max(_common_versions(inventory, count), default=0) - 1 for count in counts)
 
@@ -131,13 +134,6 @@ def loadable_batches(logs: CheckpointLogs, inventory: StateInventory) -> frozens
 
 
 def _common_versions(inventory: StateInventory, partition_count: int | None) -> frozenset[int]:
-    common: frozenset[int] | None = None
-    for loadable in _distinct_loadable(inventory, partition_count):
-        common = loadable if common is None else common & loadable
-    return common or frozenset()
-
-
-def _distinct_loadable(inventory: StateInventory, partition_count: int | None) -> set[frozenset[int]]:
     found: set[frozenset[int]] = set()
     for operator, partitions in inventory.stores.items():
         names = inventory.names(operator)
@@ -147,7 +143,7 @@ def _distinct_loadable(inventory: StateInventory, partition_count: int | None) -
         # Without this set the other operators alone would decide, and the mark would be too high.
         if not names:
             found.add(frozenset())
-    return found
+    return frozenset.intersection(*found) if found else frozenset()
 
 
 def expected_partitions(present: Iterable[int], partition_count: int | None) -> tuple[int, ...]:
@@ -173,25 +169,14 @@ def _partition_counts(logs: CheckpointLogs) -> set[int | None]:
     """By the newest and the newest committed entry: a failed repartition changed only the first."""
     entries = [logs.newest_offset]
     if logs.committed in logs.offset_ids and logs.committed != logs.planned:
-        entries.append(_offset_or_none(logs, logs.committed))
+        with suppress(FormatError, OSError):
+            entries.append(logs.offset(logs.committed))
     return {partition_count(entry) for entry in entries if entry is not None}
 
 
 def partition_count(entry: OffsetEntry) -> int | None:
     text = entry.metadata.conf.get(PARTITIONS_SETTING, "") if entry.metadata else ""
     return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 7 else None  # noqa: PLR2004
-
-
-def _offset_or_none(logs: CheckpointLogs, batch: int) -> OffsetEntry | None:
-    try:
-        return logs.offset(batch)
-    except (FormatError, OSError):
-        return None
-
-
-def _mark_by_ids(logs: CheckpointLogs, inventory: StateInventory) -> int:
-    """In format 2 the commit names the batch's files; others of the version do not count."""
-    return next((batch for batch in reversed(logs.commit_ids) if _named_by_commit(logs, batch, inventory)), NONE_YET)
 
 
 def _named_by_commit(logs: CheckpointLogs, batch: int, inventory: StateInventory) -> bool:
@@ -204,16 +189,12 @@ def _named_by_commit(logs: CheckpointLogs, batch: int, inventory: StateInventory
 
 def _has_all(commit: CommitEntry, version: int, inventory: StateInventory) -> bool:
     for operator, partitions in (commit.state_unique_ids or {}).items():
-        held = inventory.stores.get(int(operator) if operator.isdigit() else NONE_YET, {})
+        there = inventory.stores.get(int(operator) if operator.isdigit() else NONE_YET, {})
         for partition, ids in enumerate(partitions):
-            stores = held.get(partition, {})
-            if not all(_is_held(stores.values(), version, unique_id) for unique_id in ids):
+            stores = there.get(partition, {})
+            if not all(any(held.has(version, unique_id) for held in stores.values()) for unique_id in ids):
                 return False
     return True
-
-
-def _is_held(stores: Iterable[StoreVersions], version: int, unique_id: str) -> bool:
-    return any(versions.has(version, unique_id) for versions in stores)
 
 
 def source_order(name: str) -> tuple[int, int, str]:
@@ -319,7 +300,11 @@ def no_data_entry(
     entry, commit = logs.newest_offset, logs.newest_commit
     if entry is None or entry.metadata is None or commit is None or logs.planned != logs.committed:
         return None
-    if not enabled or not _asks_for_batches(profile, output_mode):
+    if profile is None:
+        asks_for_batches = output_mode != "complete"
+    else:
+        asks_for_batches = bool(profile.watermark_delays_ms and profile.operators and profile.asks_for_batches)
+    if not enabled or not asks_for_batches:
         return None
     if commit.next_batch_watermark_ms <= entry.metadata.batch_watermark_ms:
         return None
@@ -327,9 +312,3 @@ def no_data_entry(
     # Spark.
     metadata = entry.metadata._replace(batch_watermark_ms=commit.next_batch_watermark_ms, batch_timestamp_ms=now_ms)
     return entry._replace(metadata=metadata)
-
-
-def _asks_for_batches(profile: QueryProfile | None, output_mode: str) -> bool:
-    if profile is None:
-        return output_mode != "complete"
-    return bool(profile.watermark_delays_ms) and bool(profile.operators) and profile.asks_for_batches

@@ -29,8 +29,13 @@ class OpenedCheckpoint:
         """The state after a batch; an unreadable plan or commit counts as absent."""
         from slackwater.checkpoint.state.reader import BatchState  # noqa: PLC0415  (imports numpy and pyarrow)
 
-        offset, damage = self._plan(batch)
-        commit = None
+        offset, commit = None, None
+        damage: tuple[Damage, ...] = ()
+        try:
+            offset = self.logs.offset(batch)
+        except (FormatError, OSError) as error:
+            # A plan purged by Spark is no damage.
+            damage = (damage_of(offset_path(batch), error),) if batch in self.logs.offset_ids else ()
         with suppress(FormatError, OSError):
             commit = self.logs.commit(batch)
         pinning = offset or self._nearest_plan(batch)
@@ -41,13 +46,6 @@ class OpenedCheckpoint:
         from slackwater.checkpoint.state.changelog import check_changes  # noqa: PLC0415  (imports numpy and pyarrow)
 
         return check_changes(data, file, self.store.state_budget(), whole=whole)
-
-    def _plan(self, batch: int) -> tuple[OffsetEntry | None, tuple[Damage, ...]]:
-        """A batch's plan, with its damage; a plan purged by Spark is no damage."""
-        try:
-            return self.logs.offset(batch), ()
-        except (FormatError, OSError) as error:
-            return None, (damage_of(offset_path(batch), error),) if batch in self.logs.offset_ids else ()
 
     def _nearest_plan(self, batch: int) -> OffsetEntry | None:
         for other in sorted(self.logs.offset_ids, key=lambda number: abs(number - batch)):

@@ -67,7 +67,13 @@ class OperatorReader:
         return None
 
     def _with_schemas(self, number: int, store: OperatorStore) -> OperatorStore:
-        schemas = self._schemas(number, store)
+        # All listed files must exist: `StateSchemaMetadata` opens them, and Spark does not start without.
+        schemas: list[StateSchema] = []
+        for path in schema_paths(self.listing, number, store.name, store.schema_files):
+            try:
+                schemas.append(parse_state_schema(self._read(path)))
+            except (FormatError, OSError) as error:
+                self.damage.append(damage_of(path, error))
         if not schemas:
             return store
         newest = schemas[-1]
@@ -83,18 +89,6 @@ class OperatorReader:
             for family in families
         }
         return store._replace(families=families, with_families=with_families, value_schemas=by_id)
-
-    def _schemas(self, number: int, store: OperatorStore) -> list[StateSchema]:
-        """The schemas, oldest first. All listed files must exist: ``StateSchemaMetadata`` opens them, and Spark does
-        not start without.
-        """
-        schemas: list[StateSchema] = []
-        for path in schema_paths(self.listing, number, store.name, store.schema_files):
-            try:
-                schemas.append(parse_state_schema(self._read(path)))
-            except (FormatError, OSError) as error:
-                self.damage.append(damage_of(path, error))
-        return schemas
 
     def _read(self, path: str) -> bytes:
         if not self.listing.has(path):

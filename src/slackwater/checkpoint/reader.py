@@ -82,10 +82,13 @@ class CheckpointReader:
         commits = self._entries(logs.commit_ids, known_commits, commit_path, parse_commit_entry)
         newest = offsets.get(logs.planned)
         marks = marks_of_inventory(logs, inventory)
-        operators = self._operators()
+        reader = OperatorReader(self.opened.store, listing, inventory)
+        operators = reader.operators(self.batch)
+        self.damage.extend(reader.damage)
         sources = SourceReader(self.opened.store, listing, with_files=self.source_files)
         # Where the newest entry is damaged, an older one still has the sources.
         source_lines = sources.sources(newest or next(iter(offsets.values()), None))
+        batches = sorted({*self._kept(logs.offset_ids), *self._kept(logs.commit_ids)})
         batch = marks.committed if self.batch is None else self.batch
         operator_lines = tuple(self._operator_line(operator, batch, offsets.get(batch)) for operator in operators)
         self.damage.extend(sources.damage)
@@ -102,13 +105,13 @@ class CheckpointReader:
             commits_version=commits[logs.committed].version if logs.committed in commits else None,
             marks=marks,
             next_batch=next_batch(marks, offsets, commits, logs.offset_ids),
-            batches=tuple(self._batch_line(batch, offsets.get(batch), commits.get(batch)) for batch in self._batches()),
+            batches=tuple(self._batch_line(batch, offsets.get(batch), commits.get(batch)) for batch in batches),
             sources=source_lines,
             operators=operator_lines,
             settings=newest.metadata.conf if newest and newest.metadata else {},
             file_count=self._file_count,
             file_bytes=self._bytes_of(self.opened.listing.folders),
-            damage=_each_once(self.damage),
+            damage=tuple({(item.path, item.kind): item for item in reversed(self.damage)}.values())[::-1],
             leftovers=tuple(leftovers(listing, commits)),
         )
 
@@ -130,9 +133,6 @@ class CheckpointReader:
             return list(ids)
         asked = {self.batch, (self.batch or 0) - 1} if self.batch is not None else set()
         return sorted(set(ids[-_NEWEST_OF_MANY:]) | (asked & set(ids)))
-
-    def _batches(self) -> list[int]:
-        return sorted({*self._kept(self.opened.logs.offset_ids), *self._kept(self.opened.logs.commit_ids)})
 
     def _entries(
         self,
@@ -157,14 +157,14 @@ class CheckpointReader:
     def _read_all(self, batches: list[int], path_of: Callable[[int], str]) -> list[tuple[int, bytes]]:
         """Reads all files, in parallel if each costs a request."""
         paths = [path_of(batch) for batch in batches]
-        read = self._read_at_once(paths) if self._is_remote else [self._read(path) for path in paths]
+        if self._is_remote:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - light start: brings logging
+
+            with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
+                read = list(pool.map(self._read, paths))
+        else:
+            read = [self._read(path) for path in paths]
         return [(batch, checked.data) for batch, checked in zip(batches, read, strict=True) if checked is not None]
-
-    def _read_at_once(self, paths: list[str]) -> list[CheckedFile | None]:
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - light start: brings logging
-
-        with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
-            return list(pool.map(self._read, paths))
 
     def _read(self, path: str) -> CheckedFile | None:
         try:
@@ -174,12 +174,6 @@ class CheckpointReader:
             return None
         self.damage.extend(checked.damage)
         return checked
-
-    def _operators(self) -> tuple[Operator, ...]:
-        reader = OperatorReader(self.opened.store, self.opened.listing, self.opened.inventory)
-        operators = reader.operators(self.batch)
-        self.damage.extend(reader.damage)
-        return operators
 
     def _operator_line(self, operator: Operator, batch: int, plan: OffsetEntry | None) -> OperatorLine:
         present = self.opened.inventory.stores.get(operator.id, {})
@@ -275,10 +269,6 @@ def next_batch(
     return NextBatch(marks.planned, "rerun", before.offsets if before else (), newest.offsets, newest.watermark_ms)
 
 
-def _each_once(damage: list[Damage]) -> tuple[Damage, ...]:
-    return tuple({(item.path, item.kind): item for item in reversed(damage)}.values())[::-1]
-
-
 def read_checkpoint(
     opened: OpenedCheckpoint, *, batch: int | None = None, state: bool = False, source_files: bool = False
 ) -> CheckpointReport:
@@ -318,37 +308,16 @@ def oldest_spark(
     inventory: StateInventory,
 ) -> tuple[str | None, str]:
     """The newest release that anything in the checkpoint needs, and the evidence."""
-    found = [
-        *_by_settings(offset),
-        *_by_logs(offset, commit),
-        *_by_state(operators, listing, inventory),
-    ]
-    if not found:
-        return None, "no pinned settings or state"
-    version = max(version for version, _ in found)
-    return version, next(evidence for release, evidence in found if release == version)
-
-
-def _by_settings(offset: OffsetEntry | None) -> list[tuple[str, str]]:
     conf = offset.metadata.conf if offset and offset.metadata else {}
-    return [
+    found = [
         (version, f"the newest offsets entry pins {_PREFIX}{name}")
         for version, name in _FIRST_PINNED
         if _PREFIX + name in conf
     ]
-
-
-def _by_logs(offset: OffsetEntry | None, commit: CommitEntry | None) -> list[tuple[str, str]]:
-    found = []
     if offset is not None and offset.version > 1:
         found.append(("4.2", f"offsets log version {offset.version}"))
     if commit is not None and commit.version > 1:
         found.append(({2: "4.0"}.get(commit.version, "4.2"), f"commits log version {commit.version}"))
-    return found
-
-
-def _by_state(operators: tuple[Operator, ...], listing: Listing, inventory: StateInventory) -> list[tuple[str, str]]:
-    found = []
     if any(not operator.inferred for operator in operators):
         found.append(("4.0", "operator metadata"))
     families = {family.name for operator in operators for store in operator.stores for family in store.families}
@@ -356,22 +325,17 @@ def _by_state(operators: tuple[Operator, ...], listing: Listing, inventory: Stat
         found.append(("4.2", "join state format 4"))
     elif "left-keyWithIndexToValue" in families:
         found.append(("4.1", "join state format 3"))
-    with_ids = any(versions.ids for _, _, _, versions in inventory.each())
-    if not with_ids and any(
-        _has_sidecar(listing, operator, partition) for operator, partition in _partitions(inventory)
+    # The first partition of each operator; the others are written alike.
+    first = (f"state/{operator}/{min(held)}" for operator, held in inventory.stores.items() if held)
+    names = (name for path in first for name in listing.folder(path).files)
+    if not any(versions.ids for _, _, _, versions in inventory.each()) and any(
+        name.endswith(".crc") and not name.startswith(".") for name in names
     ):
         found.append(("4.1", "checksums next to state files"))
-    return found
-
-
-def _partitions(inventory: StateInventory) -> list[tuple[int, int]]:
-    """The first partition of each operator; the others are written alike."""
-    return [(operator, min(partitions)) for operator, partitions in inventory.stores.items() if partitions]
-
-
-def _has_sidecar(listing: Listing, operator: int, partition: int) -> bool:
-    names = listing.folder(f"state/{operator}/{partition}").files
-    return any(name.endswith(".crc") and not name.startswith(".") for name in names)
+    if not found:
+        return None, "no pinned settings or state"
+    version = max(version for version, _ in found)
+    return version, next(evidence for release, evidence in found if release == version)
 
 
 _HADOOP_MAGIC = b"crc\0"

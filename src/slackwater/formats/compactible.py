@@ -46,12 +46,11 @@ def derive_interval(names: Iterable[str], default: int = DEFAULT_INTERVAL) -> in
     compacted = sorted((found[0] for found in parsed if found and found[1]), reverse=True)
     if len(compacted) > 1:
         return compacted[0] - compacted[1]
-    return _interval_of_one(compacted[0] + 1, default) if compacted else default
-
-
-def _interval_of_one(entries: int, default: int) -> int:
+    if not compacted:
+        return default
     # `CompactibleFileStreamLog.deriveCompactInterval`: with another result other entries would count as compacted than
     # in Spark.
+    entries = compacted[0] + 1
     if default >= entries // 2:
         return entries
     return next((interval for interval in range(default, entries // 2 + 1) if entries % interval == 0), entries)

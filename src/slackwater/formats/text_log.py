@@ -160,7 +160,17 @@ def planned_watermark_ms(text: str) -> int:
 def render_offset_entry(entry: OffsetEntry) -> bytes:
     """The entry, byte for byte as Spark writes it."""
     named = entry.version == _BY_NAME
-    lines = [f"v{entry.version}", _render_metadata(entry.metadata) if entry.metadata else ""]
+    metadata = ""
+    if entry.metadata:
+        metadata = render_json(
+            {
+                "batchWatermarkMs": entry.metadata.batch_watermark_ms,
+                "batchTimestampMs": entry.metadata.batch_timestamp_ms,
+                "conf": dict(entry.metadata.conf),
+                **entry.metadata.extra,
+            }
+        )
+    lines = [f"v{entry.version}", metadata]
     for offset in entry.offsets:
         text = _NO_OFFSET if offset.text is None else offset.text
         lines.append(f"{offset.source}:{text}" if named else text)
@@ -179,17 +189,6 @@ def _parse_metadata(line: str) -> OffsetMetadata:
         conf=conf,
         # Fields of newer releases are kept, so that an entry that is changed and written again does not lose them.
         extra={name: value for name, value in record.items() if name not in _OWN_FIELDS},
-    )
-
-
-def _render_metadata(metadata: OffsetMetadata) -> str:
-    return render_json(
-        {
-            "batchWatermarkMs": metadata.batch_watermark_ms,
-            "batchTimestampMs": metadata.batch_timestamp_ms,
-            "conf": dict(metadata.conf),
-            **metadata.extra,
-        }
     )
 
 

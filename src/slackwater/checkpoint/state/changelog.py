@@ -278,7 +278,15 @@ def parse_changelog_header(view: ByteView) -> tuple[int, Lineage, int]:
     if version not in _WITH_LINEAGE:
         return version, (), position
     reader = JavaReader(data, position)
-    return version, _parse_lineage(reader.utf()), reader.position
+    text = reader.utf()
+    value = parse_json(text, "a lineage")
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise FormatError("foreign", "not a lineage", expected='[{"version":...}]', found=shown(text))
+    lineage = tuple(
+        (integer_field(item, "version", "a lineage"), text_field(item, "checkpointUniqueId", "a lineage"))
+        for item in value
+    )
+    return version, lineage, reader.position
 
 
 def _version(data: bytes) -> tuple[int, int]:
@@ -298,16 +306,6 @@ def _version(data: bytes) -> tuple[int, int]:
     if not 1 < int(match[1]) <= _NEWEST_VERSION:
         raise FormatError("too-new", "a version unknown to Spark 4.3", expected="v2 to v4", found=match[0])
     return int(match[1]), reader.position
-
-
-def _parse_lineage(text: str) -> Lineage:
-    value = parse_json(text, "a lineage")
-    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise FormatError("foreign", "not a lineage", expected='[{"version":...}]', found=shown(text))
-    return tuple(
-        (integer_field(item, "version", "a lineage"), text_field(item, "checkpointUniqueId", "a lineage"))
-        for item in value
-    )
 
 
 def _walk_kinds(view: ByteView, start: int) -> Records:

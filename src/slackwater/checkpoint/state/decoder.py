@@ -198,9 +198,18 @@ class StoreDecoder:
     def _keys(self, family: ColumnFamily, keys: Spans) -> pa.StructArray:
         if not self.encoding.rocksdb:
             return bare_rows(keys, family.key)
-        if self.encoding.avro:
-            return _read_avro_keys(keys, family)
-        return read_keys(keys, family.key, family.encoding, versioned_rows)
+        if not self.encoding.avro:
+            return read_keys(keys, family.key, family.encoding, versioned_rows)
+        # A key's prefix has no schema id; the layout of sorted Avro keys in 4.x is not known here.
+        match family.encoding.kind:
+            case "NoPrefix":
+                return avro_rows(keys, family.key)
+            case "PrefixKeyScan":
+                return read_keys(keys, family.key, family.encoding, avro_rows, partial(avro_rows, has_id=False))
+            case kind:
+                raise FormatError(
+                    "too-new", "keys of this kind in Avro", expected="NoPrefix, PrefixKeyScan", found=kind
+                )
 
     def _values(self, family: ColumnFamily, values: Spans) -> pa.StructArray:
         if not self.encoding.rocksdb:
@@ -210,17 +219,6 @@ class StoreDecoder:
         # A value keeps the schema that it was written with until its key is written again.
         older = self.store.value_schemas.get(family.name, {})
         return avro_rows(values, family.value, {number: schema.value for number, schema in older.items()})
-
-
-def _read_avro_keys(keys: Spans, family: ColumnFamily) -> pa.StructArray:
-    """A key's prefix has no schema id; the layout of sorted Avro keys in 4.x is not known here."""
-    match family.encoding.kind:
-        case "NoPrefix":
-            return avro_rows(keys, family.key)
-        case "PrefixKeyScan":
-            return read_keys(keys, family.key, family.encoding, avro_rows, partial(avro_rows, has_id=False))
-        case kind:
-            raise FormatError("too-new", "keys of this kind in Avro", expected="NoPrefix, PrefixKeyScan", found=kind)
 
 
 def _spans(records: Records) -> tuple[Spans, Spans]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -94,14 +95,11 @@ class BatchState:
         # Before the first commit, which would name the files, state is empty and has none.
         if self.batch < 0 or held is None or not held.ids:
             return StorePlace(operator.id, partition, store, self.batch + 1)
-        return StorePlace(operator.id, partition, store, self.batch + 1, self._unique_id(operator, store, partition))
-
-    def _unique_id(self, operator: Operator, store: str, partition: int) -> str:
         table = (self.commit.state_unique_ids or {}).get(str(operator.id), []) if self.commit else []
         # The ids of a partition are in the order of the store names.
         index = sorted(item.name for item in operator.stores).index(store)
         try:
-            return table[partition][index]
+            return StorePlace(operator.id, partition, store, self.batch + 1, table[partition][index])
         except IndexError as error:
             raise FormatError(
                 "missing",
@@ -177,35 +175,39 @@ class StateReader:
         self.damage.append(Damage(error.where or where, error.code, error.expected or "", error.found or error.message))
 
     def families(self, operator: Operator, store: OperatorStore, loaded: Mapping[str, int]) -> Mapping[str, int]:
-        """The numbers in the loaded zip, else in any zip of the store (all number alike)."""
+        """The numbers in the loaded zip, else in the newest readable zip of any partition (all number alike)."""
         if not store.with_families or all(family.name in loaded for family in store.families):
             return loaded
-        return {**_family_numbers(self.state, operator, store), **loaded}
+        state = self.state
+        for partition in state.partitions(operator.id):
+            folder = store_path(operator.id, partition, store.name)
+            zips = [name for name in state.listing.folder(folder).files if name.endswith(".zip")]
+            for name in sorted(zips, key=lambda item: -(parsed.version if (parsed := parse_state_file(item)) else 0)):
+                with suppress(FormatError, OSError):
+                    data = state.store.read(f"{folder}/{name}")
+                    version = parse_rocksdb_zip(data, with_files=False, budget=state.store.archive_budget())
+                    return {**version.column_families, **loaded}
+        return loaded
 
     def _read_partition(
         self, choice: StateChoice, family: ColumnFamily | None, decoder: StoreDecoder, partition: int
     ) -> tuple[tuple[FamilyRows, ...], list[Damage]]:
         """Returns rows and damage: other partitions are read meanwhile."""
         apart = StateReader(self.state)
-        return apart._partition_rows(choice, family, decoder, partition), apart.damage
-
-    def _partition_rows(
-        self, choice: StateChoice, family: ColumnFamily | None, decoder: StoreDecoder, partition: int
-    ) -> tuple[FamilyRows, ...]:
-        loaded = self.load(choice.operator, choice.store, partition)
+        loaded = apart.load(choice.operator, choice.store, partition)
         if loaded is None:
-            return ()
+            return (), apart.damage
         records, numbers = loaded
         try:
             families = decoder.split_families(records, self.families(choice.operator, choice.store, numbers))
             chosen = families.get(choice.family, records.take(np.empty(0, np.int64)))
             unknown = [of_family for name, of_family in families.items() if name.startswith("#")]
             if unknown and not len(chosen):
-                return _identify(decoder, family, unknown)
-            return decoder.decode(family, chosen)
+                return _identify(decoder, family, unknown), apart.damage
+            return decoder.decode(family, chosen), apart.damage
         except FormatError as error:
-            self._record(error, f"state/{choice.operator.id}/{partition}")
-            return ()
+            apart._record(error, f"state/{choice.operator.id}/{partition}")
+            return (), apart.damage
 
 
 def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[Records]) -> tuple[FamilyRows, ...]:
@@ -214,22 +216,6 @@ def _identify(decoder: StoreDecoder, family: ColumnFamily | None, unknown: list[
         return fitting[0]
     reason = "no zip maps rows to state variables yet"
     return tuple(replace(rows, reason=reason) for records in unknown for rows in decoder.decode(None, records))
-
-
-def _family_numbers(state: BatchState, operator: Operator, store: OperatorStore) -> Mapping[str, int]:
-    """The numbers in the newest readable zip of any partition; empty if there is none."""
-    for partition in state.partitions(operator.id):
-        folder = store_path(operator.id, partition, store.name)
-        zips = [name for name in state.listing.folder(folder).files if name.endswith(".zip")]
-        for name in sorted(zips, key=lambda item: -(parsed.version if (parsed := parse_state_file(item)) else 0)):
-            try:
-                data = state.store.read(f"{folder}/{name}")
-                version = parse_rocksdb_zip(data, with_files=False, budget=state.store.archive_budget())
-            except (FormatError, OSError):
-                # All zips of a store number the families alike, so that any other one serves as well.
-                continue
-            return version.column_families
-    return {}
 
 
 def _table(rows: FamilyRows, partition: int, choice: StateChoice) -> pa.Table:

@@ -195,10 +195,6 @@ def walk_records(view: ByteView, start: int = 0) -> Records:
         aligned = _Walk(view, start).run()
         if aligned is not None:
             return aligned
-    return _walk_bytes(view, start)
-
-
-def _walk_bytes(view: ByteView, start: int) -> Records:
     read = struct.Struct(">i").unpack_from
     data = view.content.data
     found = RecordPositions()
@@ -317,8 +313,11 @@ class _Walk:
         else:
             count = self._run_length(position, key, value, stride)
             if count >= _SHORTEST_RUN:
-                self._take_run(position, key, value, stride * count)
-                self._position = position + stride * count
+                end = position + stride * count
+                starts = np.arange(position * _WORD, end * _WORD, stride * _WORD, dtype=np.int64)
+                keys, values = np.full(count, key, np.int64), np.full(count, value, np.int64)
+                self._found.add_all((starts + _WORD, keys, starts + (2 * _WORD + key), values))
+                self._position = end
                 return
             self._until_next_try = _RECORDS_BETWEEN_TRIES
             if isinstance(self._numbers, _BigEndian):
@@ -341,12 +340,6 @@ class _Walk:
                 return counted + int(np.argmin(same))
             counted, width = end, width * 8
         return most
-
-    def _take_run(self, position: int, key: int, value: int, words: int) -> None:
-        stride = (2 + (key >> 2) + (max(value, 0) >> 2)) * _WORD
-        starts = np.arange(position * _WORD, (position + words) * _WORD, stride, dtype=np.int64)
-        keys, values = np.full(len(starts), key, np.int64), np.full(len(starts), value, np.int64)
-        self._found.add_all((starts + _WORD, keys, starts + (2 * _WORD + key), values))
 
 
 def join_records(parts: Sequence[Records]) -> Records:
@@ -372,10 +365,24 @@ def last_writes(records: Records) -> Records:
     """The last put of each key that was not deleted."""
     if records.merges is not None and records.merges.any():
         return apply_merges(records)
-    newest = _last_of_each_key(records)
-    survivors = records if newest is None else records.take(newest)
-    live = survivors.value_lengths != DELETED
-    return survivors if live.all() else survivors.take(live)
+    hashes = np.empty(len(records), np.uint64)
+    for start in range(0, len(records), AT_A_TIME):
+        some = slice(start, start + AT_A_TIME)
+        _hash_keys(records.view, records.key_starts[some], records.key_lengths[some], hashes[some])
+    # A sort: numpy's own `unique` builds a hash table, which takes ten times as long for a million rows.
+    ordered = np.sort(hashes)
+    if (ordered[1:] == ordered[:-1]).any():
+        order = np.argsort(hashes, kind="stable")
+        same_as_next = hashes[order][1:] == hashes[order][:-1]
+        shared = np.zeros(len(records), np.bool_)
+        shared[order[1:]] |= same_as_next
+        shared[order[:-1]] |= same_as_next
+        # Equal hashes are equal keys only nearly always, so the keys themselves decide.
+        newest = {records.key(index): index for index in np.flatnonzero(shared).tolist()}
+        kept = np.concatenate([np.flatnonzero(~shared), np.array(list(newest.values()), np.int64)])
+        records = records.take(np.sort(kept))
+    live = records.value_lengths != DELETED
+    return records if live.all() else records.take(live)
 
 
 def apply_merges(records: Records) -> Records:
@@ -394,31 +401,6 @@ def apply_merges(records: Records) -> Records:
     return records_of_pairs(list(state), list(state.values()))
 
 
-def _last_of_each_key(records: Records) -> Positions | None:
-    hashes = _key_hashes(records)
-    # A sort: numpy's own `unique` builds a hash table, which takes ten times as long for a million rows.
-    ordered = np.sort(hashes)
-    if not (ordered[1:] == ordered[:-1]).any():
-        return None
-    order = np.argsort(hashes, kind="stable")
-    same_as_next = hashes[order][1:] == hashes[order][:-1]
-    shared = np.zeros(len(records), np.bool_)
-    shared[order[1:]] |= same_as_next
-    shared[order[:-1]] |= same_as_next
-    # Equal hashes are equal keys only nearly always, so the keys themselves decide.
-    newest = {records.key(index): index for index in np.flatnonzero(shared).tolist()}
-    kept = np.concatenate([np.flatnonzero(~shared), np.array(list(newest.values()), np.int64)])
-    return np.sort(kept)
-
-
-def _key_hashes(records: Records) -> npt.NDArray[np.uint64]:
-    hashes = np.empty(len(records), np.uint64)
-    for start in range(0, len(records), AT_A_TIME):
-        some = slice(start, start + AT_A_TIME)
-        _hash_keys(records.view, records.key_starts[some], records.key_lengths[some], hashes[some])
-    return hashes
-
-
 def _hash_keys(view: ByteView, starts: Positions, lengths: Positions, hashes: npt.NDArray[np.uint64]) -> None:
     # A sort: numpy's own `unique` builds a hash table, which takes longer.
     ordered = np.sort(lengths)
@@ -430,13 +412,8 @@ def _hash_keys(view: ByteView, starts: Positions, lengths: Positions, hashes: np
         places = [*range(0, length - 7, 8), length - 8] if length >= 8 else list(range(length))  # noqa: PLR2004
         for place in dict.fromkeys(places):
             kind = "<u8" if length >= 8 else "<u1"  # noqa: PLR2004
-            mixed = _mix(mixed, view.read(at + place, kind).astype(np.uint64, copy=False))
+            mixed = mixed ^ view.read(at + place, kind).astype(np.uint64, copy=False)
+            # 2**64 divided by the golden ratio: the product spreads keys that differ in few bits.
+            mixed *= np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
         hashes[members] = mixed
-
-
-def _mix(hashes: npt.NDArray[np.uint64], words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    mixed = hashes ^ words
-    # 2**64 divided by the golden ratio: the product spreads keys that differ in few bits.
-    mixed *= np.uint64(0x9E3779B97F4A7C15)
-    mixed ^= mixed >> np.uint64(29)
-    return mixed

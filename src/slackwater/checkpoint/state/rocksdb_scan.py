@@ -11,7 +11,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from rocksdict import AccessType, Options, Rdict
 
@@ -33,22 +33,18 @@ def scan(directory: str) -> Iterator[Frame]:
         while some := list(islice(pieces, _PIECES_AT_A_TIME)):
             yield array("i", map(len, some)).tobytes(), b"".join(some)
             last = some[-2]
-        _require_end(database, last)
+        # `items` stops at a damaged block silently: the cursor has the error that ended the scan.
+        cursor = database.iter()
+        if last is None:
+            cursor.seek_to_first()
+        else:
+            cursor.seek(last)
+            cursor.next()
+        cursor.status()
+        if cursor.valid():
+            raise ValueError("the scan ended early")
     finally:
         database.close()
-
-
-def _require_end(database: Rdict, last: Any) -> None:
-    """Raise the error that ended the scan: ``items`` stops at a damaged block silently."""
-    cursor = database.iter()
-    if last is None:
-        cursor.seek_to_first()
-    else:
-        cursor.seek(last)
-        cursor.next()
-    cursor.status()
-    if cursor.valid():
-        raise ValueError("the scan ended early")
 
 
 def write_frames(frames: Iterable[Frame], stream: IO[bytes]) -> None:

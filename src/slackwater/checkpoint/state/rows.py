@@ -83,8 +83,10 @@ def read_keys(
         case "PrefixKeyScan":
             count = encoding.prefix_columns
             front, back = _split(spans)
-            parts = [(prefix or rows)(front, StructType(schema.fields[:count]))]
-            return _join([*parts, rows(back, StructType(schema.fields[count:]))], schema, len(spans.starts))
+            first = (prefix or rows)(front, StructType(schema.fields[:count]))
+            parts = (first, rows(back, StructType(schema.fields[count:])))
+            columns = [part.field(index) for part in parts for index in range(part.type.num_fields)]
+            return _named(columns, schema) if columns else pa.array([{}] * len(spans.starts), pa.struct([]))
         case "RangeKeyScan":
             return _read_range_keys(spans, schema, encoding.ordering, rows)
         case "TimestampAsPrefix":
@@ -104,11 +106,6 @@ def _split(spans: Spans) -> tuple[Spans, Spans]:
         raise FormatError("torn", "a key with a negative part", expected="a length", found=str(int(lengths.min())))
     rest = spans.cut(_LENGTH_BYTES + lengths)
     return Spans(spans.view, spans.starts + _LENGTH_BYTES, lengths), rest
-
-
-def _join(parts: Sequence[pa.StructArray], schema: StructType, count: int) -> pa.StructArray:
-    columns = [part.field(index) for part in parts for index in range(part.type.num_fields)]
-    return _named(columns, schema) if columns else pa.array([{}] * count, pa.struct([]))
 
 
 def _named(columns: Sequence[pa.Array], schema: StructType) -> pa.StructArray:
@@ -282,22 +279,16 @@ def avro_rows(
     data, first = body.copied()
     rows = []
     for start, length, number in zip((body.starts - first).tolist(), body.lengths.tolist(), ids, strict=True):
-        row = _read_row(data, start, start + length, (writers or {}).get(number, schema))
+        reader = _AvroReader(data, start, start + length)
+        row = reader.record((writers or {}).get(number, schema))
+        left = start + length - reader.position
+        if left:
+            raise FormatError("foreign", "bytes after an Avro row", expected="the end", found=f"{left} bytes")
         rows.append({name: row.get(name) for name in schema.names})
     try:
         return pa.array(rows, arrow_type(schema))
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError) as error:
         raise FormatError("foreign", "not rows of this schema", expected=str(schema.names), found=str(error)) from error
-
-
-def _read_row(data: bytes, start: int, end: int, schema: StructType) -> dict[str, Any]:
-    reader = _AvroReader(data, start, end)
-    row = reader.record(schema)
-    if reader.position != end:
-        raise FormatError(
-            "foreign", "bytes after an Avro row", expected="the end", found=f"{end - reader.position} bytes"
-        )
-    return row
 
 
 class _AvroReader:
@@ -307,10 +298,7 @@ class _AvroReader:
         self._end = end
 
     def record(self, schema: StructType) -> dict[str, Any]:
-        return {field.name: self._field(field) for field in schema.fields}
-
-    def _field(self, field: Field) -> Any:
-        return None if field.type == _VOID else self._union(field.type)
+        return {field.name: None if field.type == _VOID else self._union(field.type) for field in schema.fields}
 
     def _element(self, kind: DataType) -> Any:
         return self._union(kind) if isinstance(kind, StructType | ArrayType | MapType) else self._value(kind)

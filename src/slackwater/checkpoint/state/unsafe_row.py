@@ -8,7 +8,6 @@ of natural size; a map is its key array's size, the key array and the value arra
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,7 +109,10 @@ def read_values(slots: _Slots, kind: DataType, depth: int) -> pa.Array:
         case StructType():
             return read_rows(_pieces(slots), kind, depth + 1)
         case ArrayType(element):
-            return _read_array(_pieces(slots), element, depth + 1)
+            arrays = _pieces(slots)
+            offsets, values = _read_elements(arrays, element, depth + 1)
+            mask = None if arrays.valid.all() else pa.array(~arrays.valid)
+            return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, mask=mask)
         case MapType():
             return _read_map(_pieces(slots), kind, depth + 1)
 
@@ -118,15 +120,21 @@ def read_values(slots: _Slots, kind: DataType, depth: int) -> pa.Array:
 def _read_atomic(slots: _Slots, name: str) -> pa.Array:
     if name in _FIXED:
         return _read_fixed(slots, *_FIXED[name])
-    if name in _SPECIAL:
-        return _SPECIAL[name](slots)
+    match name:
+        case "boolean":
+            return pa.array(slots.rows.view.read(slots.positions, "<u1") != 0, mask=~slots.valid)
+        case "void":
+            return pa.nulls(len(slots.positions))
+        case "binary" | "variant":
+            return read_bytes(_pieces(slots)).cast(pa.binary())
+        case "interval":
+            return _read_calendar_interval(slots)
     if name == "string" or name.startswith(_TEXT):
         return _read_text(slots)
     if name.startswith("interval"):
         # Year-month intervals are months in 32 bits, day-time ones microseconds in 64.
-        if "year" in name or "month" in name:
-            return _read_fixed(slots, "<i4", pa.int32())
-        return _read_fixed(slots, "<i8", pa.duration("us"))
+        in_months = "year" in name or "month" in name
+        return _read_fixed(slots, *(("<i4", pa.int32()) if in_months else ("<i8", pa.duration("us"))))
     if name.startswith("time"):
         return _read_fixed(slots, "<i8", pa.time64("ns"))
     raise FormatError("too-new", "a type that is not known", expected="a type of Spark 3.5 to 4.3", found=name)
@@ -138,14 +146,6 @@ def _read_fixed(slots: _Slots, kind: str, arrow_type: pa.DataType) -> pa.Array:
     # converted.
     plain = pa.array(values, mask=None if slots.valid.all() else ~slots.valid)
     return plain if plain.type == arrow_type else plain.view(arrow_type)
-
-
-def _read_boolean(slots: _Slots) -> pa.Array:
-    return pa.array(slots.rows.view.read(slots.positions, "<u1") != 0, mask=~slots.valid)
-
-
-def _read_void(slots: _Slots) -> pa.Array:
-    return pa.nulls(len(slots.positions))
 
 
 def _read_calendar_interval(slots: _Slots) -> pa.Array:
@@ -202,10 +202,6 @@ def read_bytes(pieces: Rows) -> pa.Array:
     both = pa.Array.from_buffers(pa.large_binary(), 2 * len(pieces), buffers)
     every_second = pa.array(np.arange(0, 2 * len(pieces), 2), mask=None if pieces.valid.all() else ~pieces.valid)
     return both.take(every_second)
-
-
-def _read_binary(slots: _Slots) -> pa.Array:
-    return read_bytes(_pieces(slots)).cast(pa.binary())
 
 
 def _read_text(slots: _Slots) -> pa.Array:
@@ -266,12 +262,6 @@ def _element_width(kind: DataType) -> int:
             return _WORD
 
 
-def _read_array(arrays: Rows, element: DataType, depth: int) -> pa.Array:
-    offsets, values = _read_elements(arrays, element, depth)
-    mask = None if arrays.valid.all() else pa.array(~arrays.valid)
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values, mask=mask)
-
-
 def _read_elements(arrays: Rows, element: DataType, depth: int) -> tuple[Positions, pa.Array]:
     view, at = arrays.view, np.where(arrays.valid, arrays.starts, 0)
     view.require(at, np.where(arrays.valid, at + _WORD, at), np.where(arrays.valid, arrays.ends, at), "an array")
@@ -307,13 +297,3 @@ def _read_map(maps: Rows, kind: MapType, depth: int) -> pa.Array:
     # A null offset is how this constructor marks a null map.
     mask = None if maps.valid.all() else np.append(~maps.valid, False)
     return pa.MapArray.from_arrays(pa.array(offsets.astype(np.int32), mask=mask), keys, values)
-
-
-_SPECIAL: dict[str, Callable[[_Slots], pa.Array]] = {
-    "boolean": _read_boolean,
-    "void": _read_void,
-    "string": _read_text,
-    "binary": _read_binary,
-    "interval": _read_calendar_interval,
-    "variant": _read_binary,
-}
