@@ -174,24 +174,20 @@ def plan(parser: Parser) -> None:
             )
         if goal.runs_spark:
             add_spark(of_goal)
-        _plan_common(of_goal)
+        of_goal.takes("--out", "PLAN", "write the plan to this new file", path, dest="file")
+        add_force(of_goal)
+        of_goal.takes(
+            "--pipeline",
+            "FILE|MODULE",
+            "the upgraded pipeline, if it moved; of a query that Slackwater only watches, a pipeline with its code",
+        )
+        of_goal.flag("--downstream", "also replay later stages that have read rows to be removed; one apply, one undo")
+        add_home(of_goal)
+        add_consent(of_goal)
+        add_debug(of_goal)
+        add_format(of_goal)
+        of_goal.epilog = f"Nothing is changed. The plan is for {mention('apply')}."
         of_goal.set_defaults(goal=goal.name)
-
-
-def _plan_common(parser: Parser) -> None:
-    parser.takes("--out", "PLAN", "write the plan to this new file", path, dest="file")
-    add_force(parser)
-    parser.takes(
-        "--pipeline",
-        "FILE|MODULE",
-        "the upgraded pipeline, if it moved; of a query that Slackwater only watches, a pipeline with its code",
-    )
-    parser.flag("--downstream", "also replay later stages that have read rows to be removed; one apply, one undo")
-    add_home(parser)
-    add_consent(parser)
-    add_debug(parser)
-    add_format(parser)
-    parser.epilog = f"Nothing is changed. The plan is for {mention('apply')}."
 
 
 def apply(parser: Parser) -> None:

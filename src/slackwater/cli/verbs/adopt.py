@@ -20,7 +20,6 @@ from slackwater.cli.common.examine import deleted_checkpoint_hint, require_outpu
 from slackwater.cli.common.pages import labelled_rows, marks_text, show
 from slackwater.core.commands import command, output_command, session_words
 from slackwater.core.errors import NotFound, PipelineError, Refused, UsageError, unreachable
-from slackwater.core.facts import Facts
 from slackwater.core.records import STREAM_NAME, WATCHED, GenerationRecord, StreamRecord
 from slackwater.core.reference import absolute_path
 from slackwater.core.sink import WriterCalls, sink_text
@@ -195,21 +194,6 @@ def _ranges(workspace: Workspace, stream: StreamRecord) -> dict[str, Any]:
     return {"first": first, "last": last, "rebuilds_from": rebuilds_from, "missing": missing}
 
 
-def _unknown(workspace: Workspace, stream: StreamRecord, facts: Facts) -> list[str]:
-    last_run = workspace.ledger.last_run(stream.full_name)
-    found = []
-    if not stream.has_output:
-        location = workspace.ledger.generation(stream.full_name, stream.current_generation).location
-        found.append(f"where the query writes: {output_command(stream, location)}")
-    elif facts.marks.written is None:
-        why = facts.snapshot.output.unchecked or "this kind of output does not show them"
-        found.append(f"which batches the output has: {why}")
-    if last_run is None:
-        found.append("the code of the query and its settings, other than those that the checkpoint pins")
-        found.append("event times and row counts of the batches: a rebuild reads all recorded batches")
-    return found
-
-
 def _document(workspace: Workspace, stream: StreamRecord, entries: int) -> dict[str, Any]:
     facts = facts_of_stream(workspace, stream)
     report = facts.checkpoint.report
@@ -221,6 +205,15 @@ def _document(workspace: Workspace, stream: StreamRecord, entries: int) -> dict[
         loads = one.stores and len(firsts) == len(lasts) == len(one.stores)
         reach = {"first": max(firsts) - 1, "last": min(lasts) - 1} if loads else {"first": None, "last": None}
         state.append({"operator": one.id, "name": one.name, **reach})
+    unknown = []
+    if not stream.has_output:
+        unknown.append(f"where the query writes: {output_command(stream, facts.snapshot.generation.location)}")
+    elif facts.marks.written is None:
+        why = facts.snapshot.output.unchecked or "this kind of output does not show them"
+        unknown.append(f"which batches the output has: {why}")
+    if workspace.ledger.last_run(stream.full_name) is None:
+        unknown.append("the code of the query and its settings, other than those that the checkpoint pins")
+        unknown.append("event times and row counts of the batches: a rebuild reads all recorded batches")
     return {
         "schema": SCHEMA,
         "stream": stream.full_name,
@@ -233,7 +226,7 @@ def _document(workspace: Workspace, stream: StreamRecord, entries: int) -> dict[
         "ranges": _ranges(workspace, stream),
         "state": state,
         "damage": len(facts.checkpoint.damage),
-        "unknown": _unknown(workspace, stream, facts),
+        "unknown": unknown,
         "next": command("status", stream.full_name),
     }
 

@@ -260,7 +260,7 @@ def page(
         _table(head),
         _section("Marks", rows) + "\n\n" + _indent(number_line(report)),
         _next(report.next_batch),
-        _batch_of(report, batch) if batch is not None else _batches(report.batches),
+        _batches(report.batches, batch),
         _sources(report, all_files=all_files),
         _operators(report.operators),
         f"{pinned}\n{_indent(_table(shown.items()))}" if settings else "",
@@ -311,20 +311,17 @@ def _offset(text: str | None) -> str:
     return "the beginning" if text is None else cut(text, _WIDEST)
 
 
-def _batches(batches: Sequence[BatchLine]) -> str:
+def _batches(batches: Sequence[BatchLine], wanted: int | None) -> str:
+    """The newest batches, or one."""
     if not batches:
         return ""
-    rows = [("batch", "planned at", "watermark", "committed")]
-    for line in reversed(batches[-_SHOWN_BATCHES:]):
-        planned = time_text(line.timestamp_ms) if line.planned else "no plan"
-        rows.append((str(line.id), planned, time_text(line.watermark_ms), "yes" if line.committed else "no"))
-    return _section(f"Newest batches ({len(batches)} kept, from {batches[0].id} to {batches[-1].id})", rows)
-
-
-def _batch_of(report: CheckpointReport, wanted: int) -> str:
-    line = next((line for line in report.batches if line.id == wanted), None)
-    if line is None:
-        return ""
+    if wanted is None:
+        rows: list[tuple[str, ...]] = [("batch", "planned at", "watermark", "committed")]
+        for line in reversed(batches[-_SHOWN_BATCHES:]):
+            planned = time_text(line.timestamp_ms) if line.planned else "no plan"
+            rows.append((str(line.id), planned, time_text(line.watermark_ms), "yes" if line.committed else "no"))
+        return _section(f"Newest batches ({len(batches)} kept, from {batches[0].id} to {batches[-1].id})", rows)
+    line = next(line for line in batches if line.id == wanted)
     rows = [
         ("planned", time_text(line.timestamp_ms) if line.planned else "no"),
         ("committed", "yes" if line.committed else "no"),
