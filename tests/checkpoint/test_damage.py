@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.checkpoint.damage import Depth, find_damage
+from slackwater.checkpoint.damage import find_damage
 from slackwater.checkpoint.opened import open_checkpoint
+from slackwater.core.checkpoint import Depth
 from slackwater.storage.local import LocalStore
 from tests.checkpoint.cases import CASES, NAMES, checkpoint_folder, cut_after
 from tests.support.sabotage import EDITS, damaged_copies, files_below, without_checksums

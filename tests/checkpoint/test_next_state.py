@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.checkpoint.damage import Depth, FoundDamage, find_damage
+from slackwater.checkpoint.damage import FoundDamage, find_damage
 from slackwater.checkpoint.opened import open_checkpoint
+from slackwater.core.checkpoint import Depth
 from slackwater.storage.local import LocalStore
 from slackwater.storage.protocols import READ_LIMIT, StoreTraits
 from tests.checkpoint.cases import checkpoint_folder, cut_after

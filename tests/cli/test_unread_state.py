@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from fsspec.core import url_to_fs
 
-from slackwater.checkpoint.damage import Depth
-from slackwater.core.checkpoint import UnreadState
+from slackwater.core.checkpoint import Depth, UnreadState
 from slackwater.diagnose.doctor import Diagnosis, diagnose
 from slackwater.facts.collect import facts_of_location
 from slackwater.storage.open import open_read_store

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.checkpoint.damage import Depth
+from slackwater.core.checkpoint import Depth
 from slackwater.diagnose.doctor import diagnose
 from slackwater.facts.collect import facts_of_location
 from slackwater.sinks.common.registry import identity_at

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import Damage, Depth
 from slackwater.core.errors import Refused, SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Traits, WriteContext
 from slackwater.sinks.common.contract import Output, Sink
@@ -60,8 +60,8 @@ class DirectoryOutput(Output):
         fields = {"stream_id": owner.stream_id, "stream": owner.stream, "home": owner.home}
         self._store.write(_OWNER, json.dumps(fields).encode())
 
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        batches = self._batches() if thorough else self._batches()[-1:]
+    def damage(self, depth: Depth = "quick") -> tuple[Damage, ...]:
+        batches = self._batches() if depth == "all" else self._batches()[-1:]
         torn = [f"{batch}.json" for batch in batches if not self._store.read(f"{batch}.json").endswith(b"]")]
         return tuple(Damage(name, "torn", "a JSON list", "its beginning") for name in torn)
 

@@ -122,7 +122,7 @@ def test_last_written_and_traits(example: Example, tmp_path: Path) -> None:
     assert example.output.last_written() == LAST
     assert example.output.traits == example.kind.traits
     assert open_output(example.kind.identity(tmp_path / "nothing")).last_written() == -1
-    assert example.output.damage(thorough=True) == ()
+    assert example.output.damage("all") == ()
 
 
 def test_location_is_the_same_by_every_way(in_files: FilesExample, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_cut_removes_what_it_names_and_restore_brings_everything_back(cuttable: 
     assert sum(len(visible[name]) for name in cut.files) == cut.bytes
     if cuttable.kind.removes_files:
         assert not [name for name in cut.files if (cuttable.folder / name).exists()]
-    assert output.damage(thorough=True) == ()
+    assert output.damage("all") == ()
 
     after_cut = cuttable.contents()
     output.cut(cut, cuttable.recorded, cuttable.backup)

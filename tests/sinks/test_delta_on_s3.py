@@ -74,7 +74,7 @@ def test_cut_and_undone(table: str, tmp_path: Path, *, shared: bool) -> None:
     for _ in range(2):
         output.restore(cut, backup)
         assert (_rows(table), output.last_written()) == (whole, cut.batches[-1])
-    assert output.damage(thorough=True) == ()
+    assert output.damage("all") == ()
 
 
 def test_a_commit_never_replaces_another_writers(table: str) -> None:
@@ -102,7 +102,7 @@ def test_staged_swapped_cut_and_undone(table: str, tmp_path: Path, after: int) -
     swap = output.swap_of(OPERATION, OWNER.stream_id)
     for _ in range(2):
         output.swap(swap, backup)
-        assert (_rows(table), output.last_written(), output.damage(thorough=True)) == (new, 3, ())
+        assert (_rows(table), output.last_written(), output.damage("all")) == (new, 3, ())
     cuts = LocalStore(tmp_path / "cut")
     cut = output.cut_after(2, {})
     output.cut(cut, {}, cuts)

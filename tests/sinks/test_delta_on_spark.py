@@ -125,7 +125,7 @@ def test_spark_and_the_table_agree_after_more_versions_than_a_checkpoint_has(
     assert table.rows() == [(batch, "x") for batch in range(5)]
     table.write(5, [(50, "y")])
     assert table.rows() == [*((batch, "x") for batch in range(5)), (50, "y")]
-    assert table.output.damage(thorough=True) == ()
+    assert table.output.damage("all") == ()
 
 
 def test_two_rows_with_one_key_are_refused(spark: SparkSession, tmp_path: Path) -> None:

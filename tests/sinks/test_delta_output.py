@@ -12,6 +12,7 @@ import pytest
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import Owner
 from slackwater.sinks.common.changes import CutRecord
+from slackwater.sinks.common.contract import LostMarker
 from slackwater.sinks.delta import changes
 from slackwater.sinks.delta.log import DeltaLog, DeltaSpan
 from slackwater.sinks.delta.sink import DeltaOutput, app_of
@@ -46,13 +47,13 @@ def _write(table: Path, first: int, last: int, *, replaces: bool = False) -> Map
 def test_a_table_that_has_rows_and_no_transactions(table: Path) -> None:
     """As a copy by CREATE TABLE AS SELECT: what the rows are of is unknown. An empty one has none."""
     output = DeltaOutput(str(table))
-    assert not output.may_have_rows(-1)
-    assert not DeltaOutput(str(table.parent / "none")).may_have_rows(-1)
+    assert output.lost_marker(-1) is None
+    assert DeltaOutput(str(table.parent / "none")).lost_marker(-1) is None
     delta_logs.commit(table, [delta_logs.add(table, "copied.parquet", b"rows")])
     assert output.last_written() == -1
-    assert output.may_have_rows(-1)
+    assert output.lost_marker(-1) == LostMarker("delete all rows of the table")
     _write(table, 0, 1)
-    assert not output.may_have_rows(1)
+    assert output.lost_marker(1) is None
 
 
 def _cut(table: Path, after: int, backup: str = "backup") -> None:
@@ -128,7 +129,7 @@ def test_a_compaction_does_not_prevent_a_cut(table: Path) -> None:
     _cut(table, 3)
 
     assert sorted(delta_logs.live_files(table)) == [f"part-{batch}-0 a.parquet" for batch in range(4)]
-    assert DeltaOutput(str(table)).damage(thorough=True) == ()
+    assert DeltaOutput(str(table)).damage("all") == ()
 
 
 def test_rows_of_another_writer_are_never_cut(table: Path) -> None:
@@ -270,7 +271,7 @@ def test_damage(table: Path) -> None:
     (table / names[3][0]).write_bytes(b"torn")
     (table / names[1][0]).unlink()
     assert [(one.path, one.kind) for one in output.damage()] == [(names[3][0], "torn")]
-    assert {one.path for one in output.damage(thorough=True)} == {names[3][0], names[1][0]}
+    assert {one.path for one in output.damage("all")} == {names[3][0], names[1][0]}
 
     entry = table / delta_logs.LOG / f"{4:020}.json"
     whole = entry.read_bytes()

@@ -55,7 +55,7 @@ def test_files_that_no_entry_names_are_orphans_and_no_damage(
     empty = [data_file(tmp_path, batch, partitioned=partitioned) for batch in range(13) if batch % 3 == 2]
 
     assert _output(tmp_path).orphans() == tuple(sorted(str(file.relative_to(tmp_path)) for file in empty))
-    assert _output(tmp_path).damage(thorough=True) == ()
+    assert _output(tmp_path).damage("all") == ()
     assert _output(tmp_path / "nothing").orphans() == ()
 
 
@@ -279,10 +279,10 @@ class TestDamage:
         for interval in (1, 3, 10):
             write_batches(tmp_path / str(interval), 14, interval, purged=True)
             assert _output(tmp_path / str(interval)).damage() == ()
-            assert _output(tmp_path / str(interval)).damage(thorough=True) == ()
+            assert _output(tmp_path / str(interval)).damage("all") == ()
 
     def test_an_output_that_does_not_exist_has_none(self, tmp_path: Path) -> None:
-        assert _output(tmp_path / "nothing").damage(thorough=True) == ()
+        assert _output(tmp_path / "nothing").damage("all") == ()
 
     @pytest.mark.parametrize("content", TORN)
     def test_newest_entry(self, tmp_path: Path, content: str) -> None:
@@ -319,7 +319,7 @@ class TestDamage:
         write_batches(tmp_path, 16, 10)
         data_file(tmp_path, 0).unlink()
         assert _output(tmp_path).damage() == ()
-        assert [damage.path for damage in _output(tmp_path).damage(thorough=True)] == ["part-0.json"]
+        assert [damage.path for damage in _output(tmp_path).damage("all")] == ["part-0.json"]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_partitioned_rows_arrive_once_each(spark: SparkSession, tmp_path: Path, 
     expected = Counter((f"page {n % 10 % 3}", n) for n in range(20))
     assert _rows(spark.read.format(file_format).load(sink.location)) == expected
     assert {folder.name for folder in (tmp_path / "out").glob("page=*")} == {f"page=page {page}" for page in range(3)}
-    assert (output.last_written(), output.damage(thorough=True)) == (1, ())
+    assert (output.last_written(), output.damage("all")) == (1, ())
 
 
 def _rows(frame: DataFrame) -> Counter[tuple[str, int]]:

@@ -151,7 +151,7 @@ def test_what_the_sink_has_written_aside_is_put_in_place_and_back(tmp_path: Path
         assert scene.visible() == new
         assert iceberg_tables.newest(scene.table) == version + 1, "one commit"
         assert scene.output.last_written() == STAGED
-        assert scene.output.damage(thorough=True) == ()
+        assert scene.output.damage("all") == ()
     write(scene.table, QUERY, STAGED + 1)
     assert newest(scene.table) == STAGED + 1
     for _ in range(2):

@@ -121,7 +121,7 @@ def test_batches_repeated_cut_and_undone(
         assert target.rows() == sorted(final, key=repr)
         assert target.output.last_written() == 2
     _fails("iceberg-ahead", Refused, target.write, 2, SECOND)
-    assert target.output.damage(thorough=True) == ()
+    assert target.output.damage("all") == ()
 
     backup = LocalStore(tmp_path / "backup")
     cut = target.output.cut_after(1, {})
@@ -186,7 +186,7 @@ def test_built_on_a_branch_swapped_and_undone(
     target.start(5)
     target.write(1, [(8, "new")] if mode != "complete" else [*old, (8, "new")], epoch=5)
     assert target.rows() == [*old, (8, "new")]
-    assert target.output.damage(thorough=True) == ()
+    assert target.output.damage("all") == ()
 
 
 @pytest.mark.parametrize("version", [1, pytest.param(3, marks=pytest.mark.thorough)])
@@ -215,7 +215,7 @@ def test_built_again_from_an_older_batch(version: int, spark: SparkSession, tmp_
     cut = target.output.cut_after(0, {})
     target.output.cut(cut, {}, LocalStore(tmp_path / "cut"))
     assert target.rows() == [(0, "b")], "batches that were swapped in can be cut"
-    assert target.output.damage(thorough=True) == ()
+    assert target.output.damage("all") == ()
 
 
 def test_as_one_of_several_outputs_it_skips_a_batch_that_it_has(spark: SparkSession, tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_maintenance_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
     target.write(4, [(40, "y")], epoch=7)
     assert target.rows() == [*((batch, "x") for batch in range(3)), (30, "y"), (40, "y")]
     _fails("iceberg-expired", Refused, target.output.cut_after, 1, {})
-    assert target.output.damage(thorough=True) == ()
+    assert target.output.damage("all") == ()
 
 
 @pytest.mark.parametrize("keys", [pytest.param("", marks=pytest.mark.thorough), "id"], ids=["append", "merge"])

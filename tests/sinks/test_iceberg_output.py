@@ -302,7 +302,7 @@ def test_compressed_metadata(table: Path) -> None:
 def test_damage(table: Path) -> None:
     (table / "data" / "part-5-0 a.parquet").write_bytes(b"torn")
     (table / "data" / "part-1-0 a.parquet").unlink()
-    found = {(one.path, one.kind) for one in _output(table).damage(thorough=True)}
+    found = {(one.path, one.kind) for one in _output(table).damage("all")}
     assert found == {("data/part-5-0 a.parquet", "torn"), ("data/part-1-0 a.parquet", "missing")}
     assert _output(table).damage() == ()
 
@@ -380,7 +380,7 @@ def test_a_slash_or_a_path_is_a_directory_and_anything_else_a_name(keys: tuple[s
 
 def test_a_table_of_a_catalog_shows_nothing() -> None:
     output = open_output({"kind": "iceberg", "table": "lake.gold.hourly"})
-    assert (output.last_written(), output.owner(), output.damage(thorough=True)) == (None, None, ())
+    assert (output.last_written(), output.owner(), output.damage("all")) == (None, None, ())
     assert (output.location, output.reader_path()) == ("iceberg table lake.gold.hourly", "lake.gold.hourly")
     assert output.traits == CATALOG_TRAITS
     _refused("sink-uncuttable", output.cut_after, 3, {})

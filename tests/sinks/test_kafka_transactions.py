@@ -370,13 +370,13 @@ def test_what_the_broker_does_not_allow(servers: str, topic: str) -> None:
         list(transaction.publisher(marked.settings, _batch(0))([_rows(b"a", b"x" * 2_000_000)]))
     assert values(servers, topic) == []
     write_batch(marked.settings, _batch(0), [_rows(b"a")])
-    assert MarkedTopicOutput(marked).damage(thorough=True) == ()
+    assert MarkedTopicOutput(marked).damage("all") == ()
 
     admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
     admin.delete_topics([topic])[topic].result(30)
     with raises_code(PipelineError, "kafka-topic"):
         check_target(marked.cluster, topic, marked.marker)
-    assert [damage.path for damage in MarkedTopicOutput(marked).damage(thorough=True)] == [topic]
+    assert [damage.path for damage in MarkedTopicOutput(marked).damage("all")] == [topic]
 
 
 def test_a_broker_that_does_not_answer() -> None:

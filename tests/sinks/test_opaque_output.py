@@ -58,7 +58,7 @@ def test_the_output_shows_nothing_and_cannot_be_changed(identity: Mapping[str, s
     assert output.last_written() is None
     output.claim(Owner("a", "b", "c"))
     assert output.owner() is None
-    assert output.damage(thorough=True) == ()
+    assert output.damage("all") == ()
     assert output.log() is None
     assert output.relative_path("file:///a") is None
     assert not any((output.traits.reports_last_batch, output.traits.cuts, output.traits.swaps))

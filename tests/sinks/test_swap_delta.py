@@ -86,7 +86,7 @@ def test_swapped_and_swapped_back(tmp_path: Path) -> None:
         scene.make()
         assert scene.visible() == new
         assert (scene.output.last_written(), scene.output.owner()) == (STAGED, OWNER)
-        assert scene.output.damage(thorough=True) == ()
+        assert scene.output.damage("all") == ()
         assert delta_logs.newest(scene.table) == version + 1, "one commit"
         assert DeltaTable(scene.table).transaction_version(APP) == STAGED
 
@@ -128,7 +128,7 @@ def test_a_staged_table_with_older_batches_has_what_a_cut_leaves(tmp_path: Path,
     for _ in range(2):
         output.stage(OPERATION, after, {})
         assert delta_logs.live_files(folder) == delta_logs.live_files(tmp_path / "cut")
-        assert (staged.last_written(), staged.damage(thorough=True)) == (after, ())
+        assert (staged.last_written(), staged.damage("all")) == (after, ())
         assert DeltaTable(folder).metadata().id != DeltaTable(tmp_path / "out").metadata().id
     staged.claim(OWNER)
     delta_logs.write_batch(folder, APP, after + 1, prefix="staged")
@@ -409,7 +409,7 @@ class TestWrittenByALibrary:
         assert output.last_written() == 5
         output.swap_back(swap, backup)
         assert self._rows(table) == old
-        assert (output.last_written(), output.damage(thorough=True)) == (3, ())
+        assert (output.last_written(), output.damage("all")) == (3, ())
 
     def test_whose_files_are_that_only_a_checkpoint_has_is_unknown(self, tmp_path: Path) -> None:
         output = self._scene(tmp_path, lambda batch: {"day": ["x"], "n": [batch]})

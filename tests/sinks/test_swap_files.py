@@ -83,7 +83,7 @@ def test_swapped_and_swapped_back(tmp_path: Path, name: str, interval: int) -> N
     for _ in range(2):
         scene.make()
         assert scene.output.last_written() == STAGED
-        assert scene.output.damage(thorough=True) == ()
+        assert scene.output.damage("all") == ()
         assert scene.output.owner() == OWNER
         assert scene.visible() == {path: held for path, held in data.items() if int(path[-6]) % 3 != 2}
         assert not (scene.out / MARK).exists()
@@ -98,7 +98,7 @@ def test_swapped_and_swapped_back(tmp_path: Path, name: str, interval: int) -> N
         scene.undo()
         assert bytes_below(scene.out) == old
         staged = scene.output.staged(OPERATION)
-        assert (staged.last_written(), staged.damage(thorough=True)) == (STAGED + 1, ())
+        assert (staged.last_written(), staged.damage("all")) == (STAGED + 1, ())
     again = bytes_below(scene.staging)
     assert {path: again[path] for path in staging if MANIFEST not in path} == {
         path: held for path, held in staging.items() if MANIFEST not in path
@@ -122,7 +122,7 @@ def test_an_output_reached_by_a_symlink(tmp_path: Path) -> None:
     output = FilesOutput(str(tmp_path / "link"))
     assert output.staged(OPERATION).location == str(scene.staging)
     output.swap(output.swap_of(OPERATION, OWNER.stream_id), scene.backup)
-    assert (output.last_written(), output.damage(thorough=True)) == (STAGED, ())
+    assert (output.last_written(), output.damage("all")) == (STAGED, ())
     assert (tmp_path / "link").is_symlink()
 
 
@@ -158,7 +158,7 @@ def test_a_staged_output_with_older_batches_has_what_a_cut_leaves(
         output.stage(OPERATION, after, recorded)
         staged = output.staged(OPERATION)
         folder = Path(staged.location)
-        assert (staged.last_written(), staged.damage(thorough=True)) == (after, ())
+        assert (staged.last_written(), staged.damage("all")) == (after, ())
         expected = {str(path.relative_to(tmp_path / "cut")) for path in listed_files(tmp_path / "cut")}
         assert {str(path.relative_to(folder)) for path in listed_files(folder)} == expected
         entries = {path.name for path in (folder / MANIFEST).iterdir()}
@@ -372,7 +372,7 @@ def test_only_what_is_marked_is_discarded(tmp_path: Path) -> None:
     for _ in range(2):
         scene.output.discard_replaced(OPERATION)
         assert list(scene.out.parent.iterdir()) == [scene.out]
-    assert scene.output.damage(thorough=True) == ()
+    assert scene.output.damage("all") == ()
     refused(tmp_path, "backup-damaged", scene.undo)
 
 
@@ -389,7 +389,7 @@ def test_a_swap_can_be_killed_before_each_change(tmp_path: Path) -> None:
             assert bytes_below(tmp_path / "data") == data, f"killed before change {points}"
         scene.undo()
         assert bytes_below(scene.out) == whole, f"killed before change {points}, then undone"
-        assert scene.output.staged(OPERATION).damage(thorough=True) == ()
+        assert scene.output.staged(OPERATION).damage("all") == ()
     assert points > STAGED
 
 

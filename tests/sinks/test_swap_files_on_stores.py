@@ -166,7 +166,7 @@ def test_swapped_and_swapped_back(scene: Scene) -> None:
     for _ in range(2):
         scene.make()
         assert scene.output.last_written() == scene.last
-        assert (scene.output.damage(thorough=True), scene.output.orphans()) == ((), ("notes.txt",))
+        assert (scene.output.damage("all"), scene.output.orphans()) == ((), ("notes.txt",))
         assert scene.output.owner() == OWNER
         assert json.loads(scene.store.read(f"{ASIDE}/{MARK}"))["state"] == "replaced"
     new = scene.visible()
@@ -210,7 +210,7 @@ def test_killed_before_each_change(scene: Scene, action: str) -> None:
         if points % 2:
             scene.make()
             assert scene.visible() == new, f"killed before change {points}, then swapped"
-            assert (scene.output.last_written(), scene.output.damage(thorough=True)) == (scene.last, ())
+            assert (scene.output.last_written(), scene.output.damage("all")) == (scene.last, ())
             assert _real(scene.held()) == _real(swapped)
         scene.output.check_swap_back(scene.swap, scene.backup)
         scene.undo()
@@ -242,7 +242,7 @@ def test_staging_and_discarding_killed_before_each_change(place: tuple[Path, str
     scene.output.check_swap_back(scene.swap, scene.backup)
     scene.output.discard_replaced(OPERATION)
     assert scene.held().keys() == _real(scene.held()).keys()
-    assert scene.output.damage(thorough=True) == ()
+    assert scene.output.damage("all") == ()
     assert {entry.name for entry in scene.store.list()} == {"a b"}
 
 

@@ -92,7 +92,7 @@ def test_swapped_and_swapped_back(scene: Scene) -> None:
         scene.make()
         assert scene.visible() == new
         assert (scene.output.last_written(), scene.output.owner()) == (STAGED, OWNER)
-        assert scene.output.damage(thorough=True) == ()
+        assert scene.output.damage("all") == ()
         assert iceberg_tables.newest(scene.table) == version + 1, "one commit"
         assert scene.epoch() == 4, "higher than that of the last run into either"
         assert set(scene.fields["refs"]) == {"main", REPLACED}
@@ -145,7 +145,7 @@ def test_a_staged_table_with_older_batches_has_what_a_cut_leaves(after: int, ver
         output.stage(OPERATION, after, {})
         assert sorted(iceberg_tables.live_files(tmp_path / "out", BRANCH)) == expected
         assert output.staged(OPERATION).last_written() == after
-        assert output.staged(OPERATION).damage(thorough=True) == ()
+        assert output.staged(OPERATION).damage("all") == ()
     iceberg_tables.write_batch(tmp_path / "out", OWNER.stream_id, after + 1, epoch=3, branch=BRANCH)
     swap, backup = output.swap_of(OPERATION, OWNER.stream_id), LocalStore(tmp_path / "swap")
     output.swap(swap, backup)
@@ -406,7 +406,7 @@ def test_killed_before_each_change_of_files(tmp_path: Path, action: str) -> None
 def _check_done(scene: Scene, action: str, old: Mapping[str, bytes], new: Mapping[str, bytes]) -> None:
     swapped = action == "swap"
     assert (scene.visible(), scene.output.last_written()) == ((new, STAGED) if swapped else (old, LAST))
-    assert scene.output.damage(thorough=True) == ()
+    assert scene.output.damage("all") == ()
     if action == "stage":
         assert (scene.staged(), scene.output.staged(OPERATION).last_written()) == ({}, -1)
         return

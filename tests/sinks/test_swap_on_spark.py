@@ -110,14 +110,14 @@ def _scenario(
     stream.run(stream.sink, "second", 100)
     assert (by_spark(), by_others()) == ([100, 101, 102, 103, 104, 105],) * 2
     output = open_output(stream.sink.identity())
-    assert (output.last_written(), output.damage(thorough=True)) == (5, ())
+    assert (output.last_written(), output.damage("all")) == (5, ())
 
     stream.output.swap_back(swap, backup)
     assert held() == before
     assert (by_spark(), by_others()) == ([0, 1, 2], [0, 1, 2])
     stream.run(stream.sink, "first", 0)
     assert (by_spark(), by_others()) == ([0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5])
-    assert output.damage(thorough=True) == ()
+    assert output.damage("all") == ()
 
 
 def test_files(spark: SparkSession, tmp_path: Path) -> None:

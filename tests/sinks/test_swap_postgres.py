@@ -110,7 +110,7 @@ def test_swapped_and_swapped_back(scene: Scene) -> None:
         assert scene.ids() == NEW
         assert scene.ids(scene.staging) == OLD
         assert (scene.output.last_written(), scene.output.owner()) == (STAGED, OWNER)
-        assert scene.output.damage(thorough=True) == ()
+        assert scene.output.damage("all") == ()
         assert scene.marks() == {"real": (STAGED, 5), "aside": (LAST, 5)}
     for _ in range(2):
         scene.undo()
@@ -162,7 +162,7 @@ def test_a_staged_table_with_older_batches(scene: Scene, after: int) -> None:
         scene.output.stage(OPERATION, after, {})
         staged = scene.output.staged(OPERATION)
         assert scene.rows(f"SELECT * FROM {scene.staging} ORDER BY id") == before[: after + 1]
-        assert (staged.last_written(), staged.owner(), staged.damage(thorough=True)) == (after, OWNER, ())
+        assert (staged.last_written(), staged.owner(), staged.damage("all")) == (after, OWNER, ())
     scene.execute(f"INSERT INTO {scene.staging} (id, _slackwater_batch) VALUES (100, {after + 1})")
     assert scene.rows(f"SELECT always > {LAST + 1} FROM {scene.staging} WHERE id = 100") == [(True,)]
     assert scene.rows("SELECT * FROM out ORDER BY id") == before

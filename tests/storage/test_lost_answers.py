@@ -110,7 +110,7 @@ def test_a_cut_goes_on_after_its_answers_were_lost(
         act()
     proxy.lose_none()
     act()
-    assert (scene.output.last_written(), scene.output.damage(thorough=True)) == (4, ())
+    assert (scene.output.last_written(), scene.output.damage("all")) == (4, ())
     scene.output.restore(cut, backup)
     assert scene.held() == scene.before
 

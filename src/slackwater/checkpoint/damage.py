@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from slackwater.checkpoint.completeness import (
     damage_by_names,
@@ -32,7 +32,7 @@ from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.operators import schema_paths
 from slackwater.checkpoint.reader import read_checkpoint
 from slackwater.checkpoint.sources import names_of_entries, parse_source_entry
-from slackwater.core.checkpoint import Damage, StateFileKind, UnreadState, holes
+from slackwater.core.checkpoint import Damage, Depth, StateFileKind, UnreadState, holes
 from slackwater.core.errors import FormatError
 from slackwater.core.units import MIB
 from slackwater.formats.compactible import parse_entry_name
@@ -50,10 +50,6 @@ _MOST_STATE_BYTES = 64 * MIB
 _NUMBERS_SHOWN = 3
 _MOST_DECOMPRESSED_BYTES = 4 * MIB
 """State without a checksum file that is decompressed before a start: about a tenth of a second."""
-
-
-Depth: TypeAlias = Literal["quick", "start", "all"]
-"""Which files of a checkpoint are read: a bounded part, all that the next start reads, or every file."""
 
 
 class FoundDamage(NamedTuple):

@@ -11,12 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from slackwater.core.program import QueryProfile
 from slackwater.core.units import GIB, MIB
 
 NONE_YET = -1
+
+Depth: TypeAlias = Literal["quick", "start", "all"]
+"""Which files of a checkpoint are read: a bounded part, all that the next start reads, or every file.
+
+Of an output: the newest batch, or with ``all`` every batch.
+"""
 
 
 @dataclass(frozen=True, slots=True)

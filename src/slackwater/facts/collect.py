@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from slackwater.checkpoint.damage import Depth, find_damage
+from slackwater.checkpoint.damage import find_damage
 from slackwater.checkpoint.layout import OFFSETS
 from slackwater.checkpoint.logs import marks_of_inventory
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
@@ -14,6 +14,7 @@ from slackwater.checkpoint.reader import collector_off, read_checkpoint
 from slackwater.core.checkpoint import (
     CheckpointReport,
     Damage,
+    Depth,
     Marks,
     OffsetEntry,
     SourceLine,

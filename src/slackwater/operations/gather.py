@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.layout import SST_FOLDERS, STATE, parse_state_file
 from slackwater.checkpoint.listing import bytes_if_cheap
 from slackwater.checkpoint.logs import loadable_batches
 from slackwater.checkpoint.opened import OpenedCheckpoint
 from slackwater.checkpoint.reader import collector_off
+from slackwater.core.checkpoint import Depth
 from slackwater.core.errors import DataError, SlackwaterError
 from slackwater.core.program import Program, program_of_batch
 from slackwater.core.records import StreamRecord

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from slackwater.core.checkpoint import NONE_YET, Damage, written_by_all
+from slackwater.core.checkpoint import NONE_YET, Damage, Depth, written_by_all
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused, SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, weakest
@@ -212,9 +212,9 @@ class AllOfOutput(Output):
                 hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
             )
 
-    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+    def _damage(self, depth: Depth) -> Iterator[Damage]:
         for member in self._members:
-            for one in member.damage(thorough=thorough):
+            for one in member.damage(depth):
                 yield one._replace(path=f"{member.location}/{one.path}") if member.location is not None else one
 
 

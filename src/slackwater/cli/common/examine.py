@@ -11,10 +11,10 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
-from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.identify import require_checkpoint
 from slackwater.cli.common.arguments import shortened
 from slackwater.cli.common.console import parse_conf, say
+from slackwater.core.checkpoint import Depth
 from slackwater.core.commands import command
 from slackwater.core.errors import NotFound, SlackwaterError, UsageError, unreachable
 from slackwater.core.escaping import one_line

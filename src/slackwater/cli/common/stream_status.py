@@ -6,10 +6,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.layout import commit_path, offset_path
 from slackwater.checkpoint.opened import OpenedCheckpoint
-from slackwater.core.checkpoint import CommitEntry, Marks, OffsetEntry
+from slackwater.core.checkpoint import CommitEntry, Depth, Marks, OffsetEntry
 from slackwater.core.errors import FormatError, unreachable
 from slackwater.core.facts import Finding, Severity, Unknown
 from slackwater.core.records import NEWEST_BATCHES, BatchRecord, BatchSource, OperationRecord, RunRecord, StreamRecord

@@ -9,7 +9,6 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from slackwater.checkpoint.damage import Depth
 from slackwater.cli.common.arguments import Format
 from slackwater.cli.common.console import (
     copied,
@@ -25,6 +24,7 @@ from slackwater.cli.common.console import (
 )
 from slackwater.cli.common.pages import blocks, compared, heading, labelled_rows, marks_text, show, show_each
 from slackwater.cli.common.stream_status import Lag, StreamStatus, home_place, stream_status
+from slackwater.core.checkpoint import Depth
 from slackwater.core.commands import check_command, command
 from slackwater.core.errors import NotFound, SlackwaterError
 from slackwater.core.facts import Severity

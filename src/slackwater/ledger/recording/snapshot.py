@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from slackwater.checkpoint.damage import Depth, FoundDamage, find_damage
+from slackwater.checkpoint.damage import FoundDamage, find_damage
 from slackwater.checkpoint.logs import NO_DATA_BATCHES, CheckpointLogs, marks_of_inventory, no_data_entry
 from slackwater.checkpoint.opened import OpenedCheckpoint, open_checkpoint
-from slackwater.core.checkpoint import NONE_YET, Damage, Marks, OffsetEntry, SinkFile, written_by_all
+from slackwater.core.checkpoint import NONE_YET, Damage, Depth, Marks, OffsetEntry, SinkFile, written_by_all
 from slackwater.core.errors import FormatError, SinkUnchecked, SinkUnreadable
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord, StreamRecord
@@ -64,8 +64,7 @@ def look_at_output(
     except SinkUnreadable as error:
         unreadable = unreadable or error
     written = written_by_all(marks)
-    thorough = depth == "all"
-    orphans = output.orphans() if thorough else ()
+    orphans = output.orphans() if depth == "all" else ()
     unlisted = _unlisted(output, orphans, recorded or {}, written)
     return written, OutputSeen(
         location=output.location,
@@ -76,7 +75,7 @@ def look_at_output(
         can_cut=of_query(output, query_id).traits.cuts,
         delivery=output.traits.delivery,
         unreadable=unreadable,
-        damage=() if unreadable else (*output.damage(thorough=thorough), *unlisted.values()),
+        damage=() if unreadable else (*output.damage(depth), *unlisted.values()),
         orphans=tuple(name for name in orphans if name not in unlisted),
         members=_members(sink, each, marks) if len(each) > 1 and marks else (),
         unmarked=unmarked,
@@ -87,13 +86,12 @@ def look_at_output(
 def _unmarked(each: tuple[Output, ...], marks: Sequence[int | None], expected: tuple[int, bool]) -> Unmarked | None:
     finished, unsure = expected
     for one, mark in zip(each, marks, strict=False):
-        if mark is None or one.shows_rows is None:
+        if mark is None or not (mark < finished or (unsure and one.owner() is None)):
             continue
-        if (mark < finished or (unsure and one.owner() is None)) and one.may_have_rows(mark):
+        if (lost := one.lost_marker(mark)) is not None:
             # A swap claims the output. Undone, it must be seen again that the marker is not that of the rows.
             replaceable = len(each) == 1 and one.without_marker() is not None and mark < finished
-            emptied = one.how_to_empty(mark)
-            return Unmarked(one.location, mark, finished, emptied, one.shows_rows, replaceable)
+            return Unmarked(one.location, mark, finished, lost.emptied, lost.shows_rows, replaceable)
     return None
 
 

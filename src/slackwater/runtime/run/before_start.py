@@ -19,9 +19,8 @@ from typing import Any
 
 import structlog
 
-from slackwater.checkpoint.damage import Depth
 from slackwater.checkpoint.logs import read_logs
-from slackwater.core.checkpoint import Marks
+from slackwater.core.checkpoint import Depth, Marks
 from slackwater.core.commands import command, with_pipeline
 from slackwater.core.errors import LeaseHeld, NotFound, Refused, SlackwaterError, StreamFailed, UsageError
 from slackwater.core.escaping import one_line

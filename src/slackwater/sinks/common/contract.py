@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, NoReturn, TypeVar
 
-from slackwater.core.checkpoint import NONE_YET, Damage
+from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Cut, Delivery, Owner, Swap, Traits, WriteContext, after_batch, cut_back
 from slackwater.sinks.common.batch_function import batch_function
@@ -109,6 +109,13 @@ class SinkLog:
     parse: Callable[[bytes], object]
 
 
+class LostMarker(NamedTuple):
+    """Rows whose marker may be lost. ``emptied``: how a person empties the output; ``shows_rows``: rows can be seen."""
+
+    emptied: str
+    shows_rows: bool = True
+
+
 class Output(ABC):
     """A stream's output on its store. Reads need no JVM."""
 
@@ -146,11 +153,11 @@ class Output(ABC):
     def release(self, stream_id: str) -> None:
         """Remove only this owner's record, if it can be removed. Repeatable."""
 
-    def damage(self, *, thorough: bool = False) -> tuple[Damage, ...]:
-        """The output's damage. ``thorough`` checks every batch, not only the newest."""
-        return tuple(self._damage(thorough=thorough))
+    def damage(self, depth: Depth = "quick") -> tuple[Damage, ...]:
+        """The output's damage. ``all`` checks every batch, else only the newest."""
+        return tuple(self._damage(depth))
 
-    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+    def _damage(self, depth: Depth) -> Iterator[Damage]:
         return iter(())
 
     def orphans(self) -> tuple[str, ...]:
@@ -243,15 +250,12 @@ class Output(ABC):
         """The query's table, if cuts and swaps can get the marks of Spark's own streaming writer."""
         return None
 
-    shows_rows: bool | None = None
-    """Whether rows can be seen beside a marker that can be lost without them; ``None`` without such a marker."""
+    def lost_marker(self, marked: int) -> LostMarker | None:
+        """The rows that may exist after batch ``marked``, -1 without a marker; ``None``: surely none.
 
-    def may_have_rows(self, marked: int) -> bool:
-        """Return whether rows of later batches may exist. Raises SinkUnreadable."""
-        return False
-
-    def how_to_empty(self, marked: int) -> str:
-        return ""
+        Raises SinkUnreadable.
+        """
+        return None
 
     @property
     def marker_locations(self) -> frozenset[str]:

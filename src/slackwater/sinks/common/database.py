@@ -120,7 +120,18 @@ def address_of(url: object, password: object = None) -> Address:
             found=f"a string with the scheme {match['scheme']}" if match else type(url).__name__,
         )
     bare, secret = _without_password(match)
-    _check_parameters(bare)
+    for name, value in parse_qsl(_parts(bare)["query"] or "", keep_blank_values=True):
+        names = (name, *_FIELD.findall(value))
+        if any(map(is_secret_name, names)) or mask(value) != value:
+            raise PipelineError(
+                "sink-url",
+                "The address of a database has a secret among its parameters, and would be recorded",
+                where=bare.partition("?")[0],
+                expected='the user in the address, and password="env:NAME"',
+                found=f"a secret in parameter {name}",
+                hint='remove it, and give the sink password="env:NAME"; an address with odbc_connect as '
+                "mssql+pyodbc://USER@HOST/DATABASE?driver=NAME",
+            )
     reference = password_reference(password, "leave it out to use PGPASSWORD, ~/.pgpass or a service file")
     if secret is not None and reference is not None:
         raise PipelineError(
@@ -139,22 +150,6 @@ def require_table(kind: str, identity: Mapping[str, str]) -> None:
             expected=f'{{"kind": "{kind}", "url": ..., "table": ...}}',
             found=str(dict(identity)),
         )
-
-
-def _check_parameters(bare: str) -> None:
-    """Raises PipelineError for a secret in a parameter: the address is recorded."""
-    for name, value in parse_qsl(_parts(bare)["query"] or "", keep_blank_values=True):
-        names = (name, *_FIELD.findall(value))
-        if any(map(is_secret_name, names)) or mask(value) != value:
-            raise PipelineError(
-                "sink-url",
-                "The address of a database has a secret among its parameters, and would be recorded",
-                where=bare.partition("?")[0],
-                expected='the user in the address, and password="env:NAME"',
-                found=f"a secret in parameter {name}",
-                hint='remove it, and give the sink password="env:NAME"; an address with odbc_connect as '
-                "mssql+pyodbc://USER@HOST/DATABASE?driver=NAME",
-            )
 
 
 def address_in(identity: Mapping[str, str], url: str = "url") -> Address:

@@ -33,7 +33,7 @@ from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.commands import command
 from slackwater.core.errors import PipelineError, Refused, StreamFailed
 from slackwater.core.sink import Owner, WriteContext, newest_batch
-from slackwater.sinks.common.contract import MarkerTarget
+from slackwater.sinks.common.contract import LostMarker, MarkerTarget
 from slackwater.sinks.common.database import Address, reading, writing
 from slackwater.sinks.common.directory import Mark, fenced, owned
 
@@ -280,9 +280,9 @@ class MarkedTarget(MarkerTarget):
             with self.engine.begin() as connection:
                 self.marker.claim(connection, owner)
 
-    def how_to_empty(self, table: str, marked: int) -> str:
+    def lost_marker(self, table: str, marked: int) -> LostMarker:
         row = f" and delete the row of {self.marker.target} in {TABLE}" if marked >= 0 else ""
-        return f"empty the table {table}{row}"
+        return LostMarker(f"empty the table {table}{row}")
 
     def begin_epoch(self, context: WriteContext) -> None:
         """Refuse earlier runs from now on. Raises Refused if a later run has started."""

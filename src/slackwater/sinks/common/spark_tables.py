@@ -71,7 +71,19 @@ def merge(
     # MERGE reads its source more than once; the query's state is computed once only.
     with persisted(frame):
         try:
-            has_rows = _check_keys(frame, batch, keys, where)
+            # MERGE inserts new keys twice, and refuses them only later.
+            counted = frame.groupBy(*map(backquoted, keys)).agg(F.count(F.lit(1)).alias(_COUNT))
+            most = counted.orderBy(F.desc(_COUNT)).first()
+            if most is not None and most[_COUNT] > 1:
+                raise StreamFailed(
+                    "merge-keys",
+                    f"Batch {batch} has several rows with one key, and which of them counts is unknown",
+                    where=where,
+                    expected="one row for each value of " + ", ".join(keys),
+                    found=f"{most[_COUNT]} rows with {', '.join(f'{key}={most[key]!r}' for key in keys)}",
+                    hint="aggregate or deduplicate by the keys, or use all columns that make a row unique as keys",
+                )
+            has_rows = most is not None
             frame.createOrReplaceTempView(view)
             run(_merge_statement(table, view, keys, frame.columns))
         finally:
@@ -92,22 +104,6 @@ def _merge_statement(table: str, view: str, keys: Sequence[str], columns: Sequen
         f"({', '.join(names)}) VALUES ({inserted})",
     )
     return " ".join(("MERGE INTO", table, "t", *clauses))
-
-
-def _check_keys(frame: DataFrame, batch: int, keys: Sequence[str], where: str) -> bool:
-    """Refuse duplicate keys: MERGE inserts duplicate new keys, and later refuses them."""
-    counted = frame.groupBy(*map(backquoted, keys)).agg(F.count(F.lit(1)).alias(_COUNT))
-    most = counted.orderBy(F.desc(_COUNT)).first()
-    if most is not None and most[_COUNT] > 1:
-        raise StreamFailed(
-            "merge-keys",
-            f"Batch {batch} has several rows with one key, and which of them counts is unknown",
-            where=where,
-            expected="one row for each value of " + ", ".join(keys),
-            found=f"{most[_COUNT]} rows with {', '.join(f'{key}={most[key]!r}' for key in keys)}",
-            hint="aggregate or deduplicate by the keys, or use all columns that make a row unique as keys",
-        )
-    return most is not None
 
 
 @dataclass

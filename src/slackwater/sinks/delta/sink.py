@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from slackwater.core.checkpoint import NONE_YET, Damage
+from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Owner, Swap, Traits, WriteContext, newest_batch
 from slackwater.sinks.common import staging
@@ -34,7 +34,7 @@ from slackwater.sinks.common.changes import (
     started,
     unsupported,
 )
-from slackwater.sinks.common.contract import Sink
+from slackwater.sinks.common.contract import LostMarker, Sink
 from slackwater.sinks.common.directory import OWNER_FILE, DirectoryOutput, absolute, directory, path_of
 from slackwater.sinks.common.problem import key_columns, not_readable_yet, option_strings, refuse_with_keys
 from slackwater.sinks.common.staging import Place, staging_of
@@ -116,14 +116,10 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
             found |= {application: newest} if newest >= 0 else {}
         return found
 
-    shows_rows = True
-
-    def may_have_rows(self, marked: int) -> bool:
-        """Return whether the table may have rows: copies lack transactions, and a log may forget old ones."""
-        return marked < 0 and self.exists and bool(DeltaVersion(self.location).sizes())
-
-    def how_to_empty(self, _marked: int) -> str:
-        return "delete all rows of the table"
+    def lost_marker(self, marked: int) -> LostMarker | None:
+        # Copies lack transactions, and a log may forget old ones.
+        has_rows = marked < 0 and self.exists and DeltaVersion(self.location).sizes()
+        return LostMarker("delete all rows of the table") if has_rows else None
 
     def relative_path(self, uri: str) -> str | None:
         name = self._place.relative_path(uri)
@@ -316,7 +312,7 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
         cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, span.rows(), str(span.newest))
         return cut, changes.record_of(self.location, app, cut, span)
 
-    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+    def _damage(self, depth: Depth) -> Iterator[Damage]:
         versions = self._log.versions()
         for version in versions.missing():
             yield Damage(entry_path(version), "missing", f"the commit of version {version}", "no file")
@@ -330,7 +326,7 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
             return
         newest = {file.path: file.size for file in commit.adds}
         yield from damaged_files(self._store, newest)
-        if thorough and not versions.missing():
+        if depth == "all" and not versions.missing():
             sizes = DeltaVersion(self.location).sizes()
             yield from damaged_files(self._store, {path: sizes[path] for path in sizes.keys() - newest.keys()})
 

@@ -327,26 +327,22 @@ def create_like(location: str, table: DeltaVersion) -> None:
     Repeatable. Raises Refused (``swap-unsupported``) if the library cannot.
     """
     try:
-        _create_like(location, table)
+        library = _library()
+        options = storage_options(location)
+        if not library.DeltaTable.is_deltatable(location, options):
+            partitions = list(table.partition_columns)
+            library.DeltaTable.create(location, table.handle.schema(), partition_by=partitions, storage_options=options)
+        created = _open(location, None)
+        if _GENERATED in table.schema_json:
+            created.alter.add_feature(library.TableFeatures.GeneratedColumns, allow_protocol_versions_increase=True)
+        for name, expression in table.constraints.items():
+            if CONSTRAINT + name not in created.metadata().configuration:
+                created.alter.add_constraint({name: expression})
     except _library().exceptions.DeltaError as error:
         # Such as a constraint with a function of Spark's that the library does not have.
         raise unsupported(
             table.location, "columns and constraints that deltalake can give a new table", str(error)
         ) from error
-
-
-def _create_like(location: str, table: DeltaVersion) -> None:
-    library = _library()
-    options = storage_options(location)
-    if not library.DeltaTable.is_deltatable(location, options):
-        partitions = list(table.partition_columns)
-        library.DeltaTable.create(location, table.handle.schema(), partition_by=partitions, storage_options=options)
-    created = _open(location, None)
-    if _GENERATED in table.schema_json:
-        created.alter.add_feature(library.TableFeatures.GeneratedColumns, allow_protocol_versions_increase=True)
-    for name, expression in table.constraints.items():
-        if CONSTRAINT + name not in created.metadata().configuration:
-            created.alter.add_constraint({name: expression})
 
 
 def require_library() -> None:

@@ -97,7 +97,13 @@ class DirectorySwap:
         # What others have written since the swap stays in the output; ``left`` goes back with the staged one.
         if place.is_swapped and left is not None:
             _carry(place, place.real, place.folder, without=left)
-        _exchange_back(place)
+        if place.mark_in(place.folder) == "replaced":
+            # The new mark before the old one is removed, as in ``_exchange``.
+            place.set_mark(place.real, "staged")
+            place.remove_mark(place.folder)
+        if place.mark_in(place.real) == "staged":
+            place.exchange()
+        remove_leftovers(place.real)
         if left is not None:
             _carry(place, place.folder, place.real, without=left)
         name_files_in(place, place.folder)
@@ -166,16 +172,6 @@ def name_files_in(staging: StagingDirectory, place: Path) -> None:
         if moved != content:
             store.delete(hadoop_checksum_path(f"{SINK_LOG}/{name}"))
             store.write(f"{SINK_LOG}/{name}", moved.encode())
-
-
-def _exchange_back(staging: StagingDirectory) -> None:
-    if staging.mark_in(staging.folder) == "replaced":
-        # The new mark before the old one is removed, as in ``_exchange``.
-        staging.set_mark(staging.real, "staged")
-        staging.remove_mark(staging.folder)
-    if staging.mark_in(staging.real) == "staged":
-        staging.exchange()
-    remove_leftovers(staging.real)
 
 
 def _names_of(staging: StagingDirectory) -> _NameOf:

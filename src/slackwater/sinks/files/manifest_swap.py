@@ -112,7 +112,7 @@ class ManifestSwap:
         if state == "staged":
             record(None)
             # Before the mark: from it on these copies alone show which files the old output had.
-            self._keep_replaced()
+            _write_entries(self._replaced_log, entries_of(Manifest(self._real_store)))
         if state != "swapping":
             self._place.mark("swapping")
         staged, old = entries_of(Manifest(self._staging_store)), self._replaced()
@@ -167,10 +167,6 @@ class ManifestSwap:
 
     def _replaced(self) -> dict[str, str]:
         return entries_of(Manifest(self._replaced_log))
-
-    def _keep_replaced(self) -> None:
-        """Keep the real manifest's entries for undo, replacing an earlier attempt's."""
-        _write_entries(self._replaced_log, entries_of(Manifest(self._real_store)))
 
     def _keep_staged(self, replaced: set[str]) -> None:
         present = entries_of(Manifest(self._real_store))

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from slackwater.core.checkpoint import NONE_YET, Damage, SinkFile
+from slackwater.core.checkpoint import NONE_YET, Damage, Depth, SinkFile
 from slackwater.core.errors import FormatError, PipelineError, Refused, SinkUnreadable, SlackwaterError
 from slackwater.core.sink import CatalogueEntry, Cut, Delivery, Swap, Traits, WriteContext, WriterCalls, after_batch
 from slackwater.formats.compactible import SINK_LOG, parse_file_sink_log, parse_sink_file
@@ -87,7 +87,11 @@ class FilesOutput(DirectoryOutput):
             f"{folder.path}/{name}".lstrip("/")
             for folder in self._store.folders()
             for name in folder.files
-            if not any(_is_hidden(part) for part in (*folder.path.split("/"), name))
+            # Spark ignores hidden names, as in ``shouldFilterOutPathName``.
+            if not any(
+                part.startswith(".") or (part.startswith("_") and "=" not in part)
+                for part in (*folder.path.split("/"), name)
+            )
         )
         return tuple(sorted(name for name in found if name not in named))
 
@@ -273,14 +277,14 @@ class FilesOutput(DirectoryOutput):
             raise foreign(self.location, file.path)
         return name
 
-    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+    def _damage(self, depth: Depth) -> Iterator[Damage]:
         for first, last in self._manifest.gaps():
             batches = f"batch {first}" if first == last else f"batches {first} to {last}"
             yield Damage(f"{SINK_LOG}/{first}", "missing", f"entries of {batches}", "no file")
         files: Sequence[SinkFile] = ()
         for name in reversed(self._manifest.valid_names()):
             is_compacted = name.endswith(".compact")
-            seen = bool(files) and not thorough
+            seen = bool(files) and depth != "all"
             try:
                 # Readers fail on any of them. A compacted entry can have a million lines.
                 if seen and is_compacted:
@@ -294,7 +298,7 @@ class FilesOutput(DirectoryOutput):
                 files = listed
                 # A compacted entry names all files of the output, the newest last; each size is a request to the store.
                 newest = files[-_CHECKED_OF_COMPACTED:] if is_compacted else files
-                yield from self._damaged_files(files if thorough else newest)
+                yield from self._damaged_files(files if depth == "all" else newest)
 
     def _damaged_files(self, files: Sequence[SinkFile]) -> Iterator[Damage]:
         for file in files:
@@ -333,11 +337,6 @@ def _server(uri: str) -> str:
     """The scheme and host, which Spark compares as strings."""
     scheme, separator, rest = uri.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}" if separator else uri.partition(":")[0] + "://"
-
-
-def _is_hidden(name: str) -> bool:
-    """Return whether Spark ignores the name, as in ``shouldFilterOutPathName``."""
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def _unparsed(path: str, error: OSError | FormatError) -> Damage:

@@ -17,7 +17,7 @@ from slackwater.core.checkpoint import NONE_YET
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Traits, WriteContext, WriterCalls
 from slackwater.sinks.common.batch_function import run_without_output
-from slackwater.sinks.common.contract import AppendOnlyOutput, OpaqueOutput, Output, Sink
+from slackwater.sinks.common.contract import AppendOnlyOutput, LostMarker, OpaqueOutput, Output, Sink
 from slackwater.sinks.common.database import Address, address_in, address_of, writing
 from slackwater.sinks.common.marker import MarkedTarget, Marker
 from slackwater.sinks.common.problem import refuse_partitions
@@ -110,7 +110,21 @@ class Batch(int):
         """
         engine = self._engine_of(engine)
         key, marker = self._key(engine, part), self._marker(engine, part)
-        self._check_use(key, engine)
+        if key not in self._asked:
+            raise _misuse(
+                "A transaction was started without asking whether its batch was written before",
+                "ask first: if not batch.already_written(engine): with batch.transaction(engine) as connection: ...",
+            )
+        if key in self._done:
+            raise _misuse(
+                "A second transaction of one batch on one database would be skipped after a restart",
+                'use one transaction for all rows, or names: batch.transaction(engine, part="orders")',
+            )
+        if self.is_marked:
+            raise _misuse(
+                "A transaction after that on the database of writes_to would be left out after a restart",
+                f"write in the transaction on {self._place(engine)} before the one that marks the batch as written",
+            )
         with engine.begin() as connection:
             # Only the marker's statements: an error of the function's own statements is the user's and stays as it is.
             with writing(self._place(engine)):
@@ -157,23 +171,6 @@ class Batch(int):
         declared = self._declared is not None and self._place(engine) == self._declared.location
         return Marker(marker_target(self._name, None if declared else self.stream_id, part))
 
-    def _check_use(self, key: str, engine: Engine) -> None:
-        if key not in self._asked:
-            raise _misuse(
-                "A transaction was started without asking whether its batch was written before",
-                "ask first: if not batch.already_written(engine): with batch.transaction(engine) as connection: ...",
-            )
-        if key in self._done:
-            raise _misuse(
-                "A second transaction of one batch on one database would be skipped after a restart",
-                'use one transaction for all rows, or names: batch.transaction(engine, part="orders")',
-            )
-        if self.is_marked:
-            raise _misuse(
-                "A transaction after that on the database of writes_to would be left out after a restart",
-                f"write in the transaction on {self._place(engine)} before the one that marks the batch as written",
-            )
-
 
 def marker_target(name: str, stream_id: str | None, part: str = "") -> str:
     """The function's target in the declared database, elsewhere also the stream's."""
@@ -208,13 +205,8 @@ class MarkedOutput(AppendOnlyOutput[MarkedTarget]):
             f"What the batch function {name} has written is known to the function only",
         )
 
-    shows_rows = False
-
-    def may_have_rows(self, _marked: int) -> bool:
-        return True
-
-    def how_to_empty(self, _marked: int) -> str:
-        return "remove all that the function has written"
+    def lost_marker(self, _marked: int) -> LostMarker:
+        return LostMarker("remove all that the function has written", shows_rows=False)
 
 
 NAME_MAX = 100
@@ -287,7 +279,16 @@ def foreach_batch(
     for a batch whose transaction was committed. ``name`` identifies the function in that database, by default the
     function's own name; ``password`` is ``"env:NAME"`` or ``"file:PATH"``. Raises PipelineError.
     """
-    _check_function(function)
+    try:
+        # A signature is that of a callable only; anything else is a TypeError here.
+        inspect.signature(function).bind(None, 0)
+    except (TypeError, ValueError) as error:
+        raise PipelineError(
+            "foreach-batch-function",
+            "The batch function cannot be called with a DataFrame and a batch",
+            expected="a function (df, batch)",
+            found=str(error),
+        ) from error
     known = getattr(function, "__name__", "") if name is None else name
     if not isinstance(known, str) or not known.strip("<>") or known == "<lambda>" or len(known) > NAME_MAX:
         raise PipelineError(
@@ -299,19 +300,6 @@ def foreach_batch(
     if writes_to is None and password is not None:
         raise PipelineError("sink-password", "A password without a database", hint="give writes_to, too")
     return ForeachBatchSink(function, known, None if writes_to is None else address_of(writes_to, password))
-
-
-def _check_function(function: Any) -> None:
-    try:
-        # A signature is that of a callable only; anything else is a TypeError here.
-        inspect.signature(function).bind(None, 0)
-    except (TypeError, ValueError) as error:
-        raise PipelineError(
-            "foreach-batch-function",
-            "The batch function cannot be called with a DataFrame and a batch",
-            expected="a function (df, batch)",
-            found=str(error),
-        ) from error
 
 
 def recognise(calls: WriterCalls) -> Mapping[str, str] | None:

@@ -252,25 +252,18 @@ def following(base: Metadata, change: MetadataChange, store: WriteStore) -> dict
     # Not ``model_dump_json``, which refuses version 3 of the format.
     fields = {**kept, **after.model_dump(mode="json", by_alias=True, exclude_none=True)}
     if change.snapshots:
-        _move_clock(base, fields)
+        # A snapshot that is taken over could precede the table's history, and Iceberg would not read the table.
+        now_ms = max(time.time_ns() // 1_000_000, int(base.fields.get("last-updated-ms", 0)))
+        fields["last-updated-ms"] = now_ms
+        log = fields.get("snapshot-log") or []
+        if len(log) > len(base.fields.get("snapshot-log") or ()):
+            log[-1]["timestamp-ms"] = now_ms
     if after.current_snapshot_id is None:
         # As Iceberg's own library writes a table without snapshots.
         fields["snapshot-log"] = []
         if after.format_version < _NEWEST:
             fields["current-snapshot-id"] = -1
     return fields
-
-
-def _move_clock(base: Metadata, fields: dict[str, Any]) -> None:
-    """Set the time of a taken-over snapshot to now, as it could precede the table's history.
-
-    Iceberg refuses to read such a table.
-    """
-    now_ms = max(time.time_ns() // 1_000_000, int(base.fields.get("last-updated-ms", 0)))
-    fields["last-updated-ms"] = now_ms
-    log = fields.get("snapshot-log") or []
-    if len(log) > len(base.fields.get("snapshot-log") or ()):
-        log[-1]["timestamp-ms"] = now_ms
 
 
 def _at(base: Metadata, branch: str, snapshot: int) -> SetSnapshotRefUpdate:

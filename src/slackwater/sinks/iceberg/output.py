@@ -296,10 +296,16 @@ class IcebergQueryTable(IcebergOutput):
         staged, line = self.staged(swap.operation), self._beside(swap.operation).newest()
         if state != "staged" or line is None:
             raise absent(staged.location, swap.operation, state or "no table")
-        check_whole(staged.location, staged.damage(thorough=True))
+        check_whole(staged.location, staged.damage("all"))
         check_parties(self.location, swap, self._written(metadata), *owners_of_program(swap, self.owner()))
         check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
-        _check_alike(metadata, line)
+        for name in _OF_FILES:
+            if _without_empty(metadata.fields.get(name)) != _without_empty(line.fields.get(name)):
+                raise unsupported(line.location, f"{name} of the table", f"other {name}")
+        now, then = str(metadata.fields.get(_SEQUENCE, 0)), line.properties.get(_STARTED)
+        # After a swap that was undone the table has the snapshots already.
+        if now != then and _snapshots_unknown_to(metadata, line):
+            raise unsupported(metadata.location, f"{_SEQUENCE} {then}, as when the staged table was created", now)
 
     def _check_swap_back(self, swap: Swap, swapped: int, metadata: Metadata) -> bool:
         if self._phase(metadata, swap.operation) != "replaced":
@@ -370,16 +376,6 @@ def _give_back(operation: str, replaced: TableMark) -> MetadataChange:
     """The change to the old snapshot; the others stay until ``expire_snapshots``."""
     branch = replaced_branch(operation)
     return MetadataChange({MAIN: replaced.snapshot, branch: None}, {branch: None})
-
-
-def _check_alike(metadata: Metadata, beside: Metadata) -> None:
-    for name in _OF_FILES:
-        if _without_empty(metadata.fields.get(name)) != _without_empty(beside.fields.get(name)):
-            raise unsupported(beside.location, f"{name} of the table", f"other {name}")
-    now, then = str(metadata.fields.get(_SEQUENCE, 0)), beside.properties.get(_STARTED)
-    # After a swap that was undone the table has the snapshots already.
-    if now != then and _snapshots_unknown_to(metadata, beside):
-        raise unsupported(metadata.location, f"{_SEQUENCE} {then}, as when the staged table was created", now)
 
 
 def _without_empty(value: Any) -> Any:

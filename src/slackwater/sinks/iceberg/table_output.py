@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from slackwater.core.checkpoint import NONE_YET, Damage
+from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.errors import FormatError, Refused, SinkUnreadable
 from slackwater.core.sink import NO_OTHERS, Cut, Owner, Swap, newest_batch
 from slackwater.sinks.common.changes import (
@@ -28,6 +28,7 @@ from slackwater.sinks.common.changes import (
     started,
     unsupported,
 )
+from slackwater.sinks.common.contract import LostMarker
 from slackwater.sinks.common.directory import size_damage
 from slackwater.sinks.common.problem import not_readable_yet
 from slackwater.sinks.iceberg import changes
@@ -108,16 +109,12 @@ class IcebergTableOutput(CutTable[Metadata]):
         newest = self._newest()
         return {} if newest is None else epochs(newest, self._table.older(newest), application)
 
-    shows_rows = True
-
-    def may_have_rows(self, marked: int) -> bool:
-        """Return whether rows may exist: copies lack marks, and properties can be removed, though a file has both."""
+    def lost_marker(self, marked: int) -> LostMarker | None:
+        # Copies lack marks, and properties can be removed, though a file has both.
         newest = self._newest()
         current = None if newest is None else newest.snapshots.get(newest.current or -1)
-        return marked < 0 and current is not None and current.summary.get("total-records") != "0"
-
-    def how_to_empty(self, _marked: int) -> str:
-        return "delete all rows of the table"
+        has_rows = marked < 0 and current is not None and current.summary.get("total-records") != "0"
+        return LostMarker("delete all rows of the table") if has_rows else None
 
     def stage(self, operation: str, after: int, recorded: Mapping[int, str]) -> None:
         del recorded  # As above.
@@ -233,7 +230,7 @@ class IcebergTableOutput(CutTable[Metadata]):
         staged = self.staged(swap.operation)
         if state != "staged":
             raise absent(staged.location, swap.operation, "no such branch" if state is None else state)
-        check_whole(self.location, staged.damage(thorough=True))
+        check_whole(self.location, staged.damage("all"))
         check_parties(self.location, swap, self._written(metadata), self.owner(), staged.owner())
         check_unmoved(self.location, swap, state_of(metadata, self._table.older(metadata)))
 
@@ -333,7 +330,7 @@ class IcebergTableOutput(CutTable[Metadata]):
         cut = Cut(after, tuple(range(after + 1, last + 1)), names, size, rows, str(span.head))
         return cut, CutRecord(self.location, after, last, stream, span.head, span.target)
 
-    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+    def _damage(self, depth: Depth) -> Iterator[Damage]:
         try:
             found = self._table.newest()
         except FormatError as error:
@@ -352,7 +349,7 @@ class IcebergTableOutput(CutTable[Metadata]):
         except FileNotFoundError:
             yield Damage(name, "missing", f"the manifest list of snapshot {current.id}", "no file")
         else:
-            if thorough:
+            if depth == "all":
                 yield from self._damaged_files(metadata, self._files(metadata, current.id)[0])
 
     def _damaged_files(self, metadata: Metadata, files: Iterable[IcebergFile]) -> Iterator[Damage]:

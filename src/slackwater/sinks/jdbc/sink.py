@@ -13,7 +13,7 @@ from sqlalchemy.exc import NoSuchTableError
 from slackwater.core.errors import PipelineError, StreamFailed
 from slackwater.core.masking import is_secret_name
 from slackwater.core.sink import WriteContext
-from slackwater.sinks.common.contract import AppendOnlyOutput, Sink
+from slackwater.sinks.common.contract import AppendOnlyOutput, LostMarker, Sink
 from slackwater.sinks.common.database import (
     Address,
     address_in,
@@ -82,18 +82,13 @@ class JdbcOutput(AppendOnlyOutput[MarkedTarget]):
             f"Table {table} does not show to which batch a row belongs",
         )
 
-    shows_rows = True
-
-    def may_have_rows(self, marked: int) -> bool:
+    def lost_marker(self, marked: int) -> LostMarker | None:
         schema, _, name = self._table.rpartition(".")
         with reading(self.target.location), self.target.engine.connect() as connection:
             empty = not inspect(connection).has_table(name, schema or None)
             if not empty:
                 empty = connection.execute(select(reflected(connection, self._table)).limit(1)).first() is None
-        return marked >= 0 or not empty
-
-    def how_to_empty(self, marked: int) -> str:
-        return self.target.how_to_empty(self._table, marked)
+        return self.target.lost_marker(self._table, marked) if marked >= 0 or not empty else None
 
     def reader_path(self) -> str:
         raise no_streaming_source("", self.location)

@@ -13,10 +13,18 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from slackwater.core.checkpoint import Damage
+from slackwater.core.checkpoint import Damage, Depth
 from slackwater.core.errors import EnvironmentMissing, PipelineError, SinkUnreadable
 from slackwater.core.sink import CatalogueEntry, Delivery, WriteContext, WriterCalls
-from slackwater.sinks.common.contract import AppendOnlyOutput, MarkerTarget, OpaqueOutput, Output, Sink, opaque_traits
+from slackwater.sinks.common.contract import (
+    AppendOnlyOutput,
+    LostMarker,
+    MarkerTarget,
+    OpaqueOutput,
+    Output,
+    Sink,
+    opaque_traits,
+)
 from slackwater.sinks.common.directory import marked_traits
 from slackwater.sinks.common.problem import (
     is_text,
@@ -247,9 +255,9 @@ class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
         super().__init__("kafka", EXACTLY_ONCE, address.location, partial(open_topic, address), message)
         self.address = address
 
-    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+    def _damage(self, depth: Depth) -> Iterator[Damage]:
         written = self.last_written()
-        if written >= 0 and thorough and not open_topic(self.address).exists():
+        if written >= 0 and depth == "all" and not open_topic(self.address).exists():
             yield Damage(self.address.topic, "missing", f"rows of batches up to {written}", "no topic")
 
     @property
@@ -257,14 +265,11 @@ class MarkedTopicOutput(AppendOnlyOutput[MarkerTarget]):
         servers = (server.strip() for server in self.address.cluster.servers.split(","))
         return frozenset(f"{server} {self.address.marker}" for server in servers)
 
-    shows_rows = True
-
-    def may_have_rows(self, marked: int) -> bool:
-        return marked >= 0 or not open_topic(self.address).is_new()
-
-    def how_to_empty(self, marked: int) -> str:
+    def lost_marker(self, marked: int) -> LostMarker | None:
+        if marked < 0 and open_topic(self.address).is_new():
+            return None
         both = f"the topics {self.address.topic} and {self.address.marker}"
-        return f"delete {both if marked >= 0 else f'the topic {self.address.topic}'} and create it again"
+        return LostMarker(f"delete {both if marked >= 0 else f'the topic {self.address.topic}'} and create it again")
 
     def reader_path(self) -> str:
         return self.address.topic

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from slackwater.core.checkpoint import NONE_YET, Damage
+from slackwater.core.checkpoint import NONE_YET, Damage, Depth
 from slackwater.core.errors import PipelineError, Refused
 from slackwater.core.sink import Cut, Owner, Swap, Traits, WriteContext, newest_batch
 from slackwater.sinks.common.changes import (
@@ -24,7 +24,7 @@ from slackwater.sinks.common.changes import (
     start,
     started,
 )
-from slackwater.sinks.common.contract import Output, Sink
+from slackwater.sinks.common.contract import LostMarker, Output, Sink
 from slackwater.sinks.common.database import (
     Address,
     address_in,
@@ -94,22 +94,18 @@ class PostgresOutput(Output):
     def claim(self, owner: Owner) -> None:
         self.target.claim(owner)
 
-    shows_rows = True
-
-    def may_have_rows(self, marked: int) -> bool:
+    def lost_marker(self, marked: int) -> LostMarker | None:
         with reading(self.location), self.target.engine.connect() as connection:
             there = read_columns(connection, self._table)
-            return marked >= 0 or bool(there and run(connection, f"SELECT 1 FROM {self._table.quoted} LIMIT 1"))
+            has_rows = marked >= 0 or (there and run(connection, f"SELECT 1 FROM {self._table.quoted} LIMIT 1"))
+        return self.target.lost_marker(self._table.quoted, marked) if has_rows else None
 
-    def how_to_empty(self, marked: int) -> str:
-        return self.target.how_to_empty(self._table.quoted, marked)
-
-    def _damage(self, *, thorough: bool) -> Iterator[Damage]:
+    def _damage(self, depth: Depth) -> Iterator[Damage]:
         """A missing table, or rows of unmarked batches, which somebody else wrote."""
         written, newest = self.last_written(), None
         with reading(self.location), self.target.engine.connect() as connection:
             exists = bool(read_columns(connection, self._table))
-            if exists and thorough and self._keep_batch_id:
+            if exists and depth == "all" and self._keep_batch_id:
                 newest = run(connection, f"SELECT max({BATCH_COLUMN}) FROM {self._table.quoted}")[0][0]
         expected = f"rows of batches up to {written}"
         if not exists and written >= 0:
@@ -261,7 +257,7 @@ class PostgresOutput(Output):
             return
         if state is None:
             raise absent(staged.location, swap.operation, "no table")
-        check_whole(staged.location, staged.damage(thorough=True))
+        check_whole(staged.location, staged.damage("all"))
         check_parties(self.location, swap, self.last_written(), self.owner(), staged.owner())
         changes.check_supported(connection, self._table)
         check_unmoved(self.location, swap, state_of_rows(connection, self._table))
@@ -462,29 +458,27 @@ def postgres(
             found=address.url.partition(":")[0],
             hint="use slackwater.sinks.jdbc(url, table) for another database",
         )
-    names = (keys,) if isinstance(keys, str) else tuple(keys)
-    _check_mode(mode, names, keep_batch_id=keep_batch_id)
-    return PostgresSink(address, table_name(table), mode, names, bool(create), bool(keep_batch_id))
-
-
-def _check_mode(mode: object, keys: tuple[object, ...], *, keep_batch_id: bool) -> None:
-    if mode is not None and mode not in MODES:
+    names: tuple[Any, ...] = (keys,) if isinstance(keys, str) else tuple(keys)
+    if mode not in {None, *MODES}:
         raise PipelineError(
             "sink-mode", "The mode of a sink cannot be used", expected=", ".join(MODES), found=repr(mode)
         )
-    if not all(isinstance(key, str) and key for key in keys) or len(set(keys)) < len(keys):
-        raise PipelineError("sink-keys", "The keys of a sink cannot be used", expected="column names", found=repr(keys))
-    if (mode == "upsert" and not keys) or (mode in {"insert", "replace"} and keys):
+    if not all(isinstance(key, str) and key for key in names) or len(set(names)) < len(names):
+        raise PipelineError(
+            "sink-keys", "The keys of a sink cannot be used", expected="column names", found=repr(names)
+        )
+    if (mode == "upsert" and not names) or (mode in {"insert", "replace"} and names):
         raise PipelineError(
             "sink-keys",
             "keys and mode='upsert' require each other",
             expected="keys=(...) with mode upsert, none with another",
-            found=f"mode={mode!r}, keys={keys!r}",
+            found=f"mode={mode!r}, keys={names!r}",
         )
-    if keep_batch_id and (keys or mode not in {None, "insert"}):
+    if keep_batch_id and (names or mode not in {None, "insert"}):
         raise PipelineError(
             "sink-mode",
             "Only rows that are inserted and stay as they are belong to one batch",
             expected="keep_batch_id=True without keys and in append mode",
-            found=f"mode={mode!r}, keys={keys!r}",
+            found=f"mode={mode!r}, keys={names!r}",
         )
+    return PostgresSink(address, table_name(table), mode, names, bool(create), bool(keep_batch_id))
