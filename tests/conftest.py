@@ -66,7 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A copy of this file alone, in another folder, is tested too.
     if (Path(__file__).parent / "support").is_dir():
         # A session's fixture that several modules import is made once for each of them, and a plugin's once.
-        for plugin in ("ledgers", "memory", "object_stores", "hdfs"):
+        for plugin in ("ledgers", "memory", "s3", "object_stores", "hdfs"):
             config.pluginmanager.import_plugin(f"tests.support.{plugin}")
 
 

@@ -1,6 +1,6 @@
 """A kind of store that one file has, registered by one line: a home and a checkpoint on it work like any other.
 
-The store is that of ``tests/support/shelf.py``; Spark runs on it in ``tests/restart/test_made_up_store.py``.
+The store is that of ``tests/support/shelf_kind.py``; Spark runs on it in ``tests/restart/test_made_up_store.py``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from slackwater.storage.registry import STORES, kind_of
 from tests.support.extensions import killed_applies, killed_undos, points
 from tests.support.kill_points import count_commits, kill_points
 from tests.support.rebuilds import Project, make_project
-from tests.support.shelf import ShelfProject, on_shelf, registered
+from tests.support.shelf_kind import registered
+from tests.support.stored_projects import StoredProject, on_shelf
 
 EVERY = 61
 
@@ -37,13 +38,13 @@ def shelf() -> Iterator[None]:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> ShelfProject:
+def project(tmp_path: Path) -> StoredProject:
     """A stream whose home is on the shelf, with a batch that was interrupted."""
     return on_shelf(tmp_path / "project")
 
 
 def test_commands_read_a_home_on_it(
-    project: ShelfProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: StoredProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(project.folder)
 
@@ -61,7 +62,7 @@ def test_commands_read_a_home_on_it(
 
 
 def test_an_operation_by_commands(
-    project: ShelfProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: StoredProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project.checkpoint(1) / "commits" / "5").write_text('v1\n{"next')
     before = project.in_use()
@@ -82,7 +83,7 @@ def test_an_operation_by_commands(
 
 
 @pytest.mark.parametrize("goal", ["rebuild", "replay"])
-def test_an_operation_ends_as_on_a_local_disk(project: ShelfProject, tmp_path: Path, goal: str) -> None:
+def test_an_operation_ends_as_on_a_local_disk(project: StoredProject, tmp_path: Path, goal: str) -> None:
     local = make_project(tmp_path / "local")
     plan = project.plan("batch:3", goal=goal)
     other = local.plan("batch:3", goal=goal)
@@ -103,7 +104,7 @@ def _names(project: Project) -> list[str]:
     return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
 
 
-def test_a_killed_apply_is_continued_or_undone(project: ShelfProject) -> None:
+def test_a_killed_apply_is_continued_or_undone(project: StoredProject) -> None:
     before, plan = project.in_use(), project.plan("batch:3")
     for finished in killed_applies(project, plan, EVERY, project.apply):
         assert not finished or project.checkpoint(2).is_dir()
@@ -111,13 +112,13 @@ def test_a_killed_apply_is_continued_or_undone(project: ShelfProject) -> None:
     assert project.in_use() == before
 
 
-def test_a_killed_undo_is_continued(project: ShelfProject) -> None:
+def test_a_killed_undo_is_continued(project: StoredProject) -> None:
     before, plan = project.in_use(), project.plan("batch:3")
     for killed in killed_undos(project, plan, EVERY, project.apply):
         assert project.in_use() == before, f"undo killed before change {killed}"
 
 
-def test_a_killed_prune_is_finished(project: ShelfProject) -> None:
+def test_a_killed_prune_is_finished(project: StoredProject) -> None:
     plan = project.plan("batch:3")
     project.apply(plan)
 
@@ -159,7 +160,7 @@ def test_the_page_of_stores_has_it() -> None:
 
 
 def test_a_home_on_it_needs_a_ledger(
-    project: ShelfProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    project: StoredProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project.folder / "slackwater.toml").unlink()
     monkeypatch.chdir(project.folder)

@@ -21,12 +21,11 @@ from slackwater.sinks.files.sink import FilesOutput
 from slackwater.storage.open import open_write_store
 from tests.sinks.manifests import MANIFEST, spark_reads, write_batches
 from tests.sinks.swap_scene import SwapScene
-from tests.support import shelf
 from tests.support.errors import raises_code
 from tests.support.kill_points import kill_points
 from tests.support.memory import folder_in_memory
 from tests.support.s3 import before_requests
-from tests.support.shelf_kind import SCHEME
+from tests.support.shelf_kind import SCHEME, registered
 
 OPERATION = "20260105T093000-1a2b3c"
 OWNER = Owner("5f0e", "clicks/per_page", "/srv/home")
@@ -147,7 +146,7 @@ def counted(folder: Path, location: str) -> Iterator[None]:
 )
 def place(request: pytest.FixtureRequest) -> Iterator[tuple[Path, str]]:
     """A folder of this machine, and a location where nothing is yet."""
-    with folder_in_memory() as folder, shelf.registered():
+    with folder_in_memory() as folder, registered():
         if request.param == "shelf":
             yield folder, f"{SCHEME}{folder}/store"
         else:
@@ -251,7 +250,7 @@ class TestRefused:
 
     @pytest.fixture
     def scene(self) -> Iterator[Scene]:
-        with folder_in_memory() as folder, shelf.registered():
+        with folder_in_memory() as folder, registered():
             yield Scene(folder, f"{SCHEME}{folder}/store", kept=True)
 
     @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from slackwater.core.records import BatchRecord, BatchSource, GenerationRecord, LogLine, StreamRecord
 from slackwater.ledger.ledger import Ledger
@@ -81,25 +81,42 @@ def make_home(folder: Path, spec: HomeSpec | None = None) -> Path:
     """Make a project with its home below ``folder``; the home's path."""
     spec = spec or HomeSpec()
     home = folder / ".slackwater"
-    checkpoint = home / "streams" / "clicks" / "per_page" / "checkpoints" / "0001"
+    for entry in range(spec.planned + 1 if spec.source == "files" else 0):
+        _write(folder / "clicks" / f"{entry:03d}.json", "", START_MS + entry)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "clicks.py").write_text(spec.pipeline)
+    with Ledger.open(home / "ledger.db", create=True, now_ms=_Clock()) as ledger:
+        add_stream(ledger, home, spec)
+    return home
+
+
+def add_stream(ledger: Ledger, home: Path, spec: HomeSpec, name: str = "per_page", reads: str = "") -> None:
+    """Add the stream ``clicks/NAME`` as a run left it; batch N reads ``part-N.parquet`` if it ``reads`` a folder."""
+    folder, output = home.parent, home.parent / (name if reads else "out")
+    checkpoint = home / "streams" / "clicks" / name / "checkpoints" / "0001"
     logs = checkpoint_logs(spec, folder)
+    if reads:
+        logs["sources/0"] = {
+            entry: text.replace(f"/clicks/{entry:03d}.json", f"/{reads}/part-{entry}.parquet")
+            for entry, text in logs["sources/0"].items()
+        }
     for log, entries in logs.items():
         for entry, text in entries.items():
             _write(checkpoint / log / str(entry), text)
     _write(checkpoint / "metadata", json.dumps({"id": QUERY_ID}, separators=(",", ":")))
-    _write_state(checkpoint, spec)
-    for entry, text in sink_log(spec, folder).items():
-        _write(folder / "out" / "_spark_metadata" / str(entry), text)
-        _write(folder / "out" / f"part-{entry}.parquet", f"rows of batch {entry}".ljust(FILE_SIZE))
-        written_at(folder / "out" / f"part-{entry}.parquet", START_MS + entry)
-    if spec.source == "files":
-        for entry in logs["sources/0"]:
-            _write(folder / "clicks" / f"{entry:03d}.json", "")
-            written_at(folder / "clicks" / f"{entry:03d}.json", START_MS + entry)
-    (folder / "clicks.py").write_text(spec.pipeline)
-    with Ledger.open(home / "ledger.db", create=True, now_ms=_Clock()) as ledger:
-        _record(ledger, spec, folder, checkpoint, logs)
-    return home
+    if spec.state is not None:
+        _write(checkpoint / "state/0/_metadata/metadata", OPERATOR)
+        _write(checkpoint / "state/0/0/_metadata/schema", SCHEMA)
+        for version in range(1, spec.state + 2):
+            _write(checkpoint / "state/0/0" / f"{version}.delta", EMPTY_DELTA)
+    logs["sink"] = {entry: text.replace("/out/", f"/{output.name}/") for entry, text in sink_log(spec, folder).items()}
+    for entry, text in logs["sink"].items():
+        _write(output / "_spark_metadata" / str(entry), text)
+        _write(output / f"part-{entry}.parquet", f"rows of batch {entry}".ljust(FILE_SIZE), START_MS + entry)
+    record = stream_record(folder, spec)
+    if reads:
+        record = record._replace(name=name, sink={**record.sink, "path": str(output)})
+    _record(ledger, spec, record, checkpoint, logs)
 
 
 def watermark_ms(batch: int) -> int:
@@ -116,11 +133,19 @@ def source_offset(spec: HomeSpec, batch: int) -> str:
 
 def checkpoint_logs(spec: HomeSpec, folder: Path) -> dict[str, dict[int, str]]:
     """``offsets``, ``commits`` and ``sources/0``, by entry."""
-    return {
-        "offsets": {batch: _offset_entry(spec, batch) for batch in range(spec.planned + 1)},
-        "commits": {batch: _commit_entry(batch) for batch in range(spec.committed + 1)},
-        "sources/0": _source_log(spec, folder),
-    }
+    offsets, commits = {}, {}
+    for batch in range(spec.planned + 1):
+        metadata = {
+            "batchWatermarkMs": watermark_ms(batch),
+            "batchTimestampMs": RAN_MS + batch * 1000,
+            "conf": {"spark.sql.shuffle.partitions": "1"},
+        }
+        text = json.dumps(metadata, separators=(",", ":"))
+        offsets[batch] = "\n".join(["v1", text, source_offset(spec, batch)])
+    for batch in range(spec.committed + 1):
+        next_watermark = {"nextBatchWatermarkMs": watermark_ms(batch + 1)}
+        commits[batch] = "v1\n" + json.dumps(next_watermark, separators=(",", ":"))
+    return {"offsets": offsets, "commits": commits, "sources/0": _source_log(spec, folder)}
 
 
 def sink_log(spec: HomeSpec, folder: Path) -> dict[int, str]:
@@ -171,19 +196,6 @@ def stream_record(folder: Path, spec: HomeSpec | None = None) -> StreamRecord:
     return StreamRecord("clicks", "per_page", sink, spec.output_mode, str(folder / "clicks.py"))
 
 
-def _offset_entry(spec: HomeSpec, batch: int) -> str:
-    metadata: dict[str, Any] = {
-        "batchWatermarkMs": watermark_ms(batch),
-        "batchTimestampMs": RAN_MS + batch * 1000,
-        "conf": {"spark.sql.shuffle.partitions": "1"},
-    }
-    return "\n".join(["v1", json.dumps(metadata, separators=(",", ":")), source_offset(spec, batch)])
-
-
-def _commit_entry(batch: int) -> str:
-    return "v1\n" + json.dumps({"nextBatchWatermarkMs": watermark_ms(batch + 1)}, separators=(",", ":"))
-
-
 def written_at(file: Path, time_ms: int) -> None:
     """Set the time at which a file was written to the one that a source's log has."""
     os.utime(file, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
@@ -202,38 +214,31 @@ def _source_log(spec: HomeSpec, folder: Path) -> dict[int, str]:
     }
 
 
-def _write_state(checkpoint: Path, spec: HomeSpec) -> None:
-    if spec.state is None:
-        return
-    _write(checkpoint / "state/0/_metadata/metadata", OPERATOR)
-    _write(checkpoint / "state/0/0/_metadata/schema", SCHEMA)
-    for version in range(1, spec.state + 2):
-        _write(checkpoint / "state/0/0" / f"{version}.delta", EMPTY_DELTA)
-
-
 def _record(
-    ledger: Ledger, spec: HomeSpec, folder: Path, checkpoint: Path, logs: Mapping[str, Mapping[int, str]]
+    ledger: Ledger, spec: HomeSpec, record: StreamRecord, checkpoint: Path, logs: Mapping[str, Mapping[int, str]]
 ) -> None:
-    ledger.register_stream(stream_record(folder, spec))
-    ledger.add_generation(GenerationRecord(STREAM, 1, str(checkpoint), QUERY_ID, layout=spec.layout))
-    lines = [LogLine(STREAM, 1, log, entry, text) for log, texts in logs.items() for entry, text in texts.items()]
-    lines += [LogLine(STREAM, 1, "sink", entry, text) for entry, text in sink_log(spec, folder).items()]
+    stream = record.full_name
+    ledger.register_stream(record)
+    ledger.add_generation(GenerationRecord(stream, 1, str(checkpoint), QUERY_ID, layout=spec.layout))
+    lines = [LogLine(stream, 1, log, entry, text) for log, texts in logs.items() for entry, text in texts.items()]
     run = None
     if spec.run != "none":
-        code = hashlib.sha256((folder / "clicks.py").read_bytes()).hexdigest()
-        run = ledger.begin_run(STREAM, 1, "4.1.3", settings={}, code=code)
+        code = hashlib.sha256(Path(record.pipeline_file).read_bytes()).hexdigest()
+        run = ledger.begin_run(stream, 1, "4.1.3", settings={}, code=code)
         digest = spec.layout.get("rows_digest")
         ledger.record_rows_digest(run.id, None if digest is None else str(digest))
     ledger.record_lines(lines)
     for batch in range(spec.committed + 1) if spec.reported is None else spec.reported:
-        ledger.record_batch(batch_record(spec, batch)._replace(run=run.id if run is not None else None))
+        ledger.record_batch(batch_record(spec, batch)._replace(stream=stream, run=run.id if run is not None else None))
     if run is not None and spec.run != "open":
         ledger.end_run(run.id, spec.run, "IOException: disk full" if spec.run == "failed" else None)
 
 
-def _write(file: Path, content: str | bytes) -> None:
+def _write(file: Path, content: str | bytes, time_ms: int | None = None) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content.encode() if isinstance(content, str) else content)
+    if time_ms is not None:
+        written_at(file, time_ms)
 
 
 class _Clock:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from fsspec.implementations.local import LocalFileSystem
 
 from slackwater.storage.protocols import OBJECT_STORE, WriteStore
-from slackwater.storage.registry import StoreKind
+from slackwater.storage.registry import STORES, StoreKind
 from slackwater.storage.remote import RemoteStore
 
 SCHEME = "shelf://"
@@ -22,3 +25,11 @@ class Shelf(StoreKind):
 
 
 STORE = Shelf(("shelf",), OBJECT_STORE)
+
+
+@contextmanager
+def registered() -> Iterator[None]:
+    """Adds the kind for a block."""
+    STORES.register("shelf", STORE)
+    yield
+    STORES.unregister("shelf")

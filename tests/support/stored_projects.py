@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slackwater.core.settings import Settings
@@ -13,6 +13,7 @@ from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.workspace import Workspace, open_workspace
 from slackwater.storage.open import open_write_store
 from tests.support.rebuilds import Project, make_project
+from tests.support.shelf_kind import SCHEME
 
 STREAM_FOLDER = "streams/clicks/per_page"
 
@@ -50,3 +51,11 @@ def make_stored_project(folder: Path, location: str) -> StoredProject:
         ledger.relocate(str(plain.home), location)
     shutil.rmtree(plain.home)
     return StoredProject(plain.folder, plain.home, location)
+
+
+def on_shelf(folder: Path) -> StoredProject:
+    """The project of ``make_project`` with its home on the store of ``shelf_kind.py``, a folder of this machine."""
+    home = folder / "shelf"
+    project = replace(make_stored_project(folder, f"{SCHEME}{home}"), home=home)
+    (folder / "slackwater.toml").write_text(f'home = "{project.location}"\nledger = "{folder}/ledger.db"\n')
+    return project

@@ -12,8 +12,7 @@ import pytest
 from slackwater.core.errors import Refused
 from slackwater.operations.adopted import newest_file
 from tests.support.adopted import ADOPTED, ObjectsProject, make_adopted, moved_to
-from tests.support.shelf import registered
-from tests.support.shelf_kind import SCHEME
+from tests.support.shelf_kind import SCHEME, registered
 
 
 @pytest.fixture
