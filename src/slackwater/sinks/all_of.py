@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from slackwater.core.checkpoint import NONE_YET, Damage, Depth, written_by_all
@@ -115,7 +116,9 @@ class AllOfOutput(Output):
 
     def claim(self, owner: Owner) -> None:
         """Claim all outputs, or none if any belongs to a different stream."""
-        for member in sorted(self._members, key=lambda member: _is_of(member.owner(), owner)):
+        owners = [member.owner() for member in self._members]
+        is_of = [known is None or known.stream_id == owner.stream_id for known in owners]
+        for _, member in sorted(zip(is_of, self._members, strict=True), key=itemgetter(0)):
             member.claim(owner)
 
     def cut_after(self, batch: int, recorded: Mapping[int, str]) -> Cut:
@@ -126,8 +129,15 @@ class AllOfOutput(Output):
             return
         parts = list(self._parts(cut, backup))
         # Once an output has recorded its part it may be cut already, and no longer has what the plan names.
-        if not any(store.list() for _, _, store in parts):
-            self._check_cut(cut, recorded)
+        started = any(store.list() for _, _, store in parts)
+        # Otherwise some would be cut before another refuses.
+        if not started and cut != self.cut_after(cut.after, recorded):
+            raise Refused(
+                "cut-mismatch",
+                f"The outputs do not have the same rows {after_batch(cut.after)} as the cut",
+                where=self.location,
+                hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
+            )
         for member, part, store in parts:
             member.cut(part, recorded, store)
 
@@ -202,16 +212,6 @@ class AllOfOutput(Output):
         for number, (member, part) in enumerate(zip(self._members, swap.members, strict=True), 1):
             yield member, part, Below(backup, str(number))
 
-    def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
-        """Raises Refused unless all outputs match the cut; otherwise some would be cut before another refuses."""
-        if cut != self.cut_after(cut.after, recorded):
-            raise Refused(
-                "cut-mismatch",
-                f"The outputs do not have the same rows {after_batch(cut.after)} as the cut",
-                where=self.location,
-                hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
-            )
-
     def _damage(self, depth: Depth) -> Iterator[Damage]:
         for member in self._members:
             for one in member.damage(depth):
@@ -221,10 +221,6 @@ class AllOfOutput(Output):
 def _together(batch: int, cuts: tuple[Cut, ...]) -> Cut:
     last = max((cut.batches[-1] for cut in cuts if cut.batches), default=batch)
     return Cut(batch, tuple(range(batch + 1, last + 1)), members=cuts if last > batch else ())
-
-
-def _is_of(known: Owner | None, owner: Owner) -> bool:
-    return known is None or known.stream_id == owner.stream_id
 
 
 @dataclass(frozen=True, slots=True)

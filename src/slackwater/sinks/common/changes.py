@@ -245,7 +245,14 @@ class CutTable(Output, Generic[V]):
     def _start_cut(self, cut: Cut, backup: WriteStore) -> tuple[CutRecord, V, TableState] | None:
         expected, record = self._planned_cut(cut.after)
         if cut != expected:
-            raise self._mismatch(cut, expected)
+            raise Refused(
+                "cut-mismatch",
+                f"The table does not have the same files and {self.version_noun} {after_batch(cut.after)} as the cut",
+                where=self.location,
+                expected=f"{len(expected.files)} files, {self.version_noun} {expected.version}",
+                found=f"{len(cut.files)} files, {self.version_noun} {cut.version}",
+                hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
+            )
         if record is None:
             return None
         self.cut_records.write(backup, record)
@@ -256,7 +263,10 @@ class CutTable(Output, Generic[V]):
         record = self.cut_records.read(backup)
         if record is None:
             return None
-        self._check_own(record, cut)
+        last = cut.batches[-1] if cut.batches else None
+        same = (record.after, record.last, str(record.version)) == (cut.after, last, cut.version)
+        if not same or not is_at(record.output, self.location):
+            raise foreign_cut(self.location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
         version = self._newest_version(record)
         return record, version, self._state(record, version)
 
@@ -268,22 +278,6 @@ class CutTable(Output, Generic[V]):
         if state != "cut":
             raise self._changed(record, "restore-conflict")
         return record, version
-
-    def _check_own(self, record: CutRecord, cut: Cut) -> None:
-        last = cut.batches[-1] if cut.batches else None
-        same = (record.after, record.last, str(record.version)) == (cut.after, last, cut.version)
-        if not same or not is_at(record.output, self.location):
-            raise foreign_cut(self.location, cut.after, f"a cut of {record.output} {after_batch(record.after)}")
-
-    def _mismatch(self, cut: Cut, expected: Cut) -> Refused:
-        return Refused(
-            "cut-mismatch",
-            f"The table does not have the same files and {self.version_noun} {after_batch(cut.after)} as the cut",
-            where=self.location,
-            expected=f"{len(expected.files)} files, {self.version_noun} {expected.version}",
-            found=f"{len(cut.files)} files, {self.version_noun} {cut.version}",
-            hint=f"make a new plan: {command('plan', 'rebuild', 'STREAM')}",
-        )
 
 
 _AGAIN = "nothing was changed; undo the operation and make a new plan"

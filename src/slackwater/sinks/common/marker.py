@@ -163,7 +163,15 @@ class Marker:
             return True
         shown = self.check_fence(mark or self.read(connection, lock=True), context).batch_id
         if shown < published:
-            raise self._set_back(published, shown, context)
+            raise StreamFailed(
+                "sink-set-back",
+                f"The database has lost batches that this run of stream {context.stream} had published",
+                where=self.target,
+                expected=f"batch {published} or later in {TABLE}",
+                found=newest_batch(shown),
+                hint="find out whether the server failed over or was restored, then: "
+                f"{command('status', context.stream)}",
+            )
         return False
 
     def move(self, connection: Connection, batch: int) -> None:
@@ -208,16 +216,6 @@ class Marker:
         except IntegrityError:
             return None
         return mark
-
-    def _set_back(self, published: int, shown: int, context: WriteContext) -> StreamFailed:
-        return StreamFailed(
-            "sink-set-back",
-            f"The database has lost batches that this run of stream {context.stream} had published",
-            where=self.target,
-            expected=f"batch {published} or later in {TABLE}",
-            found=newest_batch(shown),
-            hint=f"find out whether the server failed over or was restored, then: {command('status', context.stream)}",
-        )
 
     def _owned(self, mark: Mark | None, stream: str, home: str | None) -> Refused:
         return owned(

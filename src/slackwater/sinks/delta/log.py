@@ -225,7 +225,13 @@ class DeltaSpan:
             if self.divided:
                 return target
         if target >= 0 and not self._is_complete:
-            raise _cleaned(target)
+            raise Refused(
+                "delta-log-cleaned",
+                "The log of the Delta table no longer has the commits of all batches that would be cut",
+                where=f"version {target}",
+                hint="cut at a later batch; the table's property delta.logRetentionDuration decides how long commits "
+                "are kept",
+            )
         return target
 
     @property
@@ -337,13 +343,4 @@ def _swapped_in(commit: Commit, batch: int) -> Refused:
         expected=f"a commit of batch {batch + 1}",
         found=f"the swap of operation {operation}",
         hint=f"rebuild at the last written batch, which removes nothing, or undo: {command('undo', str(operation))}",
-    )
-
-
-def _cleaned(version: int) -> Refused:
-    return Refused(
-        "delta-log-cleaned",
-        "The log of the Delta table no longer has the commits of all batches that would be cut",
-        where=f"version {version}",
-        hint="cut at a later batch; the table's property delta.logRetentionDuration decides how long commits are kept",
     )

@@ -134,7 +134,14 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
         place = self._staging(operation)
         if place.start():
             if after >= 0 or self.exists:
-                self._fill(place, after)
+                last, app = self.last_written(), self._app()
+                if after >= 0 and (app is None or last < after):
+                    raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
+                table, files, _ = base_after(self.location, self._log, app, last, after)
+                if after >= 0 or files:
+                    changes.fill(place, app or "", after, table, files)
+                elif self.is_filled_by_spark:
+                    changes.fill(place, app or "", after, DeltaVersion(self.location), files)
             place.mark("staged")
 
     def swap_of(self, operation: str, stream_id: str, after: int = NONE_YET) -> Swap:
@@ -249,16 +256,6 @@ class DeltaOutput(DirectoryOutput, CutTable[int]):
 
     def _staging(self, operation: str) -> Place:
         return staging_of(self._path, operation)
-
-    def _fill(self, place: Place, after: int) -> None:
-        last, app = self.last_written(), self._app()
-        if after >= 0 and (app is None or last < after):
-            raise incomplete(self.location, f"batches up to {after}", f"{newest_batch(last)} as the newest")
-        table, files, _ = base_after(self.location, self._log, app, last, after)
-        if after >= 0 or files:
-            changes.fill(place, app or "", after, table, files)
-        elif self.is_filled_by_spark:
-            changes.fill(place, app or "", after, DeltaVersion(self.location), files)
 
     def _owners(self, _swap: Swap, staged: DeltaOutput) -> tuple[Owner | None, Owner | None]:
         return self.owner(), staged.owner()

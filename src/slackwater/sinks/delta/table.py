@@ -377,7 +377,13 @@ def _open(location: str, version: int | None) -> DeltaTable:
         table: DeltaTable = _library().DeltaTable(location, version, storage_options(location))
     except _errors() as error:
         if version is not None and not isinstance(error, OSError):
-            raise _cleaned(version, str(error)) from error
+            raise Refused(
+                "delta-log-cleaned",
+                "The log of the Delta table no longer has all of one of its versions",
+                where=f"version {version}",
+                found=str(error),
+                hint="the table's property delta.logRetentionDuration decides how long commits are kept",
+            ) from error
         raise _unreadable(location, error) from error
     else:
         return table
@@ -389,16 +395,6 @@ def _unreadable(location: str, error: Exception) -> SinkUnreadable:
         f"The Delta table cannot be read: {error}",
         where=location,
         hint="read it with Spark to see whether it is damaged or has a feature that deltalake does not support",
-    )
-
-
-def _cleaned(version: int, found: str) -> Refused:
-    return Refused(
-        "delta-log-cleaned",
-        "The log of the Delta table no longer has all of one of its versions",
-        where=f"version {version}",
-        found=found,
-        hint="the table's property delta.logRetentionDuration decides how long commits are kept",
     )
 
 

@@ -17,7 +17,7 @@ from slackwater.sinks.common.contract import Sink
 from slackwater.sinks.common.directory import OWNER_FILE, read_owner
 from slackwater.sinks.files.sink import FilesOutput, FilesSink, files
 from slackwater.storage.open import local_path_of, open_write_store
-from slackwater.storage.protocols import LEFTOVER, Folder, WriteStore
+from slackwater.storage.protocols import LEFTOVER, WriteStore
 
 DEFAULT_FORMAT = "parquet"
 _DATA_FILE = re.compile(r"\.?part-[0-9]{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[-.].*")
@@ -71,11 +71,13 @@ def claim(output: BackfillDirectory, operation: str, stream: str, home: str) -> 
 def discard(output: BackfillDirectory, operation: str) -> None:
     """Remove the operation's files only. Repeatable."""
     store = open_write_store(output.path)
-    if _is_owned(store, operation):
+    known = read_owner(store)
+    if known is not None and known.stream_id == operation:
         listed = set(open_backfill_output(output).cut_after(-1, {}).files)
         # ``folders`` follows links: a file behind one would be deleted although it is not in this directory.
         folders = [folder for folder in store.folders() if not _is_linked(store, folder.path)]
-        names = sorted(_names(folders), key=lambda name: name.startswith(f"{SINK_LOG}/"))
+        found = (f"{folder.path}/{name}".lstrip("/") for folder in folders for name in folder.files)
+        names = sorted(found, key=lambda name: name.startswith(f"{SINK_LOG}/"))
         # The manifest after what it lists, the mark last: an interrupted removal finds them.
         for name in names:
             if name in listed or name.startswith(f"{SINK_LOG}/") or _DATA_FILE.fullmatch(name.rpartition("/")[2]):
@@ -85,15 +87,6 @@ def discard(output: BackfillDirectory, operation: str) -> None:
     for entry in store.list():
         if entry.name.endswith(LEFTOVER):
             store.delete(entry.name)
-
-
-def _is_owned(store: WriteStore, operation: str) -> bool:
-    known = read_owner(store)
-    return known is not None and known.stream_id == operation
-
-
-def _names(folders: list[Folder]) -> list[str]:
-    return [f"{folder.path}/{name}".lstrip("/") for folder in folders for name in folder.files]
 
 
 def _is_linked(store: WriteStore, path: str) -> bool:

@@ -53,14 +53,31 @@ class DirectorySwap:
         place.check_exchangeable()
         if place.start():
             if after >= 0:
-                _fill(place, manifest, after, lines, find)
+                if manifest.newest() < after:
+                    raise incomplete(
+                        str(place.real), f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest"
+                    )
+                entries, relative_path = manifest.after_cut(after, lines), _known(place, find)
+                for name in manifest.all_names():
+                    if batch_of(name) <= after:
+                        entries[name] = manifest.read(name).decode()
+                link_files(
+                    place.real,
+                    place.folder,
+                    _with_side_files(place.real, set(map(relative_path, uris(entries.values())))),
+                )
+                store = LocalStore(place.folder)
+                for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
+                    store.write(f"{SINK_LOG}/{name}", _moved(content, place.folder, relative_path).encode())
             # A stream that reads the output looks for the manifest once, at its start.
             (place.folder / SINK_LOG).mkdir(exist_ok=True)
             place.set_mark(place.folder, "staged")
 
     def check(self, swap: Swap) -> None:
         """Raises Refused unless the staged output is ready and its place is free."""
-        _check(self._place, swap)
+        if self._place.state != "staged":
+            raise absent(str(self._place.folder), swap.operation, self._place.state or "no folder")
+        check_whole(str(self._place.folder), list(_damage(self._place)))
         named = _named(self._place, self._place.folder)
         for name in _others(self._place, self._place.real):
             if name in named and not _is_same(self._place.real / name, self._place.folder / name):
@@ -113,35 +130,6 @@ class DirectorySwap:
 
     def discard_replaced(self) -> None:
         self._place.discard("replaced")
-
-
-def _fill(
-    staging: StagingDirectory, manifest: Manifest, after: int, recorded: Lines, find: Callable[[str], str | None]
-) -> None:
-    """Fill the staged directory. Raises Refused, SinkUnreadable.
-
-    ``find`` returns a URI's path below the output.
-    """
-    if manifest.newest() < after:
-        raise incomplete(
-            str(staging.real), f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest"
-        )
-    entries, relative_path = manifest.after_cut(after, recorded), _known(staging, find)
-    for name in manifest.all_names():
-        if batch_of(name) <= after:
-            entries[name] = manifest.read(name).decode()
-    link_files(
-        staging.real, staging.folder, _with_side_files(staging.real, set(map(relative_path, uris(entries.values()))))
-    )
-    store = LocalStore(staging.folder)
-    for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
-        store.write(f"{SINK_LOG}/{name}", _moved(content, staging.folder, relative_path).encode())
-
-
-def _check(staging: StagingDirectory, swap: Swap) -> None:
-    if staging.state != "staged":
-        raise absent(str(staging.folder), swap.operation, staging.state or "no folder")
-    check_whole(str(staging.folder), list(_damage(staging)))
 
 
 def _check_back(staging: StagingDirectory) -> None:

@@ -70,26 +70,23 @@ class ManifestSwap:
             raise unsupported(self._place.real, "a directory below the bucket or store", "all of it")
         if self._place.start():
             if after >= 0:
-                self._fill(after, lines, manifest, find)
+                real = self._place.real
+                if manifest.newest() < after:
+                    raise incomplete(real, f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest")
+                entries = manifest.after_cut(after, lines)
+                entries |= {name: text for name, text in entries_of(manifest).items() if batch_of(name) <= after}
+                sizes = _sizes(self._real_store)
+                for uri in uris(entries.values()):
+                    name = find(uri)
+                    if name is None:
+                        raise foreign(real, uri)
+                    if name not in sizes:
+                        raise incomplete(real, name, "no file")
+                for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
+                    self._staging_store.write(f"{SINK_LOG}/{name}", content.encode())
             # A stream that reads the output looks for the manifest once, at its start.
             keep_log(self._staging_store)
             self._place.mark("staged")
-
-    def _fill(self, after: int, lines: Lines, manifest: Manifest, find: Callable[[str], str | None]) -> None:
-        real = self._place.real
-        if manifest.newest() < after:
-            raise incomplete(real, f"batches up to {after}", f"{newest_batch(manifest.newest())} as the newest")
-        entries = manifest.after_cut(after, lines)
-        entries |= {name: text for name, text in entries_of(manifest).items() if batch_of(name) <= after}
-        sizes = _sizes(self._real_store)
-        for uri in uris(entries.values()):
-            name = find(uri)
-            if name is None:
-                raise foreign(real, uri)
-            if name not in sizes:
-                raise incomplete(real, name, "no file")
-        for name, content in sorted(entries.items(), key=lambda entry: batch_of(entry[0])):
-            self._staging_store.write(f"{SINK_LOG}/{name}", content.encode())
 
     def check(self, swap: Swap) -> None:
         state = self._place.state

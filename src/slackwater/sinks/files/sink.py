@@ -128,7 +128,17 @@ class FilesOutput(DirectoryOutput):
         record = manifest.RECORD.read(backup)
         # Only in the first attempt: after an interrupted one the manifest no longer names all that the cut takes out.
         if record is None:
-            self._check_cut(cut, recorded)
+            expected = self.cut_after(cut.after, recorded)
+            foreign = sorted(set(cut.files) - set(expected.files)) or sorted(set(expected.files) - set(cut.files))
+            if foreign or cut.batches != expected.batches:
+                raise Refused(
+                    "cut-mismatch",
+                    f"The manifest does not list the same files {after_batch(cut.after)} as the cut",
+                    where=self.location,
+                    expected=f"{len(expected.files)} files of {len(expected.batches)} batches",
+                    found=foreign[0] if foreign else f"{len(cut.files)} files of {len(cut.batches)} batches",
+                    hint="undo the operation and make a new plan; nothing was changed",
+                )
             record = manifest.make_record(
                 self._store, self.location, cut, self._manifest, self._lines(cut.after, recorded)
             )
@@ -224,7 +234,12 @@ class FilesOutput(DirectoryOutput):
                 found=found,
                 hint="give the sink a path without these characters before its stream first runs",
             )
-        self._prepare()
+        # A file source checks for a manifest only at its start, so that an empty one is created.
+        local = self._store.local_path(SINK_LOG)
+        if local is not None:
+            Path(local).mkdir(parents=True, exist_ok=True)
+        elif not self._store.exists(SINK_LOG):
+            keep_log(self._store)
         return self._path
 
     def _recorded_cut(self, cut: Cut, backup: WriteStore) -> manifest.FilesCut | None:
@@ -249,27 +264,6 @@ class FilesOutput(DirectoryOutput):
     @property
     def _listing(self) -> str:
         return f"readers that list the files of {self.location} and ignore its manifest ({SINK_LOG}), such as a glob,"
-
-    def _prepare(self) -> None:
-        """Create an empty manifest: a file source checks for a manifest only at its start."""
-        local = self._store.local_path(SINK_LOG)
-        if local is not None:
-            Path(local).mkdir(parents=True, exist_ok=True)
-        elif not self._store.exists(SINK_LOG):
-            keep_log(self._store)
-
-    def _check_cut(self, cut: Cut, recorded: Mapping[int, str]) -> None:
-        expected = self.cut_after(cut.after, recorded)
-        foreign = sorted(set(cut.files) - set(expected.files)) or sorted(set(expected.files) - set(cut.files))
-        if foreign or cut.batches != expected.batches:
-            raise Refused(
-                "cut-mismatch",
-                f"The manifest does not list the same files {after_batch(cut.after)} as the cut",
-                where=self.location,
-                expected=f"{len(expected.files)} files of {len(expected.batches)} batches",
-                found=foreign[0] if foreign else f"{len(cut.files)} files of {len(cut.batches)} batches",
-                hint="undo the operation and make a new plan; nothing was changed",
-            )
 
     def _own_name(self, file: SinkFile) -> str:
         name = None if file.is_dir else self.relative_path(file.path)
@@ -298,15 +292,12 @@ class FilesOutput(DirectoryOutput):
                 files = listed
                 # A compacted entry names all files of the output, the newest last; each size is a request to the store.
                 newest = files[-_CHECKED_OF_COMPACTED:] if is_compacted else files
-                yield from self._damaged_files(files if depth == "all" else newest)
-
-    def _damaged_files(self, files: Sequence[SinkFile]) -> Iterator[Damage]:
-        for file in files:
-            name = self.relative_path(file.path)
-            if name is None:
-                yield Damage(SINK_LOG, "foreign", f"files below {self.location}", file.path)
-                continue
-            yield from size_damage(self._store.size, name, file.size)
+                for file in files if depth == "all" else newest:
+                    path = self.relative_path(file.path)
+                    if path is None:
+                        yield Damage(SINK_LOG, "foreign", f"files below {self.location}", file.path)
+                    else:
+                        yield from size_damage(self._store.size, path, file.size)
 
 
 class FileTableOutput(FilesOutput):

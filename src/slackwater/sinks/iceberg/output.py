@@ -275,13 +275,18 @@ class IcebergQueryTable(IcebergOutput):
             # Written again, as the staged table may have other snapshots since a swap that was undone.
             record(backup, self.location, swap, NONE_YET if head is None else head)
             replaced = TableMark(self._query, 0, self._written(metadata), metadata.current)
-            self._commit(metadata, _take_over(metadata, line, swap.operation, replaced))
+            branch = replaced_branch(swap.operation)
+            moved_to = {MAIN: head, branch: replaced.snapshot}
+            taken = _snapshots_unknown_to(metadata, line)
+            self._commit(metadata, MetadataChange(moved_to, {branch: replaced}, snapshots=taken))
 
     def swap_back(self, swap: Swap, backup: WriteStore) -> None:
         known = started(backup, self.location, swap)
         metadata = self._for_swap()
         if known is not None and self._check_swap_back(swap, known.version, metadata):
-            self._commit(metadata, _give_back(swap.operation, replaced_mark(metadata, swap.operation)))
+            # The other snapshots stay until ``expire_snapshots``.
+            branch, replaced = replaced_branch(swap.operation), replaced_mark(metadata, swap.operation)
+            self._commit(metadata, MetadataChange({MAIN: replaced.snapshot, branch: None}, {branch: None}))
 
     def discard_staged(self, operation: str) -> None:
         metadata = self._newest()
@@ -363,19 +368,6 @@ def _start_second(store: WriteStore, metadata: Metadata, operation: str) -> None
     }
     store.write(version_path(1), json.dumps(fields).encode())
     store.write(f"{FOLDER}/{HINT}", b"1")
-
-
-def _take_over(metadata: Metadata, beside: Metadata, operation: str, replaced: TableMark) -> MetadataChange:
-    """The change to the second line's newest snapshot; ``replaced`` is the old snapshot."""
-    branch = replaced_branch(operation)
-    moved = {MAIN: beside.current, branch: replaced.snapshot}
-    return MetadataChange(moved, {branch: replaced}, snapshots=_snapshots_unknown_to(metadata, beside))
-
-
-def _give_back(operation: str, replaced: TableMark) -> MetadataChange:
-    """The change to the old snapshot; the others stay until ``expire_snapshots``."""
-    branch = replaced_branch(operation)
-    return MetadataChange({MAIN: replaced.snapshot, branch: None}, {branch: None})
 
 
 def _without_empty(value: Any) -> Any:

@@ -350,13 +350,10 @@ class IcebergTableOutput(CutTable[Metadata]):
             yield Damage(name, "missing", f"the manifest list of snapshot {current.id}", "no file")
         else:
             if depth == "all":
-                yield from self._damaged_files(metadata, self._files(metadata, current.id)[0])
-
-    def _damaged_files(self, metadata: Metadata, files: Iterable[IcebergFile]) -> Iterator[Damage]:
-        for file in files:
-            if "://" in file.path or file.path.startswith(("/", "file:")):
-                continue  # A file elsewhere that was added to the table, or a table that was moved.
-            yield from size_damage(partial(self._table.size, metadata), file.path, file.size)
+                for file in self._files(metadata, current.id)[0]:
+                    # Not a file elsewhere that was added to the table, nor one of a table that was moved.
+                    if "://" not in file.path and not file.path.startswith(("/", "file:")):
+                        yield from size_damage(partial(self._table.size, metadata), file.path, file.size)
 
 
 def _snapshot_of(offset: str) -> int | None:

@@ -139,9 +139,26 @@ class Publisher:
             # the rows that the other snapshot has added.
             moved = staged is not None and staged.parent != before.current
             if moved or metadata.current != before.current or self.written(metadata) >= batch:
-                raise self._conflict(batch, before, metadata)
+                raise StreamFailed(
+                    "iceberg-conflict",
+                    f"Another writer has committed to the Iceberg table while batch {batch} was written; nothing of "
+                    "the batch "
+                    "is visible",
+                    where=self._table,
+                    expected=f"snapshot {before.current}",
+                    found=f"snapshot {metadata.current}",
+                    hint="the batch is run again; let compaction and other writers run while the stream is stopped",
+                )
             if staged is None and has_rows:
-                raise self._removed(batch, marker)
+                raise StreamFailed(
+                    "iceberg-conflict",
+                    f"The staged snapshot of batch {batch} was removed from the Iceberg table before it was published",
+                    where=self._table,
+                    expected=f"a snapshot with wap.id={marker}",
+                    found="none",
+                    hint="the batch is run again; let expire_snapshots keep snapshots that are younger than a batch "
+                    "takes",
+                )
             # Iceberg makes no snapshot of a MERGE without rows: the number of the batch is all there is to record.
             current = staged.id if staged is not None else metadata.current
             if self._commit(current, batch, metadata):
@@ -200,27 +217,6 @@ class Publisher:
             remedy = f"ALTER TABLE {self._table} UNSET TBLPROPERTIES ('{PROPERTY}')"
             raise fenced(mark.epoch, self._table, self._context, remedy)
 
-    def _removed(self, batch: int, marker: str) -> StreamFailed:
-        return StreamFailed(
-            "iceberg-conflict",
-            f"The staged snapshot of batch {batch} was removed from the Iceberg table before it was published",
-            where=self._table,
-            expected=f"a snapshot with wap.id={marker}",
-            found="none",
-            hint="the batch is run again; let expire_snapshots keep snapshots that are younger than a batch takes",
-        )
-
-    def _conflict(self, batch: int, before: Metadata, now: Metadata) -> StreamFailed:
-        return StreamFailed(
-            "iceberg-conflict",
-            f"Another writer has committed to the Iceberg table while batch {batch} was written; nothing of the batch "
-            "is visible",
-            where=self._table,
-            expected=f"snapshot {before.current}",
-            found=f"snapshot {now.current}",
-            hint="the batch is run again; let compaction and other writers run while the stream is stopped",
-        )
-
     def _busy(self) -> StreamFailed:
         return StreamFailed(
             "iceberg-busy",
@@ -250,7 +246,16 @@ class IcebergSparkTable:
         session = frame.sparkSession
         self.name.register(session)
         if self.sink.path:
-            _check_store(self.location)
+            if not open_read_store(self.location).traits.atomic_rename:
+                raise PipelineError(
+                    "iceberg-store",
+                    "An Iceberg table cannot be in a directory of an object store: two writers could replace each "
+                    "other's "
+                    "commits",
+                    where=self.location,
+                    expected="a local path or HDFS, where a rename is one step",
+                    hint='name a table of a catalog that commits: sinks.iceberg("catalog.db.table")',
+                )
             if IcebergOutput(self.location).exists:
                 return
             names = found_in(self.location, {OWNER_FILE})
@@ -310,7 +315,17 @@ class IcebergSparkTable:
             # Left out, the batch would be missing in Spark's watermark.
             run_without_output(frame)
         else:
-            raise _ahead(context, self.location, batch, newest)
+            raise Refused(
+                "iceberg-ahead",
+                f"The table has batch {newest} of stream {context.stream} already, while the checkpoint has just "
+                f"planned batch {batch}: other rows, which would be skipped",
+                where=self.location,
+                expected=f"batch {newest + 1}, or one that was planned before this run",
+                found=f"batch {batch}",
+                hint="the checkpoint was deleted, replaced or restored from a copy: restore the newest one, or give "
+                "the "
+                "stream a new table",
+            )
 
     def stage(self, context: WriteContext, frame: DataFrame, batch: int, staged: str) -> bool:
         """Write an invisible snapshot marked ``staged``; returns whether it exists."""
@@ -329,18 +344,6 @@ class IcebergSparkTable:
             else:
                 writer.append()
         return True
-
-
-def _check_store(location: str) -> None:
-    if not open_read_store(location).traits.atomic_rename:
-        raise PipelineError(
-            "iceberg-store",
-            "An Iceberg table cannot be in a directory of an object store: two writers could replace each other's "
-            "commits",
-            where=location,
-            expected="a local path or HDFS, where a rename is one step",
-            hint='name a table of a catalog that commits: sinks.iceberg("catalog.db.table")',
-        )
 
 
 def _check_catalog(session: SparkSession, table: str) -> None:
@@ -388,17 +391,4 @@ def _rejected(metadata: Metadata, what: str, expected: str, found: str) -> Pipel
         expected=expected,
         found=found,
         hint="change the query, or the table with ALTER TABLE",
-    )
-
-
-def _ahead(context: WriteContext, location: str, batch: int, newest: int) -> Refused:
-    return Refused(
-        "iceberg-ahead",
-        f"The table has batch {newest} of stream {context.stream} already, while the checkpoint has just "
-        f"planned batch {batch}: other rows, which would be skipped",
-        where=location,
-        expected=f"batch {newest + 1}, or one that was planned before this run",
-        found=f"batch {batch}",
-        hint="the checkpoint was deleted, replaced or restored from a copy: restore the newest one, or give the "
-        "stream a new table",
     )

@@ -171,7 +171,14 @@ def create_marker(cluster: Cluster, marker: str) -> None:
             # A broker asks for the right to create before it looks whether there is the topic.
             if marker in admin.list_topics(timeout=WAIT_S_MAX).topics:
                 return
-            raise _not_granted("CREATE", marker, cluster.servers, _creation(marker, cluster.servers)) from error
+            raise _not_granted(
+                "CREATE",
+                marker,
+                cluster.servers,
+                f"create it: kafka-topics.sh --bootstrap-server {cluster.servers} --create --topic {marker} "
+                "--partitions 1 "
+                f"--config {CLEANUP}=compact",
+            ) from error
         raise
 
 
@@ -218,13 +225,6 @@ def _check_policy(admin: Any, servers: str, marker: str) -> None:
             hint=f"kafka-configs.sh --bootstrap-server {servers} --alter --topic {marker} "
             f"--add-config {CLEANUP}=compact",
         )
-
-
-def _creation(marker: str, servers: str) -> str:
-    return (
-        f"create it: kafka-topics.sh --bootstrap-server {servers} --create --topic {marker} --partitions 1 "
-        f"--config {CLEANUP}=compact"
-    )
 
 
 def _not_granted(operation: str, topic: str, servers: str, hint: str) -> Refused:
