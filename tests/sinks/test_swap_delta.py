@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -459,6 +458,14 @@ def test_the_sink_and_the_output_name_one_place(tmp_path: Path) -> None:
     assert remote.location == f"s3://bucket/data/.out.slackwater-{OPERATION}"
 
 
+_NTZ = {
+    "minReaderVersion": 3,
+    "minWriterVersion": 7,
+    "readerFeatures": ["timestampNtz"],
+    "writerFeatures": ["timestampNtz"],
+}
+
+
 class TestRefused:
     """Before anything is changed."""
 
@@ -502,38 +509,25 @@ class TestRefused:
             output.swap(output.swap_of(OPERATION, OWNER.stream_id), LocalStore(tmp_path / "backup"))
 
     @pytest.mark.parametrize(
-        "configuration",
-        [{"delta.appendOnly": "true"}, {"delta.columnMapping.mode": "name"}, {"delta.constraints.positive": "b > 0"}],
+        ("staged", "changed", "protocol"),
+        [
+            (False, {"configuration": {"delta.appendOnly": "true"}}, None),
+            (False, {"configuration": {"delta.columnMapping.mode": "name"}}, None),
+            (False, {"configuration": {"delta.constraints.positive": "b > 0"}}, None),
+            (False, {}, {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["inCommitTimestamp"]}),
+            # A column of a type that the table has no feature for: the library would commit it, and then nobody could
+            # read the table.
+            (True, {"schemaString": delta_logs.SCHEMA.replace('"long"', '"timestamp_ntz"')}, _NTZ),
+            (True, {"partitionColumns": ["b"]}, None),
+        ],
     )
-    def test_properties_that_a_commit_by_hand_would_ignore(
-        self, tmp_path: Path, configuration: Mapping[str, str]
+    def test_what_a_commit_would_ignore_or_cannot_take_over(
+        self, tmp_path: Path, changed: Mapping[str, object], protocol: Mapping[str, object] | None, *, staged: bool
     ) -> None:
         scene = Scene(tmp_path)
-        metadata = json.loads(json.dumps(delta_logs.TABLE[2]))
-        metadata["metaData"]["configuration"] = dict(configuration)
-        delta_logs.commit(scene.table, [metadata])
-        refused(scene, "swap-unsupported", scene.make)
-
-    def test_table_features(self, tmp_path: Path) -> None:
-        scene = Scene(tmp_path)
-        protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["inCommitTimestamp"]}
-        delta_logs.commit(scene.table, [{"protocol": protocol}])
-        refused(scene, "swap-unsupported", scene.make)
-
-    def test_columns_of_a_type_that_the_table_has_no_feature_for(self, tmp_path: Path) -> None:
-        """The library would commit it, and then nobody could read the table."""
-        scene = Scene(tmp_path)
-        metadata = json.loads(json.dumps(delta_logs.TABLE[2]).replace('\\"long\\"', '\\"timestamp_ntz\\"'))
-        features = {"readerFeatures": ["timestampNtz"], "writerFeatures": ["timestampNtz"]}
-        protocol = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
-        delta_logs.commit(scene.staging, [{"protocol": protocol}, metadata])
-        refused(scene, "swap-unsupported", scene.make)
-
-    def test_other_partitions(self, tmp_path: Path) -> None:
-        scene = Scene(tmp_path)
-        metadata = json.loads(json.dumps(delta_logs.TABLE[2]))
-        metadata["metaData"]["partitionColumns"] = ["b"]
-        delta_logs.commit(scene.staging, [metadata])
+        metadata = {"metaData": {**delta_logs.TABLE[2]["metaData"], **changed}}
+        features: list[Mapping[str, Any]] = [] if protocol is None else [{"protocol": protocol}]
+        delta_logs.commit(scene.staging if staged else scene.table, [*features, metadata])
         refused(scene, "swap-unsupported", scene.make)
 
     def test_undo_after_another_writer(self, tmp_path: Path) -> None:

@@ -297,11 +297,6 @@ class TestRefused:
         refused(scene, "swap-unsupported", scene.make)
         refused(scene, "swap-unsupported", lambda: scene.output.stage("other", -1, {}))
 
-    def test_undo_after_another_writer(self, scene: Scene) -> None:
-        scene.make()
-        iceberg_tables.commit(scene.table, [iceberg_tables.data_file(scene.table, "other.parquet", [9])])
-        refused(scene, "restore-conflict", scene.undo)
-
     def test_undo_after_somebody_went_back_to_an_older_snapshot(self, scene: Scene) -> None:
         scene.make()
         first = scene.fields["snapshots"][0]["snapshot-id"]
