@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -22,8 +19,8 @@ from examples.demo.broker import Broker
 from tests.restart.scenario import CONF
 from tests.restart.small import SmallWorkspace
 from tests.sinks import delta_logs, iceberg_tables
-from tests.support import killed_call
 from tests.support.kafka_topics import create_topic
+from tests.support.killing import kill_at_call
 from tests.support.postgres_server import PostgresServer
 
 pytestmark = [pytest.mark.spark, pytest.mark.kafka, pytest.mark.timeout(600)]
@@ -101,9 +98,7 @@ class Tables(SmallWorkspace):
 
     def killed_apply(self, event: str, function: str) -> None:
         """Apply the plan, and kill -9 at an event of a function; its JVM exits when Python has."""
-        command = [sys.executable, killed_call.__file__, event, function, "apply", "plan.json", "--yes", *CONF]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=300)
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        kill_at_call(event, function, ("apply", "plan.json", "--yes", *CONF), self.folder)
 
     def type_next(self, stream: str) -> None:
         """Type the command that ``status`` prints for a stream with an unfinished operation."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import signal
-import subprocess
-import sys
 
 import pytest
 
 from tests.restart.delta_tables import APPEND, BATCHES, DeltaWorkspace, closed_sums
 from tests.restart.scenario import CONF
 from tests.restart.small import Saved
-from tests.support import killed_call
+from tests.support.killing import kill_at_call
 from tests.support.outputs import Rows
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(1200)]
@@ -26,9 +23,7 @@ STEPS = {
 
 def apply_killed(workspace: DeltaWorkspace, event: str, function: str) -> None:
     """Apply the plan, and kill that at an event of a function."""
-    command = [sys.executable, killed_call.__file__, event, function, "apply", "plan.json", "--yes", *CONF]
-    done = subprocess.run(command, cwd=workspace.folder, capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    kill_at_call(event, function, ("apply", "plan.json", "--yes", *CONF), workspace.folder)
 
 
 @pytest.fixture(scope="module")

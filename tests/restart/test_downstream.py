@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shlex
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.restart.scenario import CONF, SCHEMA, FileClicks, Workspace
-from tests.support import killed_call
+from tests.support.killing import kill_at_call
 from tests.support.outputs import Rows, rows_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -79,14 +75,10 @@ class Stages(Workspace):
         plan = json.loads((self.folder / "plan.json").read_text())
         return [plan["stream"], *(stage["stream"] for stage in plan["downstream"])]
 
-    def killed_apply(self, event: str, function: str) -> None:
-        """Apply, and kill -9 at a point."""
-        command = [sys.executable, killed_call.__file__, event, function, "apply", "plan.json", "--yes"]
-        environment = {**os.environ, "JAVA_HOME": str(self.folder)}
-        done = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False, timeout=120
-        )
-        assert done.returncode == -signal.SIGKILL, done.stderr
+    def killed_apply(self, event: str, function: str, *settings: str) -> None:
+        """Apply, and kill -9 at a point; without settings there is no Java: nothing may need Spark."""
+        environment = {} if settings else {"JAVA_HOME": str(self.folder)}
+        kill_at_call(event, function, ("apply", "plan.json", "--yes", *settings), self.folder, **environment)
 
     def type_next(self, words: str, *settings: str) -> None:
         """Type the command that ``status`` prints for ``per_page`` and that has these words; settings are for Spark."""
@@ -98,12 +90,6 @@ class Stages(Workspace):
     def plan_reset(self) -> None:
         """Plan to begin again in all stages, with new outputs next to the old ones."""
         self.slackwater("plan", "reset", "raw", "--downstream", "--out", "plan.json", "--force", *CONF)
-
-    def killed_apply_with_spark(self, event: str, function: str) -> None:
-        """Apply a plan that runs queries, and kill -9 at a point; its JVM exits when Python has."""
-        command = [sys.executable, killed_call.__file__, event, function, "apply", "plan.json", "--yes", *CONF]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False, timeout=300)
-        assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 AFTER_THE_FIRST_STAGE = ("return", "apply/executor.py:execute")
@@ -138,11 +124,11 @@ def test_all_stages_are_reset_after_the_first_has_landed_bad_rows(tmp_path: Path
     stages.write(RIGHT)
 
     stages.plan_reset()
-    stages.killed_apply_with_spark(*AFTER_THE_FIRST_STAGE)
+    stages.killed_apply(*AFTER_THE_FIRST_STAGE, *CONF)
     stages.type_next("slackwater undo")
     assert stages.bytes() == before
 
     stages.plan_reset()
-    stages.killed_apply_with_spark(*BEFORE_THE_LAST_SWITCH)
+    stages.killed_apply(*BEFORE_THE_LAST_SWITCH, *CONF)
     stages.type_next("slackwater apply", *CONF)
     assert stages.caught_up() == expected

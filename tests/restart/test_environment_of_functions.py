@@ -1,4 +1,4 @@
-"""State that Python functions made with other variables, or in another time zone, is not continued without a word."""
+"""State that Python functions made with another value, variable or time zone is not continued without a word."""
 
 from __future__ import annotations
 
@@ -87,3 +87,43 @@ def test_a_rebuild_computes_with_the_old_environment(tmp_path: Path) -> None:
     assert _rows(workspace) == Counter(
         {start: 2 * sum(1 + (m // 60 + 9) for m in minutes if m // 30 * 30 == start) for start in sums}
     )
+
+
+NOTE = "function-not-repeatable: function scaled depends on the clock"
+CLOSURE = """
+import time
+
+
+def scale(rate):
+    def scaled(n):
+        return n * rate if time.time() else 0
+    return F.udf(scaled, "bigint")
+
+
+"""
+CLOSES_OVER_RATE = (
+    PIPELINE.replace("@pipeline.stream", CLOSURE + "@pipeline.stream")
+    .replace("    rows = ", '    rate = int(open("rate").read())\n    rows = ')
+    .replace('rows.withWatermark("ts"', 'rows.withColumn("n", scale(rate)("n")).withWatermark("ts"')
+)
+
+
+def test_a_start_with_another_value_is_refused(tmp_path: Path) -> None:
+    workspace = SmallWorkspace(tmp_path / "values", CLOSES_OVER_RATE)
+    rate = workspace.folder / "rate"
+    rate.write_text("2")
+    workspace.add("first", range(20))
+    first = workspace.caught_up()
+    workspace.add("second", [*range(20, 30), 100])
+
+    rate.write_text("3")
+    checked = workspace.slackwater("check", "clicks.py", *CONF, code=1).stdout
+    refused = workspace.caught_up(code=5)
+    workspace.write(CLOSES_OVER_RATE.replace("rate)", "by)").replace("* rate", "* by").replace("by)(", "rate)("))
+    rate.write_text("2")
+
+    assert "function scaled has changed: it has another value of rate" in checked
+    assert "--accept function-changed" in checked
+    assert error_code(refused) == "program-changed"
+    again = workspace.caught_up()
+    assert [done.stderr.count(NOTE) for done in (first, refused, again)] == [1, 0, 0]

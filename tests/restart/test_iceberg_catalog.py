@@ -6,9 +6,6 @@
 from __future__ import annotations
 
 import shlex
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -24,7 +21,7 @@ from tests.restart.delta_tables import (
 )
 from tests.restart.iceberg_tables import CatalogWorkspace, SavedInCatalog, check_swapped_and_undone
 from tests.restart.scenario import CONF
-from tests.support import killed_call
+from tests.support.killing import kill_at_call
 from tests.support.postgres_server import PostgresServer, postgres_server
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -49,9 +46,7 @@ def _password(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _killed(workspace: CatalogWorkspace, event: str, function: str, *command: str) -> None:
-    words = [sys.executable, killed_call.__file__, event, function, *command, *CONF]
-    done = subprocess.run(words, cwd=workspace.folder, capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    kill_at_call(event, function, (*command, *CONF), workspace.folder)
 
 
 def _run_killed(workspace: CatalogWorkspace, event: str, function: str) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from pathlib import Path
 
 import pytest
 
 from slackwater.core.records import GenerationRecord, LogLine, StreamRecord
 from slackwater.ledger.ledger import Ledger
 from tests.restart.scenario import CONF, STREAM, UPGRADED, FileClicks, Workspace
+from tests.restart.small import error_code, tree
 from tests.restart.test_files import KILLED, kill_at
 from tests.support.killing import kill_when
 
@@ -27,21 +27,12 @@ def upgraded_baseline(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     return workspace
 
 
-def _error(text: str) -> str:
-    """The code of the error that a command ended with."""
-    return next(line for line in text.splitlines() if line.startswith("error ")).split()[1].rstrip(":")
-
-
-def _files_below(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def _other_windows_are_not_rebuilt(workspace: Workspace) -> None:
     """A rebuild with windows of six hours would leave out or write again what windows of one hour have written."""
     upgraded = (workspace.folder / "clicks.py").read_text()
     (workspace.folder / "clicks.py").write_text(upgraded.replace('"1 hour"', '"6 hours"'))
     refused = workspace.slackwater("plan", "rebuild", STREAM, *CONF, code=5)
-    assert _error(refused.stderr) == "rebuild-insufficient"
+    assert error_code(refused) == "rebuild-insufficient"
     (workspace.folder / "clicks.py").write_text(upgraded)
 
 
@@ -55,7 +46,7 @@ def test_deleted_checkpoint_and_upgraded_aggregation(
     workspace.write_pipeline(UPGRADED)
 
     refused = workspace.slackwater("run", "clicks.py", "--until-caught-up", *CONF, code=5)
-    assert _error(refused.stderr) == "checkpoint-lost"
+    assert error_code(refused) == "checkpoint-lost"
     _other_windows_are_not_rebuilt(workspace)
     plan = workspace.rebuild()
     repeated = workspace.slackwater("apply", "plan.json", "--yes", *CONF)
@@ -107,11 +98,11 @@ def test_batch_that_nobody_recorded_is_cut_from_the_sink(file_workspace: Workspa
     _forget_batch(workspace, killed_at)
 
     reader = _reader_of(workspace, killed_at)
-    before = _files_below(workspace.output)
+    before = tree(workspace.output)
     refused = workspace.slackwater("plan", "rebuild", STREAM, code=5)
-    assert _error(refused.stderr) == "cut-was-read"
+    assert error_code(refused) == "cut-was-read"
     assert reader.full_name in refused.stderr
-    assert _files_below(workspace.output) == before
+    assert tree(workspace.output) == before
 
     _forget_reader(workspace, reader)
     plan = workspace.rebuild()
@@ -122,7 +113,7 @@ def test_batch_that_nobody_recorded_is_cut_from_the_sink(file_workspace: Workspa
     assert cut["batches"] == list(range(killed_at, written + 1))
     backup = workspace.stream_folder / "operations" / plan["id"] / "backup"
     assert cut["files"], "the cut batches had written files"
-    assert set(_files_below(backup)) >= set(cut["files"])
+    assert set(tree(backup)) >= set(cut["files"])
     assert workspace.rows() == file_baseline.rows()
 
 
@@ -135,19 +126,19 @@ def test_unreadable_and_absent_sinks_are_refused(file_workspace: Workspace, file
 
     newest.write_bytes(whole[: len(whole) // 2] if len(whole) > 4 else b"")
     torn = workspace.slackwater("plan", "rebuild", STREAM, code=3)
-    assert _error(torn.stderr) == "sink-unreadable"
+    assert error_code(torn) == "sink-unreadable"
     assert str(newest) in torn.stderr
     newest.write_bytes(whole)
 
     manifest.rename(workspace.output / "moved")
     absent = workspace.slackwater("plan", "rebuild", STREAM, code=5)
-    assert _error(absent.stderr) == "sink-empty"
+    assert error_code(absent) == "sink-empty"
     (workspace.output / "moved").rename(manifest)
 
     workspace.slackwater("plan", "rebuild", STREAM, "--out", "plan.json")
     workspace.run()
     moved = workspace.slackwater("apply", "plan.json", "--yes", *CONF, code=5)
-    assert _error(moved.stderr).startswith("moved-")
+    assert error_code(moved).startswith("moved-")
     assert "since" in moved.stderr
     assert workspace.rows() == file_baseline.rows()
 
@@ -176,7 +167,7 @@ def test_killed_apply_is_carried_on_by_running_it_again(file_workspace: Workspac
     kill_when(applying, replaying.exists, (next_generation / "offsets").exists)
 
     refused = workspace.slackwater("run", "clicks.py", *CONF, code=5)
-    assert _error(refused.stderr) == "operation-unfinished"
+    assert error_code(refused) == "operation-unfinished"
     workspace.slackwater("apply", "plan.json", "--yes", *CONF)
     assert workspace.written() == target
     workspace.run()

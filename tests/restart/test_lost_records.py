@@ -40,9 +40,14 @@ def unbroken(finished: tuple[SmallWorkspace, Saved]) -> Rows:
     return rows
 
 
-def test_a_cut_whose_input_is_deleted_is_refused(finished: tuple[SmallWorkspace, Saved]) -> None:
-    workspace, saved = finished
-    saved.restore()
+@pytest.fixture
+def workspace(finished: tuple[SmallWorkspace, Saved]) -> SmallWorkspace:
+    """The workspace as it was when it had finished."""
+    finished[1].restore()
+    return finished[0]
+
+
+def test_a_cut_whose_input_is_deleted_is_refused(workspace: SmallWorkspace) -> None:
     deleted = workspace.folder / "landing" / "f4.json"
     deleted.unlink()
     before = tree(workspace.folder)
@@ -54,9 +59,7 @@ def test_a_cut_whose_input_is_deleted_is_refused(finished: tuple[SmallWorkspace,
     assert tree(workspace.folder) == before
 
 
-def test_input_that_goes_between_plan_and_apply_is_refused(finished: tuple[SmallWorkspace, Saved]) -> None:
-    workspace, saved = finished
-    saved.restore()
+def test_input_that_goes_between_plan_and_apply_is_refused(workspace: SmallWorkspace) -> None:
     workspace.slackwater("plan", "rebuild", STREAM, "--at", "batch:2", "--out", "plan.json")
     (workspace.folder / "landing" / "f5.json").unlink()
     before = tree(workspace.folder)
@@ -68,9 +71,7 @@ def test_input_that_goes_between_plan_and_apply_is_refused(finished: tuple[Small
     assert tree(workspace.folder) == before
 
 
-def test_a_torn_entry_does_not_replace_the_recorded_one(finished: tuple[SmallWorkspace, Saved], unbroken: Rows) -> None:
-    workspace, saved = finished
-    saved.restore()
+def test_a_torn_entry_does_not_replace_the_recorded_one(workspace: SmallWorkspace, unbroken: Rows) -> None:
     newest = workspace.checkpoint / "offsets" / str(workspace.ids("offsets")[-1])
     whole = newest.read_bytes()
     newest.write_bytes(whole[: len(whole) // 2])
@@ -91,11 +92,7 @@ def test_a_torn_entry_does_not_replace_the_recorded_one(finished: tuple[SmallWor
     assert workspace.rows() == unbroken
 
 
-def test_a_deleted_ledger_never_costs_the_checkpoint_in_use(
-    finished: tuple[SmallWorkspace, Saved], unbroken: Rows
-) -> None:
-    workspace, saved = finished
-    saved.restore()
+def test_a_deleted_ledger_never_costs_the_checkpoint_in_use(workspace: SmallWorkspace, unbroken: Rows) -> None:
     workspace.rebuild()
     live = workspace.checkpoint
     assert live.name == "0002"
@@ -113,11 +110,7 @@ def test_a_deleted_ledger_never_costs_the_checkpoint_in_use(
     assert workspace.rows() == unbroken
 
 
-def test_the_hints_for_a_damaged_ledger_and_stream_file_lead_out(
-    finished: tuple[SmallWorkspace, Saved], unbroken: Rows
-) -> None:
-    workspace, saved = finished
-    saved.restore()
+def test_the_hints_for_a_damaged_ledger_and_stream_file_lead_out(workspace: SmallWorkspace, unbroken: Rows) -> None:
     workspace.add("last", LAST)
     home = workspace.folder / ".slackwater"
     for damaged in (home / "ledger.db", workspace.checkpoint.parent.parent / "stream.json"):
@@ -143,10 +136,8 @@ def test_the_hints_for_a_damaged_ledger_and_stream_file_lead_out(
     "entry", [*(pytest.param(one, marks=pytest.mark.thorough) for one in ("newest", "newest, not committed")), "older"]
 )
 def test_a_manifest_entry_without_bytes_is_found_and_what_is_printed_leads_out(
-    finished: tuple[SmallWorkspace, Saved], unbroken: Rows, entry: str
+    workspace: SmallWorkspace, unbroken: Rows, entry: str
 ) -> None:
-    workspace, saved = finished
-    saved.restore()
     before, newest = workspace.rows(), workspace.ids("commits")[-1]
     damaged = workspace.output / "_spark_metadata" / str(1 if entry == "older" else newest)
     # As after a loss of power. The checksum stays.
@@ -171,9 +162,7 @@ def test_a_manifest_entry_without_bytes_is_found_and_what_is_printed_leads_out(
     assert workspace.slackwater("status", "--verify", "--format", "json").returncode == 0
 
 
-def test_a_copied_project_leaves_the_original_alone(finished: tuple[SmallWorkspace, Saved], tmp_path: Path) -> None:
-    workspace, saved = finished
-    saved.restore()
+def test_a_copied_project_leaves_the_original_alone(workspace: SmallWorkspace, tmp_path: Path) -> None:
     production = tree(workspace.folder)
     staging = _twin(workspace, tmp_path / "staging")
     for command in (("plan", "rebuild", STREAM), ("run", "clicks.py", *CONF)):
@@ -196,11 +185,7 @@ def test_a_copied_project_leaves_the_original_alone(finished: tuple[SmallWorkspa
     assert tree(workspace.folder) == production
 
 
-def test_a_moved_project_continues_where_it_was(
-    finished: tuple[SmallWorkspace, Saved], unbroken: Rows, tmp_path: Path
-) -> None:
-    workspace, saved = finished
-    saved.restore()
+def test_a_moved_project_continues_where_it_was(workspace: SmallWorkspace, unbroken: Rows, tmp_path: Path) -> None:
     home = workspace.folder / ".slackwater"
     elsewhere = tmp_path / "home"
     shutil.move(home, elsewhere)
@@ -226,10 +211,8 @@ def _twin(workspace: SmallWorkspace, folder: Path) -> SmallWorkspace:
 
 
 def test_a_damaged_byte_in_an_older_state_file_is_found_before_spark_meets_it(
-    finished: tuple[SmallWorkspace, Saved], unbroken: Rows
+    workspace: SmallWorkspace, unbroken: Rows
 ) -> None:
-    workspace, saved = finished
-    saved.restore()
     older = max(workspace.checkpoint.glob("state/0/*/3.delta"), key=lambda path: path.stat().st_size)
     assert max(int(path.name.partition(".")[0]) for path in older.parent.glob("*.delta")) > 4, "not the newest one"
     content = bytearray(older.read_bytes())

@@ -78,6 +78,20 @@ def kill_when_held(arguments: Sequence[str], folder: Path, points: Sequence[Path
     shutil.rmtree(hold)
 
 
+def kill_at_call(event: str, function: str, arguments: Sequence[str], folder: Path, **environment: str) -> None:
+    """Run ``slackwater ...`` and kill -9 it at an event of a function (``killed_call``); its JVM exits then, too."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("killed_call.py")), event, function, *arguments],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
 def kill_with_children(process: subprocess.Popen[bytes], children: Iterable[int]) -> None:
     """Kill a process and those of its children that are alive still, children first; return when all have exited."""
     alive = [pid for pid in children if _is_alive(pid)]
