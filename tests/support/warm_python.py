@@ -68,12 +68,11 @@ def _run(
         return subprocess.CompletedProcess(list(words), code, out.read_text(errors="replace"), stderr)
 
 
-def _answered(server: subprocess.Popen[str], request: str, wait_s: float) -> int:
+def _answered(server: subprocess.Popen[bytes], request: str, wait_s: float) -> int:
     """The exit code of a command; it is killed when it takes too long."""
     assert server.stdin is not None
     assert server.stdout is not None
-    server.stdin.write(f"{request}\n")
-    server.stdin.flush()
+    server.stdin.write(f"{request}\n".encode())
     command = int(server.stdout.readline())
     if not select.select([server.stdout], [], [], wait_s)[0]:
         os.kill(command, signal.SIGKILL)
@@ -83,7 +82,7 @@ def _answered(server: subprocess.Popen[str], request: str, wait_s: float) -> int
 
 
 @cache
-def _server(_: int) -> subprocess.Popen[str]:
+def _server(_: int) -> subprocess.Popen[bytes]:
     """Of a process, not of its forks. It exits when this process, whose end of a pipe it reads, has exited."""
     path = os.pathsep.join(filter(None, [str(NUMBERED), os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
@@ -91,7 +90,8 @@ def _server(_: int) -> subprocess.Popen[str]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
-        text=True,
+        # A reader's buffer could take the exit code of a quick command with its id, and ``select`` would wait for it.
+        bufsize=0,
     )
 
 
