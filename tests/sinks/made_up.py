@@ -60,6 +60,11 @@ class DirectoryOutput(Output):
         fields = {"stream_id": owner.stream_id, "stream": owner.stream, "home": owner.home}
         self._store.write(_OWNER, json.dumps(fields).encode())
 
+    def release(self, stream_id: str) -> None:
+        known = self.owner()
+        if known is not None and known.stream_id == stream_id:
+            self._store.delete(_OWNER)
+
     def damage(self, depth: Depth = "quick") -> tuple[Damage, ...]:
         batches = self._batches() if depth == "all" else self._batches()[-1:]
         torn = [f"{batch}.json" for batch in batches if not self._store.read(f"{batch}.json").endswith(b"]")]

@@ -156,6 +156,18 @@ def test_claiming_an_output_that_does_not_exist_yet(example: Example, tmp_path: 
     assert fresh.last_written() == -1
 
 
+def test_a_released_directory_can_be_taken_by_another_stream(in_files: FilesExample) -> None:
+    output, other = in_files.output, Owner("other", "clicks/other", "/srv/other")
+    output.claim(OWNER)
+    output.release("other")
+    assert output.owner() == OWNER
+    output.release(OWNER.stream_id)
+    output.release(OWNER.stream_id)
+    assert output.owner() is None
+    output.claim(other)
+    assert output.owner() == other
+
+
 def test_files_are_known_by_what_readers_call_them(in_files: FilesExample, tmp_path: Path) -> None:
     for name in in_files.output.cut_after(AFTER, in_files.recorded).files:
         assert not name.startswith("/")

@@ -228,6 +228,12 @@ def test_owners(lake: Lake) -> None:
     moved = replace(STREAM, home="/srv/moved")
     output.claim(moved)
     assert (output.owner(), output.last_written()) == (moved, LAST)
+    output.release("other")
+    assert output.owner() == moved
+    output.release(STREAM.stream_id)
+    assert (output.owner(), output.last_written()) == (None, LAST)
+    output.release(STREAM.stream_id)
+    output.claim(replace(STREAM, stream_id="other"))
     lake.set_properties({OWNER: "{"})
     with raises_code(SinkUnreadable, "sink-owner-unreadable"):
         output.owner()

@@ -207,8 +207,9 @@ class AssertProperties:
 
 def updates_of(base: Metadata, change: MetadataChange, io: FileIO) -> tuple[TableUpdate, ...]:
     """pyiceberg's updates. Writes an empty snapshot's manifest list now."""
-    properties = {property_of(branch): mark.render() for branch, mark in change.marks.items() if mark is not None}
-    removed = [property_of(branch) for branch, mark in change.marks.items() if mark is None]
+    marks = {property_of(branch): None if mark is None else mark.render() for branch, mark in change.marks.items()}
+    properties = {**marks, **change.properties}
+    removed = [name for name, value in properties.items() if value is None]
     updates: list[TableUpdate] = []
     if change.empty is not None:
         updates.append(AddSnapshotUpdate(snapshot=_empty(base, change.empty, io)))
@@ -218,7 +219,8 @@ def updates_of(base: Metadata, change: MetadataChange, io: FileIO) -> tuple[Tabl
         for branch, snapshot in change.branches.items()
         if snapshot is not None or branch in base.branches
     ]
-    updates.append(SetPropertiesUpdate(updates={**properties, **change.properties}))
+    kept = {name: value for name, value in properties.items() if value is not None}
+    updates.append(SetPropertiesUpdate(updates=kept))
     if removed:
         updates.append(RemovePropertiesUpdate(removals=removed))
     return tuple(updates)

@@ -115,13 +115,13 @@ class MetadataChange:
     """Each branch's newest snapshot (``None``: none) and mark.
 
     A non-main branch without a snapshot does not exist; mark ``None`` removes it. ``empty`` is the id of a new empty
-    snapshot, ``snapshots`` are others as JSON. ``properties`` are set.
+    snapshot, ``snapshots`` are others as JSON. ``properties`` are set, or removed by ``None``.
     """
 
     branches: Mapping[str, int | None] = field(default_factory=dict)
     marks: Mapping[str, TableMark | None] = field(default_factory=dict)
     empty: int | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str | None] = field(default_factory=dict)
     snapshots: tuple[Mapping[str, Any], ...] = ()
 
 

@@ -24,7 +24,15 @@ from slackwater.sinks.common.changes import (
     unsupported,
 )
 from slackwater.sinks.common.contract import OpaqueOutput, Output
-from slackwater.sinks.common.directory import OWNER_FILE, OutputPlace, check_claim, claim, parse_owner, read_owner
+from slackwater.sinks.common.directory import (
+    OWNER_FILE,
+    OutputPlace,
+    check_claim,
+    claim,
+    parse_owner,
+    read_owner,
+    release,
+)
 from slackwater.sinks.iceberg.changes import (
     State,
     branch_state,
@@ -176,6 +184,17 @@ class CatalogOutput(IcebergTableOutput):
                 return
         raise moved(self.location)
 
+    def release(self, stream_id: str) -> None:
+        for _ in range(ATTEMPTS):
+            newest = self._newest()
+            known = None if newest is None else self._owner_in(newest)
+            if newest is None or known is None or known.stream_id != stream_id or self._table.lack(newest):
+                return
+            with suppress(FileExistsError):
+                self._table.commit(newest, MetadataChange(properties={OWNER: None}))
+                return
+        raise moved(self.location)
+
     def staged(self, operation: str) -> CatalogOutput:
         return CatalogOutput(self._name, self._settings, staged_branch(operation))
 
@@ -221,6 +240,9 @@ class IcebergOutput(IcebergTableOutput):
 
     def claim(self, owner: Owner) -> None:
         claim(self._store, owner)
+
+    def release(self, stream_id: str) -> None:
+        release(self._store, stream_id)
 
     def relative_path(self, uri: str) -> str | None:
         name = self._place.relative_path(uri)
