@@ -99,8 +99,10 @@ def _spark_of(lock: Path) -> Requirement:
 
 
 def problems() -> Iterator[str]:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras: dict[str, list[str]] = project["optional-dependencies"]
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = document["project"]
+    # `all` names the other extras.
+    extras: dict[str, list[str]] = {**project["optional-dependencies"], "all": document["dependency-groups"]["dev"]}
     core = [Requirement(text) for text in project["dependencies"]]
     held_back = read_inputs(ROOT / "requirements/pins.in")
     wanted = {

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.metadata import Metadata
 
 from slackwater.cli.verbs.init import read_example, with_change
 
 ROOT = Path(__file__).parents[2]
-PROJECT = {"clicks", "clicks.py", "landing", "make_clicks.py", "make_weather.py", "slackwater.toml", "upgrades"}
+PROJECT = {
+    "clicks",
+    "clicks.py",
+    "landing",
+    "make_clicks.py",
+    "make_weather.py",
+    "my_job.py",
+    "slackwater.toml",
+    "upgrades",
+}
 
 
 def init(*arguments: str, folder: Path, package: Path = ROOT / "src") -> subprocess.CompletedProcess[str]:
@@ -99,11 +110,19 @@ def test_more_input_continues_after_the_files_that_are_there(tmp_path: Path, nam
     assert modified == sorted(set(modified))
 
 
-def test_a_wheel_brings_the_examples(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+def test_a_wheel_brings_the_examples_and_a_description_for_an_index(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         wheel.extractall(tmp_path / "installed")
+    listed = ["tar", "-tzf", str(next(tmp_path.glob("*.tar.gz")))]
+    assert "/tests/" not in subprocess.run(listed, check=True, capture_output=True, text=True).stdout
+    text = next((tmp_path / "installed").glob("*.dist-info/METADATA")).read_bytes()
+    described = Metadata.from_email(text, validate=True)
+    assert described.metadata_version == "2.3"
+    # An index shows the description outside of the repository.
+    assert not re.findall(r"\]\((?!https://|#)", described.description or "")
+    assert (tmp_path / "installed/slackwater/py.typed").exists()
 
     done = init("try", folder=tmp_path, package=tmp_path / "installed")
 

@@ -47,7 +47,7 @@ def init_project(folder: Path) -> dict[str, str]:
         for part in missing:
             part.mkdir(exist_ok=True)
         examples = examples_folder()
-        for name in ("clicks.py", "weather.py", "make_clicks.py", "make_weather.py"):
+        for name in ("clicks.py", "weather.py", "my_job.py", "make_clicks.py", "make_weather.py"):
             shutil.copyfile(examples / name, target / name)
         (target / "upgrades").mkdir()
         for pipeline, change in UPGRADES.items():
@@ -67,6 +67,7 @@ def init_project(folder: Path) -> dict[str, str]:
     return {
         "clicks.py": f"a pipeline: clicks per page and minute, from the {CLICKS_FILES} files in clicks/",
         "weather.py": f"three stages: lines, readings, days, from the {WEATHER_FILES} files in landing/",
+        "my_job.py": "an application of plain PySpark over clicks/, with a checkpoint of its own",
         "upgrades/": f"both pipelines with changed state, for {mention('plan', 'rebuild')}",
         "make_clicks.py": "writes more files to clicks/",
         "make_weather.py": "writes more files to landing/",
