@@ -321,7 +321,8 @@ def _spark(values: Mapping[str, Any], file: Path | None) -> dict[str, str]:
             # The value may be a password, whatever its key is called.
             kind = _KINDS.get(type(item), "a value")
             _refuse_as("spark", expected, f"{kind} for the key {brief(ascii(key))}, not shown here", file)
-    return {key: _spark_string(item) for key, item in value.items()}
+    # As Spark writes it: ``true``, not Python's ``True``.
+    return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
 
 
 def _storage(values: Mapping[str, Any], file: Path | None) -> dict[str, dict[str, str]]:
@@ -339,11 +340,6 @@ def _count(values: Mapping[str, Any], key: str, default: int, file: Path | None)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_RESTARTS:
         _refuse(key, f"an integer from 0 to {MOST_RESTARTS}", value, file)
     return int(value)
-
-
-def _spark_string(value: object) -> str:
-    """The value as Spark writes it: ``true``, not Python's ``True``."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _refuse(key: str, expected: str, found: object, file: Path | None) -> NoReturn:

@@ -317,7 +317,8 @@ class Database:
                 hint=f"{command('ledger')} lists the streams",
             ) from error
         except errors.OperationalError as error:
-            if _is_of_the_schema(error):
+            # SQLite uses its generic code only for a missing table or column.
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR:
                 raise self.unreadable(cause_of(error)) from error
             raise self.unreachable(cause_of(error)) from error
         except (OverflowError, UnicodeError) as error:
@@ -379,11 +380,6 @@ def _server(url: str) -> PostgresqlServer:
             hint="pip install 'psycopg[binary]' adbc-driver-postgresql",
         ) from error
     return PostgresqlServer(url)
-
-
-def _is_of_the_schema(error: Exception) -> bool:
-    """Return whether the error is about the schema: SQLite uses its generic code only for a missing table or column."""
-    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
 
 
 def cause_of(error: Exception) -> str:

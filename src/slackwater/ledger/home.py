@@ -214,7 +214,8 @@ def read_operation(stream: str, folder: AnyLocation) -> OperationRecord | None:
     folder, store = Location(folder), open_read_store(folder)
     try:
         goal = _text(json.loads(store.read(PLAN_FILE))["goal"])
-        lines = [json.loads(line) for line in _whole_lines(store)]
+        journal = _content(store, JOURNAL)
+        lines = [json.loads(line) for line in journal[: journal.rfind(b"\n") + 1].splitlines()]
         times = [_time(line["at_ms"]) for line in lines] or [0]
         # Killed before its first line, unless it has a backup: then its journal was lost.
         end = lines[-1].get("end") if lines else "unknown" if store.exists("backup") else "refused"
@@ -259,11 +260,6 @@ def _content(store: ReadStore, name: str) -> bytes:
         return store.read(name)
     except FileNotFoundError:
         return b""
-
-
-def _whole_lines(store: ReadStore) -> list[bytes]:
-    content = _content(store, JOURNAL)
-    return content[: content.rfind(b"\n") + 1].splitlines()
 
 
 HOME_FILE = "home.json"

@@ -66,7 +66,9 @@ def contributions(generations: Iterable[GenerationRecord], newest: int) -> tuple
     while (parent := _parent(child, known)) is not None and child.based_at is not None:
         younger = lineage[-1]
         last_batch = child.based_at if younger.last_batch is None else min(child.based_at, younger.last_batch)
-        source_cut = _lowest(younger.source_cut, child.source_cut)
+        left, right = younger.source_cut, child.source_cut
+        both = {source: min(left[source], right[source]) for source in left.keys() & right.keys()}
+        source_cut = {**left, **right, **both}
         lineage.append(Contribution(parent.number, _base(parent), last_batch, source_cut))
         child = parent
     return tuple(lineage)
@@ -80,11 +82,6 @@ def _parent(child: GenerationRecord, known: Mapping[int, GenerationRecord]) -> G
     number = child.number - 1 if child.parent is None else child.parent
     # A parent is always older; anything else would be a cycle.
     return known.get(number) if number < child.number else None
-
-
-def _lowest(left: Mapping[str, int], right: Mapping[str, int]) -> Mapping[str, int]:
-    both = {source: min(left[source], right[source]) for source in left.keys() & right.keys()}
-    return {**left, **right, **both}
 
 
 class LedgerPart:

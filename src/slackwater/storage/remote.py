@@ -217,13 +217,12 @@ class RemoteStore:
         with self._translated():
             file = self._filesystem.open(self._place_of(path), "rb")
         with file:
-            while piece := self._next_piece(file):
+            while True:
+                with self._translated():
+                    piece: bytes = file.read(_PIECE)
+                if not piece:
+                    return
                 yield piece
-
-    def _next_piece(self, file: Any) -> bytes:
-        with self._translated():
-            piece: bytes = file.read(_PIECE)
-        return piece
 
     def exists(self, path: str) -> bool:
         try:

@@ -81,8 +81,12 @@ class BatchHistory:
         ]
 
     def unrecorded(self, batch: int) -> dict[str, tuple[str, ...]]:
-        found = {span.source: kind.unrecorded(span) for kind, span in self._from_the_beginning(batch)}
-        return {source: entries for source, entries in found.items() if entries}
+        found: dict[str, tuple[str, ...]] = {}
+        for source, end in offsets_by_source(self.offset(batch)).items():
+            span = SourceRange(source, None, end, self.history.sources.get(source, {}))
+            if entries := self.kind(source, end).unrecorded(span):
+                found[source] = entries
+        return found
 
     def reads_nothing(self, batch: int) -> bool:
         if not {batch, batch - 1} <= self.history.offsets.keys():
@@ -153,13 +157,6 @@ class BatchHistory:
         """The pinned settings, which Spark applies in any session."""
         metadata = self.offset(batch).metadata
         return metadata.conf if metadata is not None else {}
-
-    def _from_the_beginning(self, batch: int) -> list[tuple[Source, SourceRange]]:
-        ends = offsets_by_source(self.offset(batch))
-        return [
-            (self.kind(source, end), SourceRange(source, None, end, self.history.sources.get(source, {})))
-            for source, end in ends.items()
-        ]
 
 
 def offsets_by_source(entry: OffsetEntry) -> Mapping[str, str | None]:

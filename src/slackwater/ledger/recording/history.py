@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from slackwater.core.commands import command
@@ -147,14 +147,9 @@ def _skipped(ledger: Ledger, stream: StreamRecord, batches: Sequence[BatchRecord
             held |= {committed + 1} | {one for one in recorded if committed < one <= written}
     # Spark has reported rows of these, so that they were not skipped.
     held -= {batch.batch_id for batch in batches if batch.input_rows}
-    return frozenset(held - _empty(ledger, stream.full_name, held & {batch.batch_id for batch in batches}))
-
-
-def _empty(ledger: Ledger, name: str, batches: Collection[int]) -> set[int]:
-    if not batches:
-        return set()
-    found = ledger.batches(name, min(batches), max(batches))
-    return {batch.batch_id for batch in found if all(source.start == source.end for source in batch.sources)}
+    reported = held & {batch.batch_id for batch in batches}
+    found = ledger.batches(stream.full_name, min(reported), max(reported)) if reported else ()
+    return frozenset(held - {one.batch_id for one in found if all(part.start == part.end for part in one.sources)})
 
 
 def _runs(
@@ -164,22 +159,14 @@ def _runs(
     by_id = {run.id: run for run in runs}
     found = {batch.batch_id: by_id[batch.run] for batch in batches if batch.run in by_id}
     for batch in offsets.keys() - found.keys():
-        run = _run_at(runs, _planned_ms(offsets[batch]))
+        planned_ms = 0
+        with suppress(FormatError):
+            metadata = parse_offset_entry(offsets[batch].encode()).metadata
+            planned_ms = metadata.batch_timestamp_ms if metadata is not None else 0
+        run = next((one for one in reversed(runs) if one.started_ms <= planned_ms), None)
         if run is not None:
             found[batch] = run
     return found
-
-
-def _planned_ms(text: str) -> int:
-    try:
-        metadata = parse_offset_entry(text.encode()).metadata
-    except FormatError:
-        return 0
-    return metadata.batch_timestamp_ms if metadata is not None else 0
-
-
-def _run_at(runs: Sequence[RunRecord], at_ms: int) -> RunRecord | None:
-    return next((run for run in reversed(runs) if run.started_ms <= at_ms), None)
 
 
 def executed(ledger: Ledger, stream: StreamRecord) -> tuple[SourceRange, ...]:

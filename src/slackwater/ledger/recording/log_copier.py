@@ -188,16 +188,14 @@ class LogCopier:
             if log == SINK
             else self._ledger.recorded_entries(self._stream, self._generation, log)
         )
-        doubtful = recorded.intersection(self._to_compare(names))
-        progress = _Progress(recorded - doubtful, doubtful, highest=max(recorded, default=-1))
-        self._progress[log] = progress
-        return progress
-
-    def _to_compare(self, names: Mapping[int, str]) -> list[int]:
         newest_first = sorted(names, reverse=True)
         further = [] if self.is_remote else newest_first[_REREAD_AT_LEAST:_REREAD_LOCAL]
         # A compacted entry repeats other entries; reading each of them again would read the log many times over.
-        return newest_first[:_REREAD_AT_LEAST] + [entry for entry in further if not _is_compact(names[entry])]
+        plain = (entry for entry in further if not _is_compact(names[entry]))
+        doubtful = recorded & {*newest_first[:_REREAD_AT_LEAST], *plain}
+        progress = _Progress(recorded - doubtful, doubtful, highest=max(recorded, default=-1))
+        self._progress[log] = progress
+        return progress
 
     def _expand(self, log: str, entry: int, text: str, this_pass: Mapping[int, str]) -> dict[int, str]:
         """The entries merged in a compacted entry (for a sink: its own); none if malformed."""
@@ -277,13 +275,16 @@ class LogFolders:
         """
         known = self._listings.get(folder)
         if known is None or not self._can_go_on_from(folder, known):
-            names = self._list(folder)
-            self._listings[folder] = _Listing(names, max(names, default=-1), time.monotonic())
-            return names
-        while (name := self._there(folder, known.highest + 1)) is not None:
-            known.highest += 1
-            known.names[known.highest] = name
-        return known.names
+            found = self._list(folder)
+            self._listings[folder] = _Listing(found, max(found, default=-1), time.monotonic())
+            return found
+        while True:
+            following = known.highest + 1
+            names = (str(following), f"{following}.compact")
+            name = next((one for one in names if self._store.exists(f"{folder}/{one}")), None)
+            if name is None:
+                return known.names
+            known.highest, known.names[following] = following, name
 
     def folders(self, folder: str) -> tuple[str, ...]:
         return tuple(
@@ -298,10 +299,6 @@ class LogFolders:
             and known.highest in known.names
             and self._store.exists(f"{folder}/{known.names[known.highest]}")
         )
-
-    def _there(self, folder: str, entry: int) -> str | None:
-        names = (str(entry), f"{entry}.compact")
-        return next((name for name in names if self._store.exists(f"{folder}/{name}")), None)
 
     def _list(self, folder: str) -> dict[int, str]:
         names: dict[int, str] = {}
@@ -367,13 +364,10 @@ def split_source_compact(text: str, entry: int) -> dict[int, str]:
 
 def _log_offset(line: str, entry: int) -> int:
     try:
-        return _offset(parse_object(line, "a file entry")["batchId"], entry)
+        value = parse_object(line, "a file entry")["batchId"]
     except (FormatError, KeyError):
         # A line that cannot be parsed is kept where it was found.
         return entry
-
-
-def _offset(value: object, entry: int) -> int:
     return value if isinstance(value, int) and 0 <= value <= entry else entry
 
 

@@ -13,7 +13,6 @@ from slackwater.core.checkpoint import NONE_YET, Damage, Depth, Marks, OffsetEnt
 from slackwater.core.errors import FormatError, SinkUnchecked, SinkUnreadable
 from slackwater.core.program import QueryProfile
 from slackwater.core.records import GenerationRecord, RunRecord, StreamRecord
-from slackwater.core.sink import Owner
 from slackwater.core.snapshot import OutputSeen, Recorded, Snapshot, Unmarked
 from slackwater.formats.text_log import parse_offset_entry
 from slackwater.ledger.home import Home, Place, place_of, read_stream_file
@@ -140,13 +139,9 @@ def _owner(each: tuple[Output, ...], stream_id: str | None) -> tuple[str | None,
     owners = [(owner, one) for one in each if (owner := one.owner()) is not None]
     others = [pair for pair in owners if pair[0].stream_id != stream_id]
     for owner, one in (*others, *owners):
-        return owner.stream_id, _name(owner, one if len(each) > 1 else None)
+        name = f"{owner.stream} of the home {owner.home}"
+        return owner.stream_id, f"{name} ({one.location})" if len(each) > 1 else name
     return None, None
-
-
-def _name(owner: Owner, one_of_several: Output | None) -> str:
-    name = f"{owner.stream} of the home {owner.home}"
-    return name if one_of_several is None else f"{name} ({one_of_several.location})"
 
 
 def look_at_stream(

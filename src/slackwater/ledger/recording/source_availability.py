@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from slackwater.core.errors import EnvironmentMissing, SlackwaterError
@@ -43,7 +44,8 @@ class StoreAvailability(Reach):
                 found |= {path: ms for path in names if (ms := self.modified_ms(path)) is not None}
             elif not any(folder.startswith(f"{above}/") for above in listed):
                 listed.add(folder)
-                found |= _times_below(folder)
+                with suppress(OSError, SlackwaterError):
+                    found |= {f"{folder}/{name}": ms for name, ms in open_read_store(folder).written_ms()}
         wanted = {path for names in by_folder.values() for path in names}
         return {path: ms for path, ms in found.items() if path in wanted}
 
@@ -70,13 +72,6 @@ def _require_access(file: str | None) -> None:
         ) from error
     except (OSError, ValueError):
         return
-
-
-def _times_below(folder: str) -> dict[str, int]:
-    try:
-        return {f"{folder}/{name}": ms for name, ms in open_read_store(folder).written_ms()}
-    except (OSError, SlackwaterError):
-        return {}
 
 
 def _place_of(path: str) -> tuple[ReadStore, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 
-from slackwater.core.records import GenerationRecord, OperationRecord, StreamRecord
+from slackwater.core.records import GenerationRecord, StreamRecord
 from slackwater.ledger.home import STREAM_FILE, Home, StreamFile, read_operation, read_stream_file, write_stream_file
 from slackwater.ledger.ledger import Ledger
 from slackwater.ledger.recording.log_copier import copy_new
@@ -64,8 +64,11 @@ def _restore(home: Home, ledger: Ledger, pipeline: str, name: str) -> None:
     for generation in content.generations:
         if generation not in in_use:
             _restore_generation(home, ledger, stream, generation)
-    for operation in _operations(home, stream):
-        ledger.begin_operation(operation)
+    folder = home.operations(pipeline, name)
+    for known in sorted(entry.name for entry in open_read_store(folder).list() if entry.is_dir):
+        operation = read_operation(stream.full_name, folder / known)
+        if operation is not None:
+            ledger.begin_operation(operation)
     # The last, which makes the stream known: a restoration that is killed before this is repeated.
     for generation in in_use:
         _restore_generation(home, ledger, stream, generation)
@@ -79,10 +82,3 @@ def _restore_generation(home: Home, ledger: Ledger, stream: StreamRecord, genera
     if is_here:
         # Also of those no longer in use: a newer one holds only the entries that it was built from.
         copy_new(ledger, stream.full_name, generation.number, store)
-
-
-def _operations(home: Home, stream: StreamRecord) -> list[OperationRecord]:
-    folder = home.operations(stream.pipeline, stream.name)
-    names = sorted(entry.name for entry in open_read_store(folder).list() if entry.is_dir)
-    found = [read_operation(stream.full_name, folder / name) for name in names]
-    return [record for record in found if record is not None]

@@ -53,11 +53,8 @@ class Watcher:
             self.copied += self._copier.copy()
         except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query continues
             self.errors += 1
-            self._say(error)
-
-    def _say(self, error: Exception) -> None:
-        # Ten passes a second fail in the same way while a database is unreachable.
-        now = time.monotonic()
-        if self._said is None or self._said[0] != str(error) or now - self._said[1] >= _SAY_AGAIN_S:
-            self._said = (str(error), now)
-            _log.warning("the ledger was not updated", error=str(error), kind=type(error).__name__, errors=self.errors)
+            # Ten passes a second fail in the same way while a database is unreachable.
+            now, words = time.monotonic(), str(error)
+            if self._said is None or self._said[0] != words or now - self._said[1] >= _SAY_AGAIN_S:
+                self._said = (words, now)
+                _log.warning("the ledger was not updated", error=words, kind=type(error).__name__, errors=self.errors)
