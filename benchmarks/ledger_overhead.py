@@ -54,9 +54,8 @@ from slackwater.runtime.pipeline import Pipeline
 from slackwater.runtime.run.before_start import register
 from slackwater.runtime.run.listener import ProgressRecorder, RecordedQuery, make_listener
 from slackwater.runtime.run.query import BuiltStream, QueryStart, start
-from slackwater.runtime.run.query_run import RunServices
 from slackwater.runtime.run.runner import ASK_LEDGER_S, POLL_S
-from slackwater.runtime.run.stream_run import StreamRun
+from slackwater.runtime.run.stream_run import RunServices, StreamRun
 from slackwater.runtime.session.options import SessionOptions, spark_version
 from slackwater.runtime.session.session import driver_jvm_pid, end_session, start_session
 from slackwater.sinks import files

@@ -124,9 +124,7 @@ def _check_end_of_run(run: StreamingQuery, newest: OffsetEntry, checkpoint: Path
         ledger.register_stream(StreamRecord("web", "read", {"kind": "noop"}, "append", "read.py"))
         ledger.add_generation(generation := GenerationRecord("web/read", 1, str(checkpoint)))
         assert reached_end(ledger, generation, 0, newest) == "unknown"
-        end = EndOfRun(run, ledger, generation, 1)
-        end.record()
-        assert end.recorded
+        assert EndOfRun(run, ledger, generation, 1).record()
         assert reached_end(ledger, generation, 0, newest) == "end"
         earlier = newest.offsets[0]._replace(text='{"readings":{"0":1,"1":4,"2":0}}')
         assert reached_end(ledger, generation, 0, newest._replace(offsets=(earlier, *newest.offsets[1:]))) == "before"

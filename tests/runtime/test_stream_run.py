@@ -16,9 +16,8 @@ from slackwater.core.program import Trigger
 from slackwater.ledger.home import Home
 from slackwater.ledger.lease import Lease, lost
 from slackwater.ledger.ledger import Ledger
-from slackwater.runtime.run.query_run import RunServices
 from slackwater.runtime.run.runner import Application, NotStarted, RunRequest
-from slackwater.runtime.run.stream_run import StreamRun
+from slackwater.runtime.run.stream_run import RunServices, StreamRun
 from tests.support.homes import STATELESS, STREAM, HomeSpec, make_home
 
 WAIT_S_MAX = 20

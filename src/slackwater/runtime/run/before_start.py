@@ -235,16 +235,10 @@ def check_same_sink(known: StreamRecord, now: StreamRecord) -> None:
         f"Stream {now.full_name} has written to another sink so far",
         expected=sink_text(known.sink),
         found=sink_text(now.sink),
-        hint=_how_to_change_sink(now),
-    )
-
-
-def _how_to_change_sink(stream: StreamRecord) -> str:
-    if not stream.is_watched:
-        return "start from the directory that the stream was always started from, or give the changed stream a new name"
-    return (
-        "start from the directory that the program was always started from; if this is its output, "
-        f"{command('release', stream.full_name)} forgets the recorded one, and the next start records it"
+        hint="start from the directory that the program was always started from; if this is its output, "
+        f"{command('release', now.full_name)} forgets the recorded one, and the next start records it"
+        if now.is_watched
+        else "start from the directory that the stream was always started from, or give the changed stream a new name",
     )
 
 

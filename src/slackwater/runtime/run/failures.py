@@ -189,10 +189,6 @@ def reason_of(error: BaseException) -> str:
         return f"{error.code}: {error}"
     if ours := OURS_IN_BATCH.search(_messages(error)):
         return mask(f"{ours['code']}: {ours['reason']}")
-    return mask(_cause_of(error))
-
-
-def _cause_of(error: BaseException) -> str:
     causes = [
         (match["error"], match["message"].strip())
         for match in CAUSE.finditer(_messages(error))
@@ -202,9 +198,13 @@ def _cause_of(error: BaseException) -> str:
         # The error below it has a name that does not end as those of Java do.
         causes += [trace["error"].partition(": ")[::2] for trace in TRACEBACK.finditer(_messages(error))]
     if causes:
-        return _innermost(*causes[-1])
+        name, message = causes[-1]
+        # An ExecutionException's message is the whole message of what it wraps.
+        while wrapped := CAUSE.match(message):
+            name, message = wrapped["error"], wrapped["message"].strip()
+        return mask(f"{name.rsplit('.', 1)[-1]}: {message}")
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    return mask(lines[0]) if lines else type(error).__name__
 
 
 def _code(error: BaseException, messages: str, *, transient: bool) -> FailureCode:
@@ -247,13 +247,6 @@ def _traceback(messages: str) -> str | None:
         if own:
             return "\n".join(["Traceback (most recent call last):", "".join(own) + trace["error"]])
     return None
-
-
-def _innermost(error: str, message: str) -> str:
-    # An ExecutionException's message is the whole message of what it wraps.
-    while wrapped := CAUSE.match(message):
-        error, message = wrapped["error"], wrapped["message"].strip()
-    return f"{error.rsplit('.', 1)[-1]}: {message}"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -61,7 +62,7 @@ class ProgressRecorder:
         self._on_batch = on_batch
         self._queries: dict[str, RecordedQuery] = {}
         self._names: dict[str, str] = {}
-        self._events: queue.SimpleQueue[str | Callable[[], None] | None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="slackwater-progress", daemon=True)
         self.errors = 0
         self._thread.start()
@@ -73,7 +74,7 @@ class ProgressRecorder:
         self._names[query] = stream
 
     def put(self, progress: str) -> None:
-        self._events.put(progress)
+        self._events.put(partial(self._record, progress))
 
     def afterwards(self, do: Callable[[], None]) -> None:
         """Call ``do`` in the recorder's thread after all earlier events."""
@@ -87,17 +88,15 @@ class ProgressRecorder:
     def _write(self) -> None:
         while (event := self._events.get()) is not None:
             try:
-                if isinstance(event, str):
-                    self._record(json.loads(event))
-                else:
-                    event()
+                event()
             except Exception as error:  # noqa: BLE001 - the outermost edge: whatever it is, the query continues
                 self.errors += 1
                 log.warning(
                     "progress was not recorded", error=str(error), kind=type(error).__name__, errors=self.errors
                 )
 
-    def _record(self, progress: dict[str, Any]) -> None:
+    def _record(self, event: str) -> None:
+        progress: dict[str, Any] = json.loads(event)
         # By name first: progress of the first batch can arrive before ``start`` has returned the query with its id.
         name = progress.get("name") or ""
         recorded = self._queries.get(self._names.get(name, name)) or self._queries.get(progress["id"])
@@ -188,7 +187,16 @@ def batch_of(progress: dict[str, Any], recorded: RecordedQuery) -> BatchRecord:
         batch_id=progress["batchId"],
         timestamp_ms=_epoch_ms(progress["timestamp"]) or 0,
         input_rows=sum(source["numInputRows"] for source in progress["sources"]),
-        sources=tuple(_source(source) for source in progress["sources"]),
+        sources=tuple(
+            BatchSource(
+                description=source["description"],
+                start=_offset(source.get("startOffset")),
+                end=_offset(source.get("endOffset")),
+                latest=_offset(source.get("latestOffset")),
+                input_rows=source["numInputRows"],
+            )
+            for source in progress["sources"]
+        ),
         watermark_ms=_epoch_ms(event_time.get("watermark")),
         event_time_min_ms=_epoch_ms(event_time.get("min")),
         event_time_max_ms=_epoch_ms(event_time.get("max")),
@@ -198,16 +206,6 @@ def batch_of(progress: dict[str, Any], recorded: RecordedQuery) -> BatchRecord:
         output_rows=output if output >= 0 else None,
         durations_ms=progress.get("durationMs", {}),
         run=recorded.run,
-    )
-
-
-def _source(source: dict[str, Any]) -> BatchSource:
-    return BatchSource(
-        description=source["description"],
-        start=_offset(source.get("startOffset")),
-        end=_offset(source.get("endOffset")),
-        latest=_offset(source.get("latestOffset")),
-        input_rows=source["numInputRows"],
     )
 
 
@@ -334,7 +332,16 @@ class _Loop:
         if not lock.tryLock(LOCK_WAIT_MS, unit):
             return False
         try:
-            return self._wait_for_a_safe_phase(lock) and self._set_and_check()
+            if not self._wait_for_a_safe_phase(lock):
+                return False
+            self._state.set(self._ended)
+            time.sleep(SLIPPED_S)
+            if self._phase() != "constructing":
+                return True
+            # Its check came before the state was set; it now waits for the lock to start a batch that would be
+            # interrupted.
+            self._state.set(self._active)
+            return False
         finally:
             lock.unlock()
 
@@ -355,15 +362,6 @@ class _Loop:
                 # It waits for the lock to start a batch: let it proceed.
                 return False
             time.sleep(LOOK_S)
-        return False
-
-    def _set_and_check(self) -> bool:
-        self._state.set(self._ended)
-        time.sleep(SLIPPED_S)
-        if self._phase() != "constructing":
-            return True
-        # Its check came before the state was set; it now waits for the lock to start a batch that would be interrupted.
-        self._state.set(self._active)
         return False
 
     def _phase(self) -> Phase:

@@ -136,27 +136,23 @@ def backlog_of(frame: DataFrame, checkpoint: ReadStore, entry: OffsetEntry) -> B
     plan = analysed_plan(frame)
     for relation, log_number, offset in zip(streaming_sources(plan), source_logs(plan), entry.offsets, strict=False):
         source = log_number if offset.source.isdecimal() else offset.source
+        read = offset.text
         try:
-            if _has_unread(frame, relation, checkpoint, source, offset.text):
-                return "unread"
+            # Otherwise the source cannot be asked without taking rows from it.
+            if not kind_described(str(relation.sourceName())).may_be_asked:
+                found = "unknown"
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                _copy(checkpoint, f"sources/{source}", Path(folder))
+                latest = _latest(frame.sparkSession.sparkContext._jvm, relation, f"file://{folder}", read)
         except SPARK_ERRORS as error:
             log.warning("cannot determine whether a source has unread data", reason=reason_of(error))
             found = "unknown"
-        except _NotAsked:
-            found = "unknown"
+            continue
+        # As Spark compares offsets: by their JSON.
+        if latest is not None and (read is None or json.loads(latest) != json.loads(read)):
+            return "unread"
     return found
-
-
-class _NotAsked(Exception):
-    """The source cannot be asked without taking rows from it."""
-
-
-def _has_unread(frame: DataFrame, relation: Any, checkpoint: ReadStore, source: str, read: str | None) -> bool:
-    with tempfile.TemporaryDirectory() as folder:
-        _copy(checkpoint, f"sources/{source}", Path(folder))
-        latest = _latest(frame.sparkSession.sparkContext._jvm, relation, f"file://{folder}", read)
-    # As Spark compares offsets: by their JSON.
-    return latest is not None and (read is None or json.loads(latest) != json.loads(read))
 
 
 def _copy(store: ReadStore, path: str, into: Path) -> None:
@@ -170,8 +166,6 @@ def _copy(store: ReadStore, path: str, into: Path) -> None:
 
 
 def _latest(jvm: Any, relation: Any, log_path: str, read: str | None) -> str | None:
-    if not kind_described(str(relation.sourceName())).may_be_asked:
-        raise _NotAsked
     if class_name(relation) == "StreamingRelation":
         return _latest_of_source(jvm, relation.dataSource(), log_path, read)
     table = relation.table()
@@ -194,7 +188,11 @@ def _latest_of_source(jvm: Any, data_source: Any, log_path: str, read: str | Non
         if not _is_a(jvm, source, SUPPORTS_LIMITS):
             offset = source.getOffset()
             return _json(offset.get()) if offset.isDefined() else None
-        start = None if read is None else _serialized(jvm, read)
+        start = None
+        if read is not None:
+            streaming = jvm.org.apache.spark.sql.execution.streaming
+            since_4_1 = streaming.runtime.SerializedOffset
+            start = (since_4_1 if isinstance(since_4_1, JavaClass) else streaming.SerializedOffset)(read)
         return _json(source.latestOffset(start, source.getDefaultReadLimit()))
     finally:
         source.stop()
@@ -202,12 +200,6 @@ def _latest_of_source(jvm: Any, data_source: Any, log_path: str, read: str | Non
 
 def _json(offset: Any) -> str | None:
     return None if offset is None else str(offset.json())
-
-
-def _serialized(jvm: Any, offset: str) -> Any:
-    streaming = jvm.org.apache.spark.sql.execution.streaming
-    since_4_1 = streaming.runtime.SerializedOffset
-    return (since_4_1 if isinstance(since_4_1, JavaClass) else streaming.SerializedOffset)(offset)
 
 
 def _is_a(jvm: Any, value: Any, interface: str) -> bool:
@@ -228,7 +220,17 @@ def check_reads_all(stream: str, frame: DataFrame) -> None:
             version = _version(gateway, loaded.getClassLoader(), early)
             option = early.limit_of(version, source_options(relation))
             if option is not None:
-                raise _refusal(stream, f"source {number} ({relation.sourceName()})", option, version, early)
+                fixed = ".".join(map(str, early.fixed_in))
+                raise Refused(
+                    "source-ends-early",
+                    f"A run of stream {stream} with the trigger available-now would end after one batch, whatever is "
+                    "left to read",
+                    where=f"source {number} ({relation.sourceName()})",
+                    expected=f"version {fixed} or later of the connector, or no option {option}",
+                    found=f"version {version}, and the option {option}",
+                    hint=f"use version {fixed} or later of the connector, or remove the option {option}; "
+                    "a run with another trigger reads everything",
+                )
 
 
 def _version(gateway: Any, loader: Any, early: EarlyEnd) -> str:
@@ -243,36 +245,26 @@ def _version(gateway: Any, loader: Any, early: EarlyEnd) -> str:
         return "unknown"
 
 
-def _refusal(stream: str, source: str, option: str, version: str, early: EarlyEnd) -> Refused:
-    fixed = ".".join(map(str, early.fixed_in))
-    return Refused(
-        "source-ends-early",
-        f"A run of stream {stream} with the trigger available-now would end after one batch, whatever is left to read",
-        where=source,
-        expected=f"version {fixed} or later of the connector, or no option {option}",
-        found=f"version {version}, and the option {option}",
-        hint=f"use version {fixed} or later of the connector, or remove the option {option}; "
-        "a run with another trigger reads everything",
-    )
-
-
-_Fixing = tuple[Any, str, tuple[Source, Any] | None]
-"""A source, its number, and its kind with the field that has its end."""
-
-
 class EndOfRun:
     def __init__(self, query: StreamingQuery, ledger: Ledger, generation: GenerationRecord, run: int) -> None:
-        self.recorded = False
         self._query = query
         self._ledger = ledger
         self._generation = generation
         self._run = run
-        self._sources: list[_Fixing] = []
+        self._sources: list[tuple[Any, str, tuple[Source, Any] | None]] = []
+        """A source, its number, and its kind with the field that has its end."""
 
-    def record(self) -> None:
-        """Try once to record the positions. Raises an exception of ``SPARK_ERRORS`` if Spark's internals differ."""
+    def record(self) -> bool:
+        """Try once to record the positions; returns whether they are recorded.
+
+        Raises an exception of ``SPARK_ERRORS`` if Spark's internals differ.
+        """
         if not self._sources:
-            self._sources = _sources_of(self._query)
+            distinct: list[Any] = []
+            for source in elements(self._query._jsq.streamingQuery().sources()):
+                # One that the query reads twice has two offsets and one log.
+                distinct += [] if source in distinct else [source]
+                self._sources.append((source, str(distinct.index(source)), _field_of(source)))
         ends: list[End] = []
         for source, number, of_kind in self._sources:
             if of_kind is None:
@@ -282,22 +274,12 @@ class EndOfRun:
             value = field.get(source)
             end = None if value is None else kind.fixed_end(value, number, _log(self._ledger, self._generation, number))
             if end is None:
-                return
+                return False
             ends.append(end)
         if ends:
             of = self._generation
             self._ledger.record_lines([LogLine(of.stream, of.number, AVAILABLE_NOW, self._run, json.dumps(ends))])
-            self.recorded = True
-
-
-def _sources_of(query: StreamingQuery) -> list[_Fixing]:
-    distinct: list[Any] = []
-    found: list[_Fixing] = []
-    for source in elements(query._jsq.streamingQuery().sources()):
-        # One that the query reads twice has two offsets and one log.
-        distinct += [] if source in distinct else [source]
-        found.append((source, str(distinct.index(source)), _field_of(source)))
-    return found
+        return bool(ends)
 
 
 def reached_end(ledger: Ledger, generation: GenerationRecord, batch: int, entry: OffsetEntry) -> Reached:

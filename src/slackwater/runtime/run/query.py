@@ -168,7 +168,16 @@ def build(spark: SparkSession, loaded: LoadedPipeline, definition: StreamDefinit
             where=place_in(loaded.file, error),
             hint=_ENDS_PYTHON if isinstance(error, SystemExit) else _hint(str(error)) or _WHOLE_TRACEBACK,
         ) from error
-    _check_frame(definition, frame)
+    streaming = getattr(frame, "isStreaming", None)
+    if streaming is not True:
+        raise PipelineError(
+            "stream-return",
+            f"The function of stream {definition.full_name} must return a streaming DataFrame",
+            where=_place(definition),
+            expected="a DataFrame built from spark.readStream",
+            found="a DataFrame that is not streaming" if streaming is False else type(frame).__name__,
+            hint="return the DataFrame, before any writeStream: Slackwater starts the query",
+        )
     check_query(definition, frame)
     return BuiltStream(definition, frame, context.upstreams)
 
@@ -189,11 +198,7 @@ def start(built: BuiltStream, checkpoint: str, how: QueryStart) -> StreamingQuer
     definition = built.definition
     if built.written is not None:
         return built.written()
-    writer = (
-        built.frame.writeStream.outputMode(definition.output_mode)
-        .queryName(definition.full_name)
-        .option("checkpointLocation", spark_uri(checkpoint))
-    )
+    writer = _writer(built, checkpoint, definition.full_name)
     # A table that its sink creates has its partitions already, and ``DataStreamWriter`` refuses ``partitionBy`` for a
     # ``foreachBatch``.
     if definition.partition_by and not definition.sink.creates_output:
@@ -206,15 +211,15 @@ def start_without_output(built: BuiltStream, checkpoint: str, *, interval: str |
 
     ``interval`` is the trigger's, the planned batch comes first; ``None`` ends the query after it.
     """
-    definition = built.definition
-    writer = (
-        built.frame.writeStream.outputMode(definition.output_mode)
-        .queryName(f"{definition.full_name} (replay)")
-        .option("checkpointLocation", spark_uri(checkpoint))
-    )
+    writer = _writer(built, checkpoint, f"{built.definition.full_name} (replay)")
     # Trigger.Once runs the planned batch and nothing else; available-now would also run what has arrived since.
     writer = writer.trigger(once=True) if interval is None else writer.trigger(processingTime=interval)
-    return _start(writer.format("noop").start, definition)
+    return _start(writer.format("noop").start, built.definition)
+
+
+def _writer(built: BuiltStream, checkpoint: str, name: str) -> DataStreamWriter:
+    writer = built.frame.writeStream.outputMode(built.definition.output_mode).queryName(name)
+    return writer.option("checkpointLocation", spark_uri(checkpoint))
 
 
 def with_trigger(writer: DataStreamWriter, trigger: Trigger) -> DataStreamWriter:
@@ -245,7 +250,7 @@ def first_line(error: BaseException) -> str:
 def _arguments(definition: StreamDefinition, spark: SparkSession, context: StreamContext) -> tuple[Any, ...]:
     # A parameter with a default is the user's own: Slackwater never passes it.
     wanted = [
-        parameter
+        parameter.name
         for parameter in inspect.signature(definition.function).parameters.values()
         if parameter.default is parameter.empty
         and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
@@ -256,24 +261,9 @@ def _arguments(definition: StreamDefinition, spark: SparkSession, context: Strea
             f"The function of stream {definition.full_name} takes the wrong arguments",
             where=_place(definition),
             expected="(spark) or (spark, context)",
-            found="(" + ", ".join(parameter.name for parameter in wanted) + ")",
+            found=f"({', '.join(wanted)})",
         )
     return (spark, context)[: len(wanted)]
-
-
-def _check_frame(definition: StreamDefinition, frame: object) -> None:
-    streaming = getattr(frame, "isStreaming", None)
-    if streaming is True:
-        return
-    found = "a DataFrame that is not streaming" if streaming is False else type(frame).__name__
-    raise PipelineError(
-        "stream-return",
-        f"The function of stream {definition.full_name} must return a streaming DataFrame",
-        where=_place(definition),
-        expected="a DataFrame built from spark.readStream",
-        found=found,
-        hint="return the DataFrame, before any writeStream: Slackwater starts the query",
-    )
 
 
 def check_query(definition: StreamDefinition, frame: DataFrame) -> None:

@@ -27,15 +27,13 @@ from slackwater.runtime.run.before_start import Accepted, StartGate, check, chec
 from slackwater.runtime.run.failures import SPARK_ERRORS, classify, is_transient
 from slackwater.runtime.run.listener import ProgressRecorder, StopSignals, make_listener
 from slackwater.runtime.run.query import BuiltStream, build, build_again, create_output
-from slackwater.runtime.run.query_run import RunServices
-from slackwater.runtime.run.stream_run import StreamOutcome, StreamRun
+from slackwater.runtime.run.stream_run import RunServices, StreamOutcome, StreamRun
 from slackwater.runtime.session.options import SessionOptions, spark_version
 from slackwater.runtime.session.session import driver_jvm_pid, end_session, start_session
 from slackwater.runtime.session.settings import distinct, session_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQueryListener
 
 
 POLL_S = 0.2
@@ -153,8 +151,18 @@ def _built(
 
 
 def _check_trigger(definition: StreamDefinition) -> None:
-    if definition.trigger.kind == "real-time":
-        _check_real_time(definition)
+    version = spark_version()
+    there = tuple(map(int, version.split(".")[:2])) >= REAL_TIME_SINCE
+    if definition.trigger.kind == "real-time" and not (there and definition.sink.traits.real_time):
+        raise PipelineError(
+            "trigger-real-time",
+            f"Stream {definition.full_name} cannot be run in real-time mode",
+            expected="a sink that Spark writes in real-time mode: Kafka without exactly_once, foreach, console"
+            if there
+            else f"Spark {'.'.join(map(str, REAL_TIME_SINCE))} or later",
+            found=f"the {definition.sink.kind} sink" if there else f"Spark {version}",
+            hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
+        )
     # Spark tries to run such a query in micro-batches and then fails with "Unknown type of trigger".
     if definition.trigger.kind == "continuous" and not definition.sink.traits.continuous:
         raise PipelineError(
@@ -164,22 +172,6 @@ def _check_trigger(definition: StreamDefinition) -> None:
             found=f"continuous({definition.trigger.interval!r})",
             hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
         )
-
-
-def _check_real_time(definition: StreamDefinition) -> None:
-    version = spark_version()
-    there = tuple(map(int, version.split(".")[:2])) >= REAL_TIME_SINCE
-    if there and definition.sink.traits.real_time:
-        return
-    raise PipelineError(
-        "trigger-real-time",
-        f"Stream {definition.full_name} cannot be run in real-time mode",
-        expected="a sink that Spark writes in real-time mode: Kafka without exactly_once, foreach, console"
-        if there
-        else f"Spark {'.'.join(map(str, REAL_TIME_SINCE))} or later",
-        found=f"the {definition.sink.kind} sink" if there else f"Spark {version}",
-        hint='use triggers.processing_time("0 seconds"): each batch starts as soon as the one before it has ended',
-    )
 
 
 class Application:
@@ -237,22 +229,19 @@ class Application:
                         ended = run if isinstance(run, StreamOutcome) else run.outcome
                         outcomes[name] = ended or StreamOutcome(streams[name][0].full_name, "interrupted")
         finally:
-            self._end(listener, sessions)
+            try:
+                for session in sessions:
+                    session.streams.removeListener(listener)
+            except SPARK_ERRORS as error:
+                # A JVM that has exited has no listener left; what it reported before is still written below.
+                log.warning("the listener was not removed", error=str(error))
+            self._recorder.close()
+            if self._recorder.errors:
+                self._display.say(
+                    f"{self._recorder.errors} batches were not recorded in the ledger; "
+                    "their ranges are copied from the checkpoint at the next start"
+                )
         return not_started.outcomes | outcomes
-
-    def _end(self, listener: StreamingQueryListener, sessions: Sequence[SparkSession]) -> None:
-        try:
-            for session in sessions:
-                session.streams.removeListener(listener)
-        except SPARK_ERRORS as error:
-            # A JVM that has exited has no listener left; what it reported before is still written below.
-            log.warning("the listener was not removed", error=str(error))
-        self._recorder.close()
-        if self._recorder.errors:
-            self._display.say(
-                f"{self._recorder.errors} batches were not recorded in the ledger; "
-                "their ranges are copied from the checkpoint at the next start"
-            )
 
     def _start(
         self,
@@ -284,10 +273,7 @@ class Application:
 
     def _watch(self, runs: Sequence[StreamRun], leases: LeaseKeeper, signals: StopSignals) -> None:
         draining = False
-        while any(run.outcome is None for run in runs):
-            if signals.at_once or leases.lost:
-                self._stop_at_once(runs, leases)
-                return
+        while (left := [run for run in runs if run.outcome is None]) and not (signals.at_once or leases.lost):
             if not draining and (signals.count or self._time_is_up()):
                 draining = True
                 self._display.say("draining: no batch starts after the running one; press Ctrl-C again to stop at once")
@@ -301,14 +287,11 @@ class Application:
                 if run.restarts > restarts:
                     self._display.restarted(run.stream.full_name)
             time.sleep(POLL_S)
-
-    def _stop_at_once(self, runs: Sequence[StreamRun], leases: LeaseKeeper) -> None:
-        if leases.lost is not None:
+        if left and leases.lost is not None:
             self._display.say(f"stopping at once: {leases.lost}")
-        for run in runs:
-            if run.outcome is None:
-                run.interrupt(leases.lost.message if leases.lost else None)
-                self._display.state(run.stream.full_name, run.state)
+        for run in left:
+            run.interrupt(leases.lost.message if leases.lost else None)
+            self._display.state(run.stream.full_name, run.state)
 
     def _time_is_up(self) -> bool:
         return self._deadline is not None and time.monotonic() >= self._deadline

@@ -2,31 +2,51 @@
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import structlog
 
 from slackwater.checkpoint.logs import read_logs
+from slackwater.checkpoint.operators import state_stores
 from slackwater.core.commands import command
 from slackwater.core.errors import SlackwaterError
 from slackwater.core.program import Trigger
-from slackwater.core.records import StreamRecord
+from slackwater.core.records import GenerationRecord, RunRecord, StreamRecord
 from slackwater.core.sink import WriteContext
 from slackwater.diagnose.checks.common.snapshot import FAILURES
+from slackwater.ledger.home import Home
 from slackwater.ledger.lease import LeaseCheck
+from slackwater.ledger.ledger import Ledger
+from slackwater.ledger.recording.log_copier import LogCopier
+from slackwater.ledger.recording.stream_files import write_stream_file_of
+from slackwater.ledger.recording.watcher import Watcher
+from slackwater.runtime.program.code_reach import environment_settings
 from slackwater.runtime.program.logical_plan import analysed_plan, class_name, nodes_of
 from slackwater.runtime.program.unsupported import check_left_out
-from slackwater.runtime.run.before_start import check, claim_output, record_program, record_start, warnings_about
+from slackwater.runtime.replay.replay_query import InputWatermarkKeeper
+from slackwater.runtime.run.before_start import (
+    check,
+    claim_output,
+    program_digest,
+    record_program,
+    record_start,
+    warnings_about,
+)
 from slackwater.runtime.run.failures import SPARK_ERRORS, RunFailure, classify
-from slackwater.runtime.run.listener import Drain
-from slackwater.runtime.run.no_data_batch import NoDataBatch, check_reads_all
-from slackwater.runtime.run.query import BuiltStream, QueryStart
-from slackwater.runtime.run.query_run import End, QueryRun, RunServices
-from slackwater.runtime.session.settings import overridden
+from slackwater.runtime.run.listener import Drain, ProgressRecorder, RecordedQuery
+from slackwater.runtime.run.no_data_batch import EndOfRun, NoDataBatch, check_reads_all
+from slackwater.runtime.run.query import BuiltStream, QueryStart, start
+from slackwater.runtime.session.settings import effective_settings, overridden
 from slackwater.storage.open import open_read_store
+from slackwater.triggers import waits_ms
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 
@@ -35,13 +55,149 @@ _IN_PROCESSING_TIME = "ProcessingTime"
 _BATCHES_WITHOUT_DATA = 2
 """Counted under an unchanged watermark: the first such batch may advance a later operator's watermark."""
 
+STORES_EVERY_S = 1.0
+
+log = structlog.get_logger(__name__)
+
+End = Literal["finished", "stopped", "interrupted", "failed", "not-started"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunServices:
+    """``restarts_most`` limits restarts without a committed batch; ``code`` is the pipeline file's SHA-256."""
+
+    home: Home
+    ledger: Ledger
+    recorder: ProgressRecorder
+    spark_version: str
+    restarts_most: int
+    say: Callable[[str], None]
+    code: str | None = None
+    accepted: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+
+class QueryRun:
+    def __init__(
+        self,
+        services: RunServices,
+        generation: GenerationRecord,
+        built: BuiltStream,
+        how: QueryStart,
+        copier: LogCopier,
+    ) -> None:
+        """Start the query. A failed start ends the run as failed, and its error is raised."""
+        self._ledger = services.ledger
+        self._home = services.home
+        self._generation = generation
+        self._checkpoint = open_read_store(generation.location)
+        self._profile = built.profile
+        self._stores_due_at = 0.0
+        self._end: EndOfRun | None = None
+        self._ledger_unreachable = False
+        self._run: RunRecord = services.ledger.begin_run(
+            generation.stream,
+            generation.number,
+            services.spark_version,
+            settings={
+                **effective_settings(built.frame.sparkSession),
+                **environment_settings(built.program, built.frame.sparkSession),
+            },
+            code=services.code,
+            program=program_digest(built.program),
+            accepted=services.accepted.get(generation.stream),
+            trigger_ms=waits_ms(how.trigger),
+        )
+        recorded = RecordedQuery(generation.stream, generation.number, self._run.id)
+        services.recorder.follow(generation.stream, recorded)
+        # Before the query: killed in its first batch, only the checkpoint would have the range that was planned.
+        self._watcher = Watcher(copier)
+        self._watcher.start()
+        try:
+            keeper = InputWatermarkKeeper(
+                services.ledger, generation, built.profile, built.frame.sparkSession, services.say
+            )
+            with keeper.starting():
+                self.query: StreamingQuery = start(built, generation.location, how)
+            # A sink may have named the query itself: the name of a memory table is that of its query.
+            services.recorder.follow(str(self.query.id), recorded)
+        except BaseException as error:
+            self.end("failed", classify(error))
+            raise
+        if how.trigger.kind == "available-now" and not how.completes_batch:
+            self._end = EndOfRun(self.query, services.ledger, generation, self._run.id)
+        # Errors do not stop the query.
+        if self._profile is None:
+            return
+        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, OSError, *SPARK_ERRORS)
+        try:
+            layout = self._profile.as_json()
+            self._ledger.update_generation(
+                generation.stream, generation.number, query_id=str(self.query.id), layout=layout
+            )
+            self._ledger.record_rows_digest(self._run.id, self._profile.rows_digest)
+            write_stream_file_of(self._home, self._ledger, generation.stream)
+        except unrecorded as error:
+            log.warning("the query's plan was not recorded", stream=generation.stream, error=str(error))
+
+    def record_stores(self) -> None:
+        if self._profile is None or time.monotonic() < self._stores_due_at:
+            return
+        self._stores_due_at = time.monotonic() + STORES_EVERY_S
+        try:
+            # Tasks create the stores of their partitions: only with a commit are all of them there.
+            if self._profile.stateful and read_logs(self._checkpoint).committed < 0:
+                return
+            layout = {**self._profile.as_json(), "state_stores": state_stores(self._checkpoint)}
+            self._ledger.update_generation(self._generation.stream, self._generation.number, layout=layout)
+            # A lost ledger is restored from ``stream.json``, which therefore follows each change of a generation.
+            write_stream_file_of(self._home, self._ledger, self._generation.stream)
+            self._stores_due_at = math.inf
+        except (SlackwaterError, OSError) as error:
+            log.warning("the state stores were not recorded", stream=self._generation.stream, error=str(error))
+
+    def record_end(self) -> None:
+        if self._end is None:
+            return
+        unrecorded: tuple[type[Exception], ...] = (SlackwaterError, ValueError, TypeError, *SPARK_ERRORS)
+        try:
+            if self._end.record():
+                self._end = None
+        except unrecorded as error:
+            # Without this record the next start asks the sources whether they have unread data.
+            self._end = None
+            log.warning("the end of the run was not recorded", stream=self._generation.stream, error=str(error))
+
+    def stop_requested(self) -> bool:
+        try:
+            requested = self._ledger.stop_requested(self._run.id)
+        except SlackwaterError as error:
+            # Asked every second: one warning for an outage is enough.
+            if not self._ledger_unreachable:
+                log.warning("cannot read stop requests", stream=self._generation.stream, error=str(error))
+            self._ledger_unreachable = True
+            return False
+        self._ledger_unreachable = False
+        return requested
+
+    def end(self, end: End, failure: RunFailure | None = None, reason: str | None = None) -> None:
+        """End the run and copy the last log entries, but do not stop the query."""
+        self._watcher.stop()
+        try:
+            self._ledger.end_run(
+                self._run.id,
+                end,
+                failure.reason if failure else reason,
+                failure=failure.kind if failure else None,
+                failure_code=failure.code if failure else None,
+            )
+        except SlackwaterError as error:
+            # The next run finds this one without an end and closes it.
+            log.warning("a run's end was not recorded", stream=self._generation.stream, end=end, error=str(error))
+
 
 @dataclass(frozen=True, slots=True)
 class StreamOutcome:
-    """``reason``: why it failed or did not start.
-
-    ``error``: raised before its query started.
-    """
+    """``reason``: why it failed or did not start. ``error``: raised before its query started."""
 
     stream: str
     end: End
@@ -71,7 +227,6 @@ class StreamRun:
         self._active: QueryRun | None = None
         self._drain: Drain | None = None
         self._committed_before = self._planned_before = -1
-        self._has_timers: bool | None = None
         self._caught_up = False
         self._once_more = False
         self._warned: set[str] = set()
@@ -131,15 +286,23 @@ class StreamRun:
                 check_lease,
             )
             # Before the first write: a driver that was paused, also while it waited for a restart, may have lost it.
-            context.check_lease()
+            check_lease()
             claim_output(self._services.home, self.stream)
             self._built.definition.sink.check(self._built.frame, context)
             # Nothing refuses the start from here on; and the query, which may change state, is not started yet.
             record_start(self._services.home, self._services.ledger, self.stream)
             record_program(self._services.home, self._services.ledger, self._generation, self._built)
-            how = QueryStart(self._trigger, context, completes_batch=self._completes(ready.completed_batch))
+            # In real-time mode Spark writes ``offsets/N`` when batch N has ended: no planned batch is to be completed.
+            completes = ready.completed_batch is not None and self._trigger.in_micro_batches
+            how = QueryStart(self._trigger, context, completes)
             # The completed batch may advance the watermark: the start after it plans the batch without data.
-            if not how.completes_batch:
+            if completes:
+                self._services.say(
+                    f"{self.stream.full_name}: the sink has batch {ready.completed_batch}, which is not committed: it "
+                    "is completed first, without being written again"
+                )
+                self._once_more = True
+            else:
                 planned, message = self._no_data.plan()
                 if message:
                     self._services.say(f"{self.stream.full_name}: {message}")
@@ -184,20 +347,9 @@ class StreamRun:
     def stop_requested(self) -> bool:
         return self._active is not None and self._active.stop_requested()
 
-    def _completes(self, batch: int | None) -> bool:
-        # In real-time mode Spark writes ``offsets/N`` when batch N has ended: there is no planned batch to complete.
-        if batch is None or not self._trigger.in_micro_batches:
-            return False
-        self._services.say(
-            f"{self.stream.full_name}: the sink has batch {batch}, which is not committed: it is completed first, "
-            "without being written again"
-        )
-        self._once_more = True
-        return True
-
     def _advance(self) -> None:
         if self._active is None:
-            if self.outcome is None and self._restarts.due:
+            if self.outcome is None and time.monotonic() >= self._restarts.due_at:
                 self.start()
         elif self._drain is not None:
             if self._drain.finished():
@@ -208,19 +360,34 @@ class StreamRun:
         elif self._active.query.isActive:
             self._active.record_end()
             self._active.record_stores()
-            if self._has_read_all(self._active):
+            if (
+                self._trigger.kind == "available-now"
+                and not self._once_more
+                and self._has_timers
+                and has_read_all(self._active.query, self._planned_before)
+            ):
                 self._caught_up = True
                 self._request_drain()
         else:
             self._handle_end(self._active)
 
-    def _has_read_all(self, run: QueryRun) -> bool:
-        """Return whether the query has read all data; Spark may plan more batches for timers."""
-        if self._trigger.kind != "available-now" or self._once_more:
-            return False
-        if self._has_timers is None:
-            self._has_timers = _has_processing_time_timers(self._built.frame)
-        return self._has_timers and has_read_all(run.query, self._planned_before)
+    @cached_property
+    def _has_timers(self) -> bool:
+        """Return whether a stateful operator has processing-time timers.
+
+        For them Spark always plans a batch, even without data (``shouldRunAnotherBatch`` of
+        ``FlatMapGroupsWithStateExec`` and ``TransformWithStateExec``), and ``available-now`` ends a query only when no
+        batch is planned (``MicroBatchExecution.constructNextBatch``). Such a query is caught up when its sources are at
+        the positions fixed at its start: later batches start and end there.
+        """
+        for node in nodes_of(analysed_plan(self._built.frame)):
+            name = class_name(node)
+            if name.startswith("FlatMapGroups") and name.endswith("WithState"):
+                if str(node.timeout()) == _ON_PROCESSING_TIME:
+                    return True
+            elif name.startswith("TransformWithState") and str(node.timeMode()).startswith(_IN_PROCESSING_TIME):
+                return True
+        return False
 
     def _request_drain(self) -> None:
         if self._active is None:
@@ -236,37 +403,26 @@ class StreamRun:
             self._active = None
             run.end("finished")
             self.start()
-            return
-        if error is None:
+        elif error is None:
             self._conclude("finished")
-            return
-        failure = classify(error)
-        if not self._may_restart(failure):
+        elif self._may_restart(failure := classify(error)):
+            self._active = None
+            run.end("failed", failure)
+            self._wait_for_restart(failure)
+        else:
             self._conclude("failed", failure)
-            return
-        self._active = None
-        run.end("failed", failure)
-        self._wait_for_restart(failure)
 
     def _may_restart(self, failure: RunFailure) -> bool:
         if failure.kind == "permanent":
             return False
-        if self._has_progressed():
-            self._restarts.progressed()
-        return self._restarts.left
-
-    def _has_progressed(self) -> bool:
-        """Return whether a batch was committed since the last start: the stream is not stuck then."""
-        try:
+        # Without the store no progress is shown: the restart counts, and the limit of restarts ends the stream.
+        with suppress(OSError):
             committed = read_logs(open_read_store(self._generation.location)).committed
-        except OSError:
-            # Without the store no progress is shown: the restart counts, and the limit of restarts ends the stream.
-            return False
-        if committed <= self._committed_before:
-            return False
-        # These batches count once, also where the next start fails before it has read the checkpoint.
-        self._committed_before = committed
-        return True
+            if committed > self._committed_before:
+                # These batches count once, also where the next start fails before it has read the checkpoint.
+                self._committed_before = committed
+                self._restarts.in_a_row = 0
+        return self._restarts.in_a_row < self._restarts.most
 
     def _wait_for_restart(self, failure: RunFailure) -> None:
         stops = self._stop_is_pending()
@@ -300,7 +456,7 @@ class StreamRun:
 
 def _lost_spark(error: BaseException) -> RunFailure:
     failure = classify(error)
-    return RunFailure(failure.kind, failure.code, f"Spark no longer answers: {failure.reason}", failure.place)
+    return replace(failure, reason=f"Spark no longer answers: {failure.reason}", traceback=None)
 
 
 FIRST_WAIT_S = 1.0
@@ -313,47 +469,16 @@ class Restarts:
     """Allows at most ``most`` in a row; a committed batch resets the count."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._in_a_row = 0
-        self._due_at = 0.0
-        self.total = 0
-
-    @property
-    def left(self) -> bool:
-        return self._in_a_row < self._most
-
-    @property
-    def due(self) -> bool:
-        return time.monotonic() >= self._due_at
-
-    def progressed(self) -> None:
-        self._in_a_row = 0
+        self.most = most
+        self.in_a_row = self.total = 0
+        self.due_at = 0.0
 
     def plan_next(self) -> str:
-        wait_s = min(FIRST_WAIT_S * 2 ** min(self._in_a_row, _DOUBLINGS), LONGEST_WAIT_S)
+        wait_s = min(FIRST_WAIT_S * 2 ** min(self.in_a_row, _DOUBLINGS), LONGEST_WAIT_S)
         self.total += 1
-        self._in_a_row += 1
-        self._due_at = time.monotonic() + wait_s
-        return f"restart {self._in_a_row} of {self._most} in {wait_s:.0f} s"
-
-
-def _has_processing_time_timers(frame: DataFrame) -> bool:
-    """Return whether a stateful operator has processing-time timers.
-
-    Spark plans batches for them even without data. ``available-now`` ends a query when no batch is planned
-    (``MicroBatchExecution.constructNextBatch``); a timeout or time-to-live on processing time always plans a batch, as
-    ``shouldRunAnotherBatch`` is true after each batch (``FlatMapGroupsWithStateExec``, ``TransformWithStateExec``).
-    Such a query is caught up when its sources are at the positions fixed at its start: later batches start and end
-    there.
-    """
-    for node in nodes_of(analysed_plan(frame)):
-        name = class_name(node)
-        if name.startswith("FlatMapGroups") and name.endswith("WithState"):
-            if str(node.timeout()) == _ON_PROCESSING_TIME:
-                return True
-        elif name.startswith("TransformWithState") and str(node.timeMode()).startswith(_IN_PROCESSING_TIME):
-            return True
-    return False
+        self.in_a_row += 1
+        self.due_at = time.monotonic() + wait_s
+        return f"restart {self.in_a_row} of {self.most} in {wait_s:.0f} s"
 
 
 def has_read_all(query: StreamingQuery, planned_before: int) -> bool:
