@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from slackwater.core.records import BatchRecord, BatchSource
-from slackwater.diagnose.checks.common.progress import lag_of
+from slackwater.diagnose.checks.common.check import lag_of
 
 
 def _lag(*reported: tuple[str | None, str | None]) -> int | None:

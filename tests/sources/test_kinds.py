@@ -11,7 +11,7 @@ from slackwater.checkpoint.sources import SourceReader
 from slackwater.core.checkpoint import OffsetEntry, SourceOffset
 from slackwater.core.errors import FormatError
 from slackwater.core.records import BatchRecord, BatchSource
-from slackwater.diagnose.checks.common.progress import lag_of
+from slackwater.diagnose.checks.common.check import lag_of
 from slackwater.sources import SOURCES, kind_named
 from slackwater.sources.common.contract import EmptyBase, SourceRange
 from slackwater.sources.files import NO_FILES

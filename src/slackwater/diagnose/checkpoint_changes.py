@@ -64,7 +64,8 @@ def _sources(kept: Sequence[SourceEvidence], now: Sequence[SourceShape]) -> Iter
 
 
 def _one_source(index: int, before: SourceEvidence, after: SourceShape) -> Iterator[Change]:
-    labels, place, was = _labels(after.kind), f"source {index}", _place(before)
+    labels = {kind.label for kind in kinds_of_format(after.kind)}
+    place, was = f"source {index}", _place(before)
     if before.kind != "unknown" and labels and before.kind not in labels:
         was = next((kind.words for kind in kinds() if kind.label == before.kind), before.kind)
         yield _of_sources(f"{place} was {was}, is {after.kind}", place, was, after.kind)
@@ -98,10 +99,6 @@ def _place(before: SourceEvidence) -> str:
 
 def _of_sources(text: str, place: str | None, before: str, after: str) -> Change:
     return Change("sources-changed", Effect.NOT_RESTORABLE, text, place, before, after, goal="reset", acceptable=False)
-
-
-def _labels(name: str) -> frozenset[str]:
-    return frozenset(kind.label for kind in kinds_of_format(name))
 
 
 def _is_path(location: str) -> bool:
@@ -144,8 +141,20 @@ def _operators(kept: Sequence[tuple[str, tuple[str, ...]]], now: Sequence[Operat
                 goal="reset",
                 acceptable=False,
             )
-    if before == after and len(kept) == 1:
-        yield from _key_count(kept[0][1], now[0])
+    if before != after or len(kept) != 1:
+        return
+    columns, only = kept[0][1], now[0]
+    if only.kind in KEYED and columns and len(columns) != len(only.keys):
+        yield Change(
+            "dedup-keys-changed" if only.kind == "deduplicate" else "keys-changed",
+            Effect.NEEDS_REBUILD,
+            f"the state has {counted(len(columns), 'key column')}, the query has {len(only.keys)}",
+            WORDS[only.kind],
+            ", ".join(columns),
+            ", ".join(key.name for key in only.keys),
+            goal="rebuild",
+            acceptable=False,
+        )
 
 
 def operator_kind(name: str) -> OperatorKind | None:
@@ -154,23 +163,6 @@ def operator_kind(name: str) -> OperatorKind | None:
 
 def _listed(kinds: Mapping[OperatorKind, int]) -> str:
     return ", ".join(WORDS[kind] for kind, count in kinds.items() for _ in range(count)) or "no state"
-
-
-def _key_count(kept: Sequence[str], now: OperatorShape) -> Iterator[Change]:
-    if now.kind not in KEYED or not kept:
-        return
-    columns, keys = len(kept), len(now.keys)
-    if columns != keys:
-        yield Change(
-            "dedup-keys-changed" if now.kind == "deduplicate" else "keys-changed",
-            Effect.NEEDS_REBUILD,
-            f"the state has {counted(columns, 'key column')}, the query has {keys}",
-            WORDS[now.kind],
-            ", ".join(kept),
-            ", ".join(key.name for key in now.keys),
-            goal="rebuild",
-            acceptable=False,
-        )
 
 
 def _windows(shape: CheckpointShape, now: Program) -> Iterator[Change]:

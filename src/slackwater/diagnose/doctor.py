@@ -162,7 +162,8 @@ def _of_number_line(facts: Facts) -> Iterator[Diagnosed]:
     for finding in findings(facts.snapshot):
         if output_unknown and finding.code in on_output:
             continue
-        shown = finding if facts.recorded else _by_hand(finding)
+        # No command of Slackwater changes an unrecorded checkpoint.
+        shown = finding if facts.recorded else replace(finding, next=None)
         yield Diagnosed(shown, "certain", None, {}, covers.get(finding.code, ()))
 
 
@@ -200,11 +201,6 @@ def _not_in_files(facts: Facts, judged: StreamVerdict) -> Iterator[NotChecked]:
         possible = text.stateless or any(kind is None or kind in (text.only_with or {kind}) for kind in operators)
         if not text.in_files and text.effect > Effect.COMPATIBLE and possible:
             yield NotChecked(text.code, text.meaning, _NO_PROGRAM, "compare the code with the one that ran before")
-
-
-def _by_hand(finding: Finding) -> Finding:
-    """The finding without its command: no command of Slackwater changes an unrecorded checkpoint."""
-    return replace(finding, next=None)
 
 
 def _urgency(one: Diagnosed) -> tuple[int, int, str]:

@@ -29,7 +29,9 @@ def output_environment_changes(kept: Program, now: Program) -> Iterator[Change]:
             yield replace(change, effect=Effect.COMPATIBLE, text=text, goal=None, said=True)
     for name in sorted(kept.versions.keys() & now.versions.keys()):
         if kept.versions[name] != now.versions[name]:
-            yield _version(name, kept.versions[name], now.versions[name])
+            before, after = kept.versions[name], now.versions[name]
+            text = f"Python functions had {name} {before}, have {after}"
+            yield Change(CODE, Effect.COMPATIBLE, text, place=name, before=before, after=after)
 
 
 def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
@@ -43,32 +45,19 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
         was, is_now = _digest(before, name), _digest(after, name)
         # Of a variable that only the code of one of them names nothing is known; changed code is compared itself.
         if was != is_now and (name in before) == (name in after):
-            yield _variable(name, was_set=bool(was), is_set=bool(is_now))
+            words = (
+                "has another value" if was and is_now else "was not set, is set" if is_now else "was set, is not set"
+            )
+            yield Change(
+                CODE,
+                Effect.CHANGES_ROWS,
+                f"environment variable {name} of Python functions {words}",
+                place=name,
+                before="set" if was else "not set",
+                after="set" if is_now else "not set",
+                goal="rebuild",
+            )
 
 
 def _digest(environment: Mapping[str, str], name: str) -> str:
     return environment.get(name, environment.get(f"{EXECUTOR_VARIABLE}{name}", ""))
-
-
-def _variable(name: str, *, was_set: bool, is_set: bool) -> Change:
-    words = "has another value" if was_set and is_set else "was not set, is set" if is_set else "was set, is not set"
-    return Change(
-        CODE,
-        Effect.CHANGES_ROWS,
-        f"environment variable {name} of Python functions {words}",
-        place=name,
-        before="set" if was_set else "not set",
-        after="set" if is_set else "not set",
-        goal="rebuild",
-    )
-
-
-def _version(name: str, before: str, after: str) -> Change:
-    return Change(
-        CODE,
-        Effect.COMPATIBLE,
-        f"Python functions had {name} {before}, have {after}",
-        place=name,
-        before=before,
-        after=after,
-    )

@@ -163,24 +163,31 @@ def recognise(text: str | Iterable[str]) -> tuple[Symptom, ...]:
             known = best.get(found.error.symptom)
             if known is None or found.quality >= known.quality:
                 best[found.error.symptom] = found
-    kept = _without_overlaps(best.values())
+    kept: list[_Found] = []
+    for found in sorted(best.values(), key=lambda found: found.weight):
+        if not any(found.start < other.end and other.start < found.end for other in kept):
+            kept.append(found)
     ranked = sorted(kept, key=lambda found: found.rank)
     has_better = any(found.error.level < Level.GENERAL for found in ranked)
     return tuple(found.symptom for found in ranked if found.error.level is not Level.GENERAL or not has_better)
 
 
-def _without_overlaps(candidates: Iterable[_Found]) -> list[_Found]:
-    kept: list[_Found] = []
-    for found in sorted(candidates, key=lambda found: found.weight):
-        if not any(found.start < other.end and other.start < found.end for other in kept):
-            kept.append(found)
-    return kept
-
-
 @cache
 def error_texts() -> tuple[ErrorText, ...]:
     areas = table("error_texts").values()
-    return (*(_error_text(name, entry) for area in areas for name, entry in area.items()), *_defects())
+    defects = (
+        ErrorText(
+            f"defect-{defect.issue.lower()}",
+            ("VER-06",),
+            defect.texts,
+            certainty=Certainty.LIKELY,
+            needs=defect.needs,
+            says=f"{defect.issue}: {defect.what}; {defect.advice}",
+        )
+        for defect in known()
+        if defect.texts
+    )
+    return (*(_error_text(name, entry) for area in areas for name, entry in area.items()), *defects)
 
 
 def _error_text(symptom: str, entry: Mapping[str, Any]) -> ErrorText:
@@ -198,19 +205,6 @@ def _error_text(symptom: str, entry: Mapping[str, Any]) -> ErrorText:
 
 def _certainty(entry: Mapping[str, Any]) -> Certainty | None:
     return Certainty(entry["certainty"]) if "certainty" in entry else None
-
-
-def _defects() -> Iterator[ErrorText]:
-    for defect in known():
-        if defect.texts:
-            yield ErrorText(
-                f"defect-{defect.issue.lower()}",
-                ("VER-06",),
-                defect.texts,
-                certainty=Certainty.LIKELY,
-                needs=defect.needs,
-                says=f"{defect.issue}: {defect.what}; {defect.advice}",
-            )
 
 
 @cache
@@ -258,7 +252,9 @@ def _found_in(text: str, position: int, lines: int) -> Iterator[_Found]:
             around = text[max(0, place.start() - _NEAR_CHARACTERS) : place.end() + _NEAR_CHARACTERS]
             params = {name: value.rstrip(".,;:)") for name, value in place.groupdict().items() if value}
             is_near = not error.needs or any(needed in around for needed in error.needs)
-            if is_near and _is_below(error, params):
+            smaller, larger = (params.get(name, "") for name in error.below or ("", ""))
+            is_below = not (smaller.isdecimal() and larger.isdecimal()) or int(smaller) < int(larger)
+            if is_near and is_below:
                 line_number = lines + text.count("\n", 0, place.start()) + 1
                 symptom = _judged(error, around, _line(text, place), line_number, params)
                 yield _Found(error, position + place.start(), position + place.end(), symptom)
@@ -274,11 +270,6 @@ def _places(literal: str, pattern: re.Pattern[str], text: str, joined: str) -> I
         for found in pattern.finditer(text, max(0, at - _BEFORE_MAX), min(len(text), at + _AFTER_MAX)):
             if found.start() <= at < found.end():
                 yield found
-
-
-def _is_below(error: ErrorText, params: Mapping[str, str]) -> bool:
-    smaller, larger = (params.get(name, "") for name in error.below or ("", ""))
-    return not (smaller.isdecimal() and larger.isdecimal()) or int(smaller) < int(larger)
 
 
 def _judged(error: ErrorText, around: str, line: str, line_number: int, params: Mapping[str, str]) -> Symptom:

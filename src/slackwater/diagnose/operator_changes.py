@@ -39,9 +39,17 @@ def operator_changes(was: OperatorShape, now: OperatorShape, output_mode: str) -
         text = "the sides of the join are swapped: the kept rows of one side would be those of the other"
         yield _change("join-sides-swapped", Effect.NEEDS_REBUILD, text, place)
         return
-    yield from _kind(was, now, place)
-    windows = list(_windows(was, now, place, output_mode))
-    yield from windows
+    if was.kind != now.kind:
+        reproducible = now.kind != "deduplicate-within-watermark"
+        yield _change(
+            "dedup-kind-changed",
+            Effect.NEEDS_REBUILD if reproducible else Effect.NOT_RESTORABLE,
+            f"the {_KINDS[was.kind]} is a {_KINDS[now.kind]} now, which keeps other state",
+            place,
+            (_KINDS[was.kind], _KINDS[now.kind]),
+            acceptable=False,
+        )
+    yield from _windows(was, now, place, output_mode)
     yield from _keys(was, now, place, output_mode)
     yield from _aggregates(was, now, place)
     yield from _join(was, now, place)
@@ -63,20 +71,6 @@ def _is_swapped(was: OperatorShape, now: OperatorShape) -> bool:
 def _side(one: InputShape, *, swapped: bool = False) -> list[str]:
     texts = [one.base, *one.steps, *one.filters, *(column.text for column in one.columns)]
     return [_SOURCE.sub(lambda found: f"{found[1]}{1 - int(found[2])}", text) if swapped else text for text in texts]
-
-
-def _kind(was: OperatorShape, now: OperatorShape, place: str) -> Iterator[Change]:
-    if was.kind == now.kind:
-        return
-    reproducible = now.kind != "deduplicate-within-watermark"
-    yield _change(
-        "dedup-kind-changed",
-        Effect.NEEDS_REBUILD if reproducible else Effect.NOT_RESTORABLE,
-        f"the {_KINDS[was.kind]} is a {_KINDS[now.kind]} now, which keeps other state",
-        place,
-        (_KINDS[was.kind], _KINDS[now.kind]),
-        acceptable=False,
-    )
 
 
 def _windows(was: OperatorShape, now: OperatorShape, place: str, output_mode: str) -> Iterator[Change]:
@@ -126,9 +120,9 @@ def _keys(was: OperatorShape, now: OperatorShape, place: str, output_mode: str) 
         return
     dedup, join = was.kind.startswith("dedup"), was.kind == "join"
     code = "dedup-keys-changed" if dedup else "join-keys-changed" if join else "keys-changed"
-    lost = now.kind == "deduplicate-within-watermark" or (
-        now.kind == "aggregate" and _keys_lose_rows(was, now, output_mode)
-    )
+    # A rebuild omits new groups that no batch after the last written batch touches.
+    loses_groups = output_mode == "update" or (output_mode == "append" and not (was.windows and now.windows))
+    lost = now.kind == "deduplicate-within-watermark" or (now.kind == "aggregate" and loses_groups)
     yield _change(
         code,
         Effect.NOT_RESTORABLE if lost else Effect.NEEDS_REBUILD,
@@ -137,13 +131,6 @@ def _keys(was: OperatorShape, now: OperatorShape, place: str, output_mode: str) 
         (", ".join(key.text for key in was.keys), ", ".join(key.text for key in now.keys)),
         acceptable=_same_types(before, after),
     )
-
-
-def _keys_lose_rows(was: OperatorShape, now: OperatorShape, output_mode: str) -> bool:
-    """Whether a rebuild omits new groups that no batch after the last written batch touches."""
-    if output_mode == "update":
-        return True
-    return output_mode == "append" and not (was.windows and now.windows)
 
 
 def _aggregates(was: OperatorShape, now: OperatorShape, place: str) -> Iterator[Change]:
@@ -276,19 +263,16 @@ def _input(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:
     if was.steps != now.steps:
         words = "; ".join(_set_words("step", was.steps, now.steps)) or "its rows pass the same steps in another order"
         yield _change("input-changed", Effect.CHANGES_ROWS, words, place, (", ".join(was.steps), ", ".join(now.steps)))
-    if not now.side:
-        yield from _given(was, now, place)
-
-
-def _given(was: InputShape, now: InputShape, place: str) -> Iterator[Change]:
+    if now.side:
+        return
     before = {column.name: column.text for column in was.columns}
     after = {column.name: column.text for column in now.columns}
-    words = [f"column {name} was removed" for name in before if name not in after]
-    words += [
+    given = [f"column {name} was removed" for name in before if name not in after]
+    given += [
         f"column {name} is {after[name]}, was {text}" for name, text in before.items() if after.get(name, text) != text
     ]
-    if words:
-        yield _change("input-columns-changed", Effect.CHANGES_ROWS, "; ".join(words), place)
+    if given:
+        yield _change("input-columns-changed", Effect.CHANGES_ROWS, "; ".join(given), place)
 
 
 def duration(milliseconds: int) -> str:

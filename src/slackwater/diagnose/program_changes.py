@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from slackwater.core.program import InputShape, OperatorShape, Program, SourceShape
+from slackwater.core.units import counted
 from slackwater.core.verdict import Change, Effect, Verdict
 from slackwater.diagnose.environment_changes import environment_changes, output_environment_changes
 from slackwater.diagnose.operator_changes import operator_changes, operator_words
@@ -46,30 +47,22 @@ def other_rows(kept: Mapping[str, object] | None, now: Mapping[str, object] | No
     if kept is None or now is None:
         return ()
     before, after = Program.from_json(kept), Program.from_json(now)
-    return (*_other_sources(before, after), *_other_settings(before, after), *_other_selection(before, after))
-
-
-def _other_sources(before: Program, after: Program) -> Iterator[str]:
-    for number, (was, is_now) in enumerate(zip(before.sources, after.sources, strict=False)):
-        # As if all columns were kept in state: then options of a client, which change no rows, are the mildest.
-        for change in _one_source(f"source {number}", was, is_now, set(was.schema)):
-            if change.effect > Effect.COMPATIBLE:
-                yield change.text
-
-
-def _other_settings(before: Program, after: Program) -> Iterator[str]:
-    for name, value in sorted(before.settings.items()):
-        present = after.settings.get(name, value)
-        if present != value:
-            yield f"setting {name} was {value}, is {present}"
-
-
-def _other_selection(before: Program, after: Program) -> Iterator[str]:
-    yield from _filter_words(before, after)
-    made = [[(one.base, one.steps) for one in program.rows] for program in (before, after)]
-    if made[0] != made[1]:
-        yield "the rows that are written are made in another way"
-    yield from (change.text for change in _output_schema(before, after))
+    # As if all columns were kept in state: then options of a client, which change no rows, are the mildest.
+    found = [
+        change.text
+        for number, (was, is_now) in enumerate(zip(before.sources, after.sources, strict=False))
+        for change in _one_source(f"source {number}", was, is_now, set(was.schema))
+        if change.effect > Effect.COMPATIBLE
+    ]
+    found += [
+        f"setting {name} was {value}, is {after.settings[name]}"
+        for name, value in sorted(before.settings.items())
+        if after.settings.get(name, value) != value
+    ]
+    found += _filter_words(before, after)
+    if [(one.base, one.steps) for one in before.rows] != [(one.base, one.steps) for one in after.rows]:
+        found.append("the rows that are written are made in another way")
+    return (*found, *(change.text for change in _output_schema(before, after)))
 
 
 def changes(kept: Program, now: Program) -> tuple[Change, ...]:
@@ -92,7 +85,9 @@ def _changes(kept: Program, now: Program) -> Iterator[Change]:
     ):
         # The expressions name sources by their numbers: compared with other sources they say nothing.
         return
-    if not _same_kinds(kept, now):
+    # A deduplication may have become the other kind.
+    kinds_of = [[operator.kind.partition("-within")[0] for operator in one.operators] for one in (kept, now)]
+    if kinds_of[0] != kinds_of[1]:
         yield _operators_changed(kept, now)
         return
     for before, after in zip(kept.operators, now.operators, strict=True):
@@ -124,12 +119,6 @@ def _sides(change: Change, kept: Program, now: Program) -> Change:
         return change
     text = "the sides of the join are swapped, and the sources with them: Spark keeps their positions by their numbers"
     return replace(change, code="join-sides-swapped", text=text)
-
-
-def _same_kinds(kept: Program, now: Program) -> bool:
-    """Whether the kinds are equal; a deduplication may have become the other kind."""
-    kinds = [[operator.kind.partition("-within")[0] for operator in one.operators] for one in (kept, now)]
-    return kinds[0] == kinds[1]
 
 
 def _operators_changed(kept: Program, now: Program) -> Change:
@@ -265,7 +254,7 @@ def source_changes(kept: Program, now: Program) -> Iterator[Change]:
         yield Change(
             "sources-changed",
             Effect.NOT_RESTORABLE,
-            f"the query had {_number(len(before))}, has {_number(len(after))}",
+            f"the query had {counted(len(before), 'source')}, has {counted(len(after), 'source')}",
             before=_source_words(kept),
             after=_source_words(now),
             goal="reset",
@@ -343,34 +332,23 @@ def _options(place: str, was: SourceShape, is_now: SourceShape, *, stateful: boo
         before, after = was.options.get(key), is_now.options.get(key)
         if before == after or key in harmless:
             continue
+        text = f"option {key} of {place} was {before or 'not set'}, is {after or 'not set'}"
         if key in starts:
-            yield _start_ignored(place, key, before, after)
+            # A query with a checkpoint does not use a changed start position.
+            text = f"{text}; Spark continues at the position of the checkpoint, and ignores the option"
+            yield Change("start-position-ignored", Effect.COMPATIBLE, text, place, before, after)
             continue
         client = any(kind.is_client_option(key, before, after) for kind in known)
         changes_rows = key in identity or (stateful and not client)
         yield Change(
             "source-options-changed",
             Effect.CHANGES_ROWS if changes_rows else Effect.COMPATIBLE,
-            f"option {key} of {place} was {before or 'not set'}, is {after or 'not set'}",
+            text,
             place=place,
             before=before,
             after=after,
             goal="rebuild" if stateful and not client else None,
         )
-
-
-def _start_ignored(place: str, key: str, before: str | None, after: str | None) -> Change:
-    """A query with a checkpoint does not use a changed start position."""
-    return Change(
-        "start-position-ignored",
-        Effect.COMPATIBLE,
-        f"option {key} of {place} was {before or 'not set'}, is {after or 'not set'}; Spark continues at the position "
-        "of the checkpoint, and ignores the option",
-        place=place,
-        before=before,
-        after=after,
-        goal=None,
-    )
 
 
 def _schema(place: str, was: SourceShape, is_now: SourceShape, in_state: set[str] | None) -> Iterator[Change]:
@@ -400,10 +378,6 @@ def _identity(one: SourceShape) -> tuple[str, str]:
 
 def _family(one: SourceShape) -> str:
     return next((kind.kind for kind in kinds_of_format(one.kind) if kind.reads_files), one.kind)
-
-
-def _number(count: int) -> str:
-    return f"{count} source{'' if count == 1 else 's'}"
 
 
 def _words(one: SourceShape) -> str:
@@ -458,10 +432,8 @@ def _other_values(before: Mapping[str, str], after: Mapping[str, str]) -> list[s
     others = [name for name in both if before[name] != after[name]]
     for one in (removed, added):
         left = renamed.copy()
-        others += [name for name, digest in sorted(one.items()) if not _taken(digest, left)]
+        for name, digest in sorted(one.items()):
+            left[digest] -= 1
+            if left[digest] < 0:
+                others.append(name)
     return sorted(others)
-
-
-def _taken(digest: str, left: Counter[str]) -> bool:
-    left[digest] -= 1
-    return left[digest] >= 0

@@ -13,7 +13,7 @@ from slackwater.core.errors import FormatError, unreachable
 from slackwater.core.facts import Finding, Severity, Unknown
 from slackwater.core.records import NEWEST_BATCHES, BatchRecord, BatchSource, OperationRecord, RunRecord, StreamRecord
 from slackwater.core.snapshot import Snapshot
-from slackwater.diagnose.checks.common.progress import lag_of, rows_ahead
+from slackwater.diagnose.checks.common.check import lag_of, rows_ahead
 from slackwater.diagnose.number_line import codes_from_plan, findings
 from slackwater.facts.collect import facts_of_start
 from slackwater.facts.sources import asked_sources, not_compared

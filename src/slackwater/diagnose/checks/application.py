@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from slackwater.core.commands import command
 from slackwater.core.facts import Facts, Severity, Unknown
-from slackwater.diagnose.checks.common.check import Check, Found, has_gaps_by_design
-from slackwater.diagnose.checks.common.progress import lag_of, never_falls, with_rows
+from slackwater.diagnose.checks.common.check import Check, Found, has_gaps_by_design, lag_of, never_falls, with_rows
 
 _LAG_GROWS_BATCHES = 10
 

@@ -162,14 +162,6 @@ def provider_edited(facts: Facts) -> Iterator[Found]:
         )
 
 
-def _asked(facts: Facts) -> Mapping[str, str]:
-    if facts.code is not None and not isinstance(facts.code, Unknown):
-        return facts.code.session
-    if isinstance(facts.history, HistoryFacts) and facts.history.runs:
-        return facts.history.runs[0].settings or {}
-    return {}
-
-
 @Check[Facts](
     "SW-CHG-010",
     Severity.INFO,
@@ -192,7 +184,12 @@ def session_setting_ignored(facts: Facts) -> Iterator[Found]:
     batch, entry = facts.checkpoint.planned, facts.checkpoint.newest_offset
     if entry is None or entry.metadata is None:
         return
-    asked, pinned = _asked(facts), settings_of(entry)
+    asked: Mapping[str, str] = {}
+    if facts.code is not None and not isinstance(facts.code, Unknown):
+        asked = facts.code.session
+    elif isinstance(facts.history, HistoryFacts) and facts.history.runs:
+        asked = facts.history.runs[0].settings or {}
+    pinned = settings_of(entry)
     for setting in PINNED:
         used = pinned.get(setting, ABSENT.get(setting))
         if used is not None and asked.get(setting, used) != used:

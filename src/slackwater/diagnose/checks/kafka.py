@@ -43,16 +43,6 @@ _UNSUCCESSFUL = (None, "killed", "failed", "interrupted")
 """Ends of a run without success; ``None`` until the next start records a kill."""
 
 
-def _runs_without_batch(facts: Facts) -> int:
-    if isinstance(facts.history, Unknown):
-        return 0
-    done = max((batch.run or 0 for batch in facts.batches), default=0)
-    generation = facts.snapshot.generation.number
-    return sum(
-        run.id > done and run.generation == generation and run.end in _UNSUCCESSFUL for run in facts.history.runs
-    )
-
-
 def _rows(source: SourceFacts) -> int:
     try:
         return kind_of(source.end or "", {}).rows(SourceRange(source.name, source.start, source.end)) or 0
@@ -84,7 +74,13 @@ def batch_too_large(facts: Facts) -> Iterator[Found]:
     marks = facts.snapshot.marks
     if not marks.next_is_planned or facts.snapshot.holder is not None:
         return
-    runs = _runs_without_batch(facts)
+    runs = 0
+    if not isinstance(facts.history, Unknown):
+        done = max((batch.run or 0 for batch in facts.batches), default=0)
+        generation = facts.snapshot.generation.number
+        runs = sum(
+            run.id > done and run.generation == generation and run.end in _UNSUCCESSFUL for run in facts.history.runs
+        )
     rows = sum(_rows(source) for source in facts.sources)
     largest = max((batch.input_rows for batch in facts.batches), default=0)
     if runs >= _FEWEST_RUNS and rows > max(largest, 1) * _TIMES:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from slackwater.core.checkpoint import BatchLine, Damage
+from slackwater.core.checkpoint import Damage
 from slackwater.core.facts import Facts, Severity, Unknown
 from slackwater.core.sink import newest_batch
 from slackwater.core.units import batch_range, utc_text
@@ -20,16 +20,6 @@ from slackwater.diagnose.checks.common.check import (
     strays_in_logs,
     unplanned_commits,
 )
-
-
-def _at_stake(facts: Facts, batch: int) -> str:
-    outputs = facts.snapshot.outputs
-    if not isinstance(facts.sink, Unknown) and all(
-        one.batches_skipped and one.written is not None and one.written >= batch for one in outputs
-    ):
-        return ""
-    unless = ", unless the sink skips batches that it has" if isinstance(facts.sink, Unknown) else ""
-    return f"the rows of batch {batch}, once more at each start{unless}"
 
 
 def _unparsed(facts: Facts, log: str, damage: Damage, batch: int, how: str) -> Found:
@@ -70,7 +60,12 @@ def commits_ahead(facts: Facts) -> Iterator[Found]:
         return
     # `populateStartOffsets`: without an entry in offsets/ Spark starts with batch 0.
     runs = max(planned, 0)
-    named, at_stake = batch_range(batches[0], batches[-1]), _at_stake(facts, runs)
+    named = batch_range(batches[0], batches[-1])
+    unless = ", unless the sink skips batches that it has" if isinstance(facts.sink, Unknown) else ""
+    is_skipped = not unless and all(
+        one.batches_skipped and one.written is not None and one.written >= runs for one in facts.snapshot.outputs
+    )
+    at_stake = "" if is_skipped else f"the rows of batch {runs}, once more at each start{unless}"
     yield Found(
         f"commits/ has {named}, offsets/ does not: each start runs batch {runs} again and then fails, as if a second "
         "job used the checkpoint",
@@ -85,17 +80,6 @@ def commits_ahead(facts: Facts) -> Iterator[Found]:
         damage=("offsets", *(f"offsets/{batch}" for batch in batches)),
         facts={"batches": batches, "planned": planned, "runs": runs, "at_stake": at_stake},
     )
-
-
-def _commits_entry_damaged_how(facts: Facts, batch: int) -> str:
-    checkpoint, snapshot = facts.checkpoint, facts.snapshot
-    restored = f"restore commits/{batch} from a copy of the checkpoint"
-    has_it = snapshot.marks.written == batch == checkpoint.planned and snapshot.output.batches_skipped
-    if has_it and not snapshot.stateful:
-        # The batch runs again with its range, and the output drops its rows.
-        away = move_away(checkpoint, f"commits/{batch}")
-        return f"{restored}; or, as the output skips batch {batch}, which it has: {away}"
-    return restored
 
 
 @Check[Facts]("SW-LOG-005", Severity.STOP, risk="stuck", goal="resume", also=("LOG-03",))
@@ -115,8 +99,16 @@ def commits_entry_damaged(facts: Facts) -> Iterator[Found]:
     checkpoint = facts.checkpoint
     batch = checkpoint.committed
     damage = checkpoint.damaged(f"commits/{batch}")
-    if damage is not None and damage.kind in UNPARSED and ("commits", batch) not in strays_in_logs(checkpoint):
-        yield _unparsed(facts, "commits", damage, batch, _commits_entry_damaged_how(facts, batch))
+    if damage is None or damage.kind not in UNPARSED or ("commits", batch) in strays_in_logs(checkpoint):
+        return
+    how = f"restore commits/{batch} from a copy of the checkpoint"
+    snapshot = facts.snapshot
+    has_it = snapshot.marks.written == batch == checkpoint.planned and snapshot.output.batches_skipped
+    if has_it and not snapshot.stateful:
+        # The batch runs again with its range, and the output drops its rows.
+        away = move_away(checkpoint, f"commits/{batch}")
+        how = f"{how}; or, as the output skips batch {batch}, which it has: {away}"
+    yield _unparsed(facts, "commits", damage, batch, how)
 
 
 @Check[Facts](
@@ -167,22 +159,6 @@ def commits_missing(facts: Facts) -> Iterator[Found]:
         )
 
 
-def _same_time(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, str]]:
-    for earlier, later in pairwise(line for line in lines if line.planned and line.timestamp_ms):
-        # An offline repartition keeps the time, too, but changes a setting.
-        if earlier.timestamp_ms == later.timestamp_ms and earlier.settings == later.settings:
-            yield later.id, earlier.id, "time of planning", utc_text(later.timestamp_ms or 0)
-
-
-def _same_state(lines: tuple[BatchLine, ...]) -> Iterator[tuple[int, int, str, str]]:
-    seen: dict[str, int] = {}
-    for line in lines:
-        shared = [identity for identity in sorted(line.state_ids) if identity in seen]
-        if shared:
-            yield line.id, seen[shared[0]], "state", f"state id {shared[0]}"
-        seen.update(dict.fromkeys(line.state_ids, line.id))
-
-
 @Check[Facts]("SW-LOG-018", Severity.WARNING, risk="wrong", goal="rebuild", certainty="likely")
 def entry_copied(facts: Facts) -> Iterator[Found]:
     """An entry of a log is a copy of an older one.
@@ -201,7 +177,19 @@ def entry_copied(facts: Facts) -> Iterator[Found]:
     if facts.recorded:
         return
     lines = facts.checkpoint.report.batches
-    plans, commits = list(_same_time(lines)), list(_same_state(lines))
+    # An offline repartition keeps the time, too, but changes a setting.
+    plans = [
+        (later.id, earlier.id, "time of planning", utc_text(later.timestamp_ms or 0))
+        for earlier, later in pairwise(line for line in lines if line.planned and line.timestamp_ms)
+        if earlier.timestamp_ms == later.timestamp_ms and earlier.settings == later.settings
+    ]
+    commits: list[tuple[int, int, str, str]] = []
+    seen: dict[str, int] = {}
+    for line in lines:
+        shared = [identity for identity in sorted(line.state_ids) if identity in seen]
+        if shared:
+            commits.append((line.id, seen[shared[0]], "state", f"state id {shared[0]}"))
+        seen.update(dict.fromkeys(line.state_ids, line.id))
     for log, copies in (("offsets", plans), ("commits", commits)):
         for batch, older, what, value in copies[-1:]:
             yield Found(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from slackwater.core.commands import rebuild_command, reset_command, run_command
-from slackwater.core.errors import SinkUnreadable
 from slackwater.core.facts import Severity
 from slackwater.core.snapshot import Snapshot
 from slackwater.core.units import batch_range
@@ -156,15 +155,6 @@ def sink_silent(snapshot: Snapshot) -> Iterator[Found]:
         )
 
 
-def _advice(snapshot: Snapshot, problem: SinkUnreadable) -> str:
-    if problem.aside is None:
-        return problem.hint or "restore the file from a backup"
-    batch, put_aside = problem.aside
-    is_committed = snapshot.marks.committed >= batch
-    again = rebuild_command(snapshot) if is_committed else run_command(snapshot.stream) or "start the program again"
-    return f"{put_aside}, then: {again}"
-
-
 @Check[Snapshot]("sink-unreadable", Severity.STOP, order=200, risk="loss", ends_with=DAMAGED, on_output=True)
 def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     """The newest batch in the sink cannot be read.
@@ -179,15 +169,22 @@ def sink_unreadable(snapshot: Snapshot) -> Iterator[Found]:
     References: docs/decisions/0050-one-snapshot-one-number-line.md
     """
     problem = snapshot.output.unreadable
-    if problem is not None:
-        yield Found(
-            f"the batch that was written last is unknown: {problem.message}",
-            code=problem.code,
-            advice=_advice(snapshot, problem),
-            where=problem.where,
-            expected=problem.expected,
-            found=problem.found,
-        )
+    if problem is None:
+        return
+    advice = problem.hint or "restore the file from a backup"
+    if problem.aside is not None:
+        batch, put_aside = problem.aside
+        is_committed = snapshot.marks.committed >= batch
+        again = rebuild_command(snapshot) if is_committed else run_command(snapshot.stream) or "start the program again"
+        advice = f"{put_aside}, then: {again}"
+    yield Found(
+        f"the batch that was written last is unknown: {problem.message}",
+        code=problem.code,
+        advice=advice,
+        where=problem.where,
+        expected=problem.expected,
+        found=problem.found,
+    )
 
 
 @Check[Snapshot](

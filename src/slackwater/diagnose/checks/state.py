@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from slackwater.core.checkpoint import BatchLine, StoreVersions, holes
+from slackwater.core.checkpoint import BatchLine, holes
 from slackwater.core.commands import check_command
 from slackwater.core.facts import CheckpointSeen, Facts, Severity
 from slackwater.core.records import BatchRecord
@@ -115,12 +115,6 @@ def batch_without_rows(facts: Facts) -> Iterator[Found]:
 _STORE_WITHOUT_FOLDER = "default"
 
 
-def _stores(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[int, str, StoreVersions]]:
-    for number, partition, name, held in checkpoint.inventory.each():
-        if number == operator:
-            yield partition, name, held
-
-
 def _schemas(checkpoint: CheckpointSeen, operator: int) -> Iterator[tuple[str, str, str]]:
     """Version 3 of the schema has a folder for each store; older ones have a file in partition 0."""
     if any(path.startswith(f"state/{operator}/_stateSchema/") for path in checkpoint.folders):
@@ -162,7 +156,7 @@ def checks_disabled(facts: Facts) -> Iterator[Found]:
     # Spark 3.5 writes no metadata of operators; from 4.0 on it does, and pins the encoding.
     with_metadata = ENCODING in settings_of(entry)
     for operator in sorted(checkpoint.inventory.stores):
-        if not any(held.loadable for _, _, held in _stores(checkpoint, operator)):
+        if not any(held.loadable for number, _, _, held in checkpoint.inventory.each() if number == operator):
             continue
         lost = [*_schemas(checkpoint, operator), *(_metadata(checkpoint, operator) if with_metadata else ())]
         for path, what, found in lost:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 
 from slackwater.core.checkpoint import BatchLine, SourceOffset
@@ -102,14 +102,10 @@ def _is_lost(checkpoint: CheckpointSeen, folder: str, target: str) -> bool:
         # The newest planned batch may have been interrupted while its commit was written.
         "commits": checkpoint.planned - 1,
     }.get(folder, checkpoint.committed + 1 if folder.startswith("state/") and kind in _CHANGES else -1)
-    versions = _versions(names)
+    numbers = (name.partition(".")[0].partition("_")[0] for name in names)
+    versions = {int(one) for one in numbers if one.isascii() and one.isdigit()}
     # Below the oldest one Spark has removed what it no longer needs.
     return int(number) not in versions and min(versions, default=int(number)) <= int(number) <= last
-
-
-def _versions(names: Sequence[str]) -> frozenset[int]:
-    found = (name.partition(".")[0].partition("_")[0] for name in names)
-    return frozenset(int(number) for number in found if number.isascii() and number.isdigit())
 
 
 @Check[Facts]("SW-STORE-002", Severity.WARNING, risk="stuck", goal="resume", certainty="likely")
@@ -147,11 +143,6 @@ def rename_lost(facts: Facts) -> Iterator[Found]:
 _METADATA = re.compile(r"state/(\d+)/_metadata(/v2)?")
 
 
-def _with_metadata(checkpoint: CheckpointSeen) -> set[int]:
-    folders = ((_METADATA.fullmatch(path), names) for path, names in checkpoint.folders.items())
-    return {int(match[1]) for match, names in folders if match is not None and names}
-
-
 @Check[Facts]("SW-STORE-006", Severity.STOP, risk="stuck", goal="rebuild", certainty="likely")
 def state_on_other_disks(facts: Facts) -> Iterator[Found]:
     """The state of an operator is not where its metadata is.
@@ -173,7 +164,9 @@ def state_on_other_disks(facts: Facts) -> Iterator[Found]:
     if "://" in checkpoint.location or checkpoint.committed < 0 or (commit is not None and commit.state_unique_ids):
         return
     kept = {operator for operator, _, _, held in checkpoint.inventory.each() if held.newest}
-    for operator in sorted(_with_metadata(checkpoint) - kept):
+    folders = ((_METADATA.fullmatch(path), names) for path, names in checkpoint.folders.items())
+    with_metadata = {int(match[1]) for match, names in folders if match is not None and names}
+    for operator in sorted(with_metadata - kept):
         yield Found(
             f"operator {operator} has metadata on this disk and no state, although batch {checkpoint.committed} is "
             "committed: executors may have written the state to their own disks",
@@ -313,16 +306,6 @@ def _twice(facts: Facts, batch: int, path: str, what: str, values: tuple[str, st
     )
 
 
-def _times(facts: Facts) -> Iterator[Found]:
-    planned = [line for line in facts.checkpoint.report.batches if line.planned and line.timestamp_ms is not None]
-    for earlier, later in pairwise(planned):
-        before, after = earlier.timestamp_ms or 0, later.timestamp_ms or 0
-        if after < before:
-            what = f"was planned before batch {earlier.id}"
-            values = (f"a time after {utc_text(before)}", utc_text(after))
-            yield _twice(facts, later.id, f"offsets/{later.id}", what, values)
-
-
 @Check[Facts]("SW-SHARE-001", Severity.WARNING, risk="duplicate", goal="resume", certainty="possible")
 def two_writers(facts: Facts) -> Iterator[Found]:
     """Two drivers may have written to the checkpoint.
@@ -337,7 +320,11 @@ def two_writers(facts: Facts) -> Iterator[Found]:
     Safety: yes; nothing is changed. Deleting the checkpoint reads everything again.
     References: SPARK-43542; SPARK-26425
     """
-    yield from list(_times(facts))[-1:]
+    planned = (line for line in facts.checkpoint.report.batches if line.planned and line.timestamp_ms is not None)
+    times = ((one.timestamp_ms or 0, other.timestamp_ms or 0, one.id, other.id) for one, other in pairwise(planned))
+    for before, after, earlier, later in [pair for pair in times if pair[1] < pair[0]][-1:]:
+        values = (f"a time after {utc_text(before)}", utc_text(after))
+        yield _twice(facts, later, f"offsets/{later}", f"was planned before batch {earlier}", values)
     attempts = Counter(
         (folder, int(target))
         for folder, _, target in temporary_files(facts.checkpoint)

@@ -4,13 +4,11 @@ import sys
 from collections.abc import Iterator
 from itertools import pairwise
 
-from slackwater.core.checkpoint import BatchLine
 from slackwater.core.commands import check_command, reset_command
 from slackwater.core.facts import Facts, Severity
 from slackwater.core.program import parsed_program
 from slackwater.core.units import duration_text, utc_text
-from slackwater.diagnose.checks.common.check import Check, Found, rebuild, replay_from
-from slackwater.diagnose.checks.common.progress import never_falls
+from slackwater.diagnose.checks.common.check import Check, Found, never_falls, rebuild, replay_from
 from slackwater.diagnose.checks.common.settings import newest_committed
 
 
@@ -45,15 +43,6 @@ def commit_behind(facts: Facts) -> Iterator[Found]:
     )
 
 
-def _pairs(facts: Facts) -> Iterator[tuple[BatchLine, BatchLine]]:
-    for earlier, later in pairwise(facts.checkpoint.report.batches):
-        committed, planned = earlier.next_watermark_ms, later.watermark_ms
-        # Entries without metadata are of continuous processing, which has no watermark.
-        known = committed is not None and planned is not None and later.timestamp_ms is not None
-        if known and later.id == earlier.id + 1 and committed != planned:
-            yield earlier, later
-
-
 def _text(milliseconds: int) -> str:
     return f"{utc_text(milliseconds)} ({milliseconds})" if milliseconds else "none"
 
@@ -74,7 +63,15 @@ def commit_differs(facts: Facts) -> Iterator[Found]:
     # A plan of Slackwater's may set watermarks: recorded streams are left.
     if facts.recorded:
         return
-    for earlier, later in [*_pairs(facts)][-1:]:
+    # Entries without metadata are of continuous processing, which has no watermark.
+    pairs = [
+        (earlier, later)
+        for earlier, later in pairwise(facts.checkpoint.report.batches)
+        if None not in (earlier.next_watermark_ms, later.watermark_ms, later.timestamp_ms)
+        and later.id == earlier.id + 1
+        and earlier.next_watermark_ms != later.watermark_ms
+    ]
+    for earlier, later in pairs[-1:]:
         committed, planned = _text(earlier.next_watermark_ms or 0), _text(later.watermark_ms or 0)
         batch, before = later.id, earlier.id
         yield Found(

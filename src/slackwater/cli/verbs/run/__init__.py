@@ -21,7 +21,7 @@ from slackwater.core.masking import mask
 from slackwater.core.records import BatchRecord
 from slackwater.core.settings import Settings
 from slackwater.core.units import iso_text
-from slackwater.diagnose.checks.common.progress import lag_of
+from slackwater.diagnose.checks.common.check import lag_of
 from slackwater.ledger.workspace import open_workspace
 from slackwater.operations.check_home import Consent, check_home
 from slackwater.runtime.loader import is_application, load, locate, refuse_other_program

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from itertools import pairwise
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from slackwater.core.commands import command, rebuild_command
 from slackwater.core.escaping import quoted
 from slackwater.core.facts import CheckpointSeen, Facts, Finding, Risk, Severity, SourceFacts, Unknown
+from slackwater.core.records import BatchRecord
 from slackwater.diagnose.checks.common.snapshot import as_possible
 from slackwater.sources import kind_of
+from slackwater.sources.common.contract import SourceRange
 
 DAMAGED = 3
 REFUSED = 5
@@ -322,3 +325,27 @@ def strays_in_sources(facts: Facts) -> Iterator[tuple[str, int]]:
         last = kind_of(source.end, {}).cut_entry(source.end)
         if last is not None and len(source.entries) > 1 and source.entries[-1] - 1 > max(source.entries[-2], last):
             yield f"sources/{source.name}", source.entries[-1]
+
+
+def with_rows(facts: Facts, most: int) -> tuple[BatchRecord, ...]:
+    """Returns at most so many newest batches that read rows; none where there are fewer."""
+    batches = [one for one in facts.batches if one.input_rows][-most:]
+    return tuple(batches) if len(batches) == most else ()
+
+
+def lag_of(batch: BatchRecord) -> int | None:
+    """Rows beyond the batch's end; ``None`` where no source reports them (file sources do not)."""
+    known = [rows for rows in rows_ahead(batch) if rows is not None]
+    return sum(known) if known else None
+
+
+def rows_ahead(batch: BatchRecord) -> Sequence[int | None]:
+    """The rows by source; ``None`` where offsets do not determine them."""
+    return [
+        kind_of(source.end, {}).rows(SourceRange(str(index), source.end, source.latest))
+        for index, source in enumerate(batch.sources)
+    ]
+
+
+def never_falls(numbers: list[int]) -> bool:
+    return all(before <= after for before, after in pairwise(numbers))
